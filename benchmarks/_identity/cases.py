@@ -8,7 +8,7 @@ from _identity.defended import defended, few_arms, frontier
 from _identity.lineup import Lineup, every_update
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.data.partition.people import People, PriorKind
+from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.data.splits.by_user import ByUser
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
@@ -40,7 +40,7 @@ BLOGS = Lineup("last_bias", most_rounds=6, epochs=400)
 
 
 def wisdm_data(
-    people: People,
+    people: KnownUserSettings,
     *,
     clients: int = PEOPLE,
     source: Wisdm | None = None,
@@ -58,7 +58,7 @@ def wisdm_data(
     )
 
 
-def blog_data(people: People, source: Blogs, clients: int = BLOGGERS) -> DataPlan:
+def blog_data(people: KnownUserSettings, source: Blogs, clients: int = BLOGGERS) -> DataPlan:
     """Return data of bloggers for next-word prediction."""
     return DataPlan(
         source=source,
@@ -70,9 +70,9 @@ def blog_data(people: People, source: Blogs, clients: int = BLOGGERS) -> DataPla
     )
 
 
-def half_prior(prior: PriorKind) -> People:
+def half_prior(prior: PriorKind) -> KnownUserSettings:
     """Make half of each user's records the prior, also used on shadow devices."""
-    return People(prior=prior, shadow_devices=True)
+    return KnownUserSettings(prior=prior, shadow_devices=True)
 
 
 def usual_bars(lineup: Lineup) -> tuple[Bar, ...]:
@@ -98,9 +98,11 @@ def precision_bars(lineup: Lineup, least: float, *more: Bar) -> tuple[Bar, ...]:
     return (first, *more, *usual_bars(lineup))
 
 
-def open_world(holdout: int) -> tuple[People, ThreatPlan]:
+def open_world(holdout: int) -> tuple[KnownUserSettings, ThreatPlan]:
     """Return an open-set federation with as many unknown senders as holdout users."""
-    people = People(prior="random", unseen=holdout, holdout=holdout, shadow_devices=True)
+    people = KnownUserSettings(
+        prior="random", unseen=holdout, holdout=holdout, shadow_devices=True
+    )
     attacks = (
         ReidentifyMlp("shadow"),
         ReidentifyMlp(),
@@ -187,7 +189,9 @@ CASES: Mapping[str, Case] = {
     ),
     "wisdm_axes": Case(
         "WISDM, the X axis is sent, Y and Z of prior windows are known; 12 users take no part",
-        wisdm_data(People(prior="random", holdout=12), source=Wisdm("x"), clients=24),
+        wisdm_data(
+            KnownUserSettings(prior="random", holdout=12), source=Wisdm("x"), clients=24
+        ),
         WISDM_TRAINING,
         (every_update((MatchCrossModal(), MatchCrossModal(learn_from="everyone"))),),
         10,
@@ -224,7 +228,7 @@ CASES: Mapping[str, Case] = {
     ),
     "blogs_attributes": Case(
         "Blogs, 60 bloggers; 29 others, who take no part, tell what gender and age sound like",
-        blog_data(People(holdout=29), Blogs("next_word"), clients=60),
+        blog_data(KnownUserSettings(holdout=29), Blogs("next_word"), clients=60),
         BLOG_TRAINING,
         (attributes(("gender", "age_group"), "last_bias", 6),),
         3,

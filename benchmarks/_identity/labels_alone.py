@@ -24,17 +24,17 @@ def labels_alone(plan: Plan, dataset: Dataset, seed: Seed) -> Estimate:
     hits, seeds = [], []
     for number in plan.seeds:
         partition = deal_examples(plan, dataset, number)
-        assert partition.who is not None
-        priors, classes = partition.who.known.prior_examples, dataset.task.classes
+        assert partition.participants is not None
+        priors, classes = partition.participants.known.prior_examples, dataset.task.classes
         names = tuple(priors)
         prior_counts = (
             torch.stack([priors[name].label_counts(classes) for name in names]).double() + 1
         )
         shares = (prior_counts / prior_counts.sum(1, keepdim=True)).log()
         for index in range(plan.data.clients):
-            user = partition.who.users.get(client(index))
+            user = partition.participants.users.get(client(index))
             if user is not None and user in priors:
-                counts = partition.held(index, 0).label_counts(classes).double()
+                counts = partition.client_examples(index, 0).label_counts(classes).double()
                 likelihood = shares @ counts
                 is_best = likelihood >= likelihood.max() - 1e-9
                 is_correct = bool(is_best[names.index(user)])

@@ -22,7 +22,7 @@ from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.federation.run import run
 from overheard.learning.models.mlp import Mlp
@@ -149,7 +149,7 @@ def plan_of(setting: Setting, scale: Scale) -> Plan:
     )
 
 
-def auxiliary_of(partition: Deal, per_class: int | None, classes: int) -> Examples:
+def auxiliary_of(partition: DataPartition, per_class: int | None, classes: int) -> Examples:
     """Return the first auxiliary examples of each class; None = all examples of the clients."""
     if per_class is None:
         return partition.pool.take(torch.cat(partition.rows[0]))

@@ -16,7 +16,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
 from overheard.auditing.supplies import Resources
 from overheard.data.datasets.own import Own
-from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.defenses.local_dp import LocalDp
 from overheard.epsilon.epsilon_results import epsilon_results
@@ -48,7 +48,7 @@ PLAN = Plan(
         clients=3,
         examples=10,
         auxiliary=10,
-        candidates=Candidates(members=4, outsiders=12, canaries="mislabelled"),
+        candidates=CandidateSettings(members=4, outsiders=12, canaries="mislabelled"),
     ),
     training=TrainingPlan(model=Logistic(), rounds=1, batch=10, rate=0.1, epochs=1),
     arms=(ArmPlan(name="noise", defenses=(NOISE,)),),

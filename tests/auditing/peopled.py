@@ -19,7 +19,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.datasets.own import Own
-from overheard.data.partition.people import People
+from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.splits.by_user import ByUser
 from overheard.learning.models.logistic import Logistic
 from overheard.plans.data_plan import DataPlan
@@ -116,7 +116,7 @@ BY_ROUND = ThreatPlan(attacks=(Resemblance(), Likeness()), knows=("model",), pse
 
 
 def plan_of(
-    folder: Path, *threats: ThreatPlan, people: People | None, clients: int = 6
+    folder: Path, *threats: ThreatPlan, people: KnownUserSettings | None, clients: int = 6
 ) -> Plan:
     """A plan with three rounds of some of the users and these threats."""
     data = DataPlan(

@@ -8,7 +8,7 @@ from overheard.auditing.alike import are_alike
 from overheard.core.examples import Examples
 from overheard.core.parties import client
 from overheard.data.datasets.digits import Digits
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.data.reading.folder import data_folder
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
@@ -16,12 +16,12 @@ from overheard.data.splits.iid import Iid
 DATASET = Digits().load(data_folder(None))
 
 
-def partition_of(members: list[int], others: list[int]) -> Deal:
+def partition_of(members: list[int], others: list[int]) -> DataPartition:
     """Return a partition with candidate records of these labels; one client has `members`."""
     labels = torch.tensor([*members, *others])
     records = Examples(torch.zeros(len(labels), 1), labels)
     rows = {client(0): tuple(range(len(members)))}
-    return Deal(records, (), records, records, {}, candidates=records, members=rows)
+    return DataPartition(records, (), records, records, {}, candidates=records, members=rows)
 
 
 def test_randomly_separated_records_are_exchangeable() -> None:
@@ -44,7 +44,7 @@ def test_label_frequencies_that_differ_are_not_exchangeable() -> None:
 
 def test_no_candidate_records_are_not_exchangeable() -> None:
     pool = partition_of([0], [1]).pool
-    assert not are_alike(Iid(), DATASET, Deal(pool, (), pool, pool, {}))
+    assert not are_alike(Iid(), DATASET, DataPartition(pool, (), pool, pool, {}))
 
 
 def test_several_examples_per_record_are_not_exchangeable() -> None:

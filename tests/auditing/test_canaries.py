@@ -19,7 +19,7 @@ from overheard.auditing.supplies import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
 from overheard.data.datasets.own import Own
-from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.local_dp import LocalDp
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
@@ -40,7 +40,7 @@ PLAN = Plan(
         clients=3,
         examples=20,
         auxiliary=30,
-        candidates=Candidates(members=30, outsiders=90, canaries="mislabelled"),
+        candidates=CandidateSettings(members=30, outsiders=90, canaries="mislabelled"),
     ),
     training=TrainingPlan(model=Mlp(hidden=(24,)), rounds=2, batch=10, rate=0.3, epochs=20),
     arms=(
@@ -116,8 +116,10 @@ def test_redraws_the_same_canaries_and_refuses_another_plan(
         draw_canaries(changed(PLAN, seeds=(1,)), tmp_path / "again", resources=HERE)
 
 
-@pytest.mark.parametrize("candidates", [None, Candidates(2, 5)])
-def test_refuses_a_plan_without_canaries(tmp_path: Path, candidates: Candidates | None) -> None:
+@pytest.mark.parametrize("candidates", [None, CandidateSettings(2, 5)])
+def test_refuses_a_plan_without_canaries(
+    tmp_path: Path, candidates: CandidateSettings | None
+) -> None:
     plan = changed(PLAN, data=PLAN.data.model_copy(update={"candidates": candidates}))
     with pytest.raises(PlanError, match='canaries = "labelled" or "mislabelled"'):
         draw_canaries(plan, tmp_path / "out", resources=HERE)
@@ -196,7 +198,7 @@ def test_refuses_candidate_records_of_unknown_membership(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
     copy = external_copy(ran, "little", tmp_path / "run")
-    data = PLAN.data.model_copy(update={"candidates": Candidates(5, 20)})
+    data = PLAN.data.model_copy(update={"candidates": CandidateSettings(5, 20)})
     with pytest.raises(PlanError, match="use canaries, which `overheard canaries` draws"):
         audit(changed(PLAN, data=data), tmp_path / "out", recording=copy, resources=HERE)
 
@@ -252,7 +254,9 @@ def test_refuses_canaries_that_were_not_assigned_to_these_clients(
         with pytest.raises(TranscriptError, match="are not those that the plan gives to one"):
             audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
     # The same canaries under another random assignment.
-    other = PLAN.data.model_copy(update={"candidates": Candidates(50, 30, "mislabelled")})
+    other = PLAN.data.model_copy(
+        update={"candidates": CandidateSettings(50, 30, "mislabelled")}
+    )
     copy = external_copy(ran, "little", tmp_path / "run")
     with pytest.raises(TranscriptError, match="are not those that the plan gives to one"):
         audit(changed(PLAN, data=other), tmp_path / "out", recording=copy, resources=HERE)

@@ -11,7 +11,7 @@ from overheard.auditing.supplies import Resources
 from overheard.core.attack import Attack
 from overheard.core.seeds import Seed
 from overheard.data.datasets.own import Own
-from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.defenses.noise import Noise
 from overheard.findings.row import Row
@@ -60,7 +60,7 @@ def told(
             clients=3,
             examples=40,
             auxiliary=80,
-            candidates=Candidates(members=40, outsiders=150),
+            candidates=CandidateSettings(members=40, outsiders=150),
         ),
         training=TrainingPlan(model=KINDS[kind], rounds=2, batch=10, **how),
         arms=arms,

@@ -27,7 +27,7 @@ from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.findings.finding import Audit, Finding, Refusal
@@ -99,7 +99,9 @@ def test_examples_are_partitioned_once_for_all_arms_and_threats(
 ):
     seeds = list[int]()
 
-    def counted(plan: Plan, dataset: Dataset, seed: int, is_control: bool = False) -> Deal:
+    def counted(
+        plan: Plan, dataset: Dataset, seed: int, is_control: bool = False
+    ) -> DataPartition:
         seeds.append(seed)
         return deal_examples(plan, dataset, seed, is_control)
 

@@ -13,14 +13,14 @@ from overheard.auditing.simulate import knowledge, simulate
 from overheard.core.messages import Update
 from overheard.core.parties import client, is_shadow_device
 from overheard.data.datasets.own import Own
-from overheard.data.partition.people import People
+from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.findings.finding import Audit, Finding
 from overheard.plans.plan import ThreatPlan
 from tests.auditing.conftest import HERE, Done
 from tests.auditing.peopled import BY_ROUND, NAMING, USERS, Likeness, plan_of
 from tests.auditing.plans import changed
 
-KNOWN = People(prior="random", unseen=1, holdout=1, shadow_devices=True)
+KNOWN = KnownUserSettings(prior="random", unseen=1, holdout=1, shadow_devices=True)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_only_the_attacker_knows_the_shadow_devices(tmp_path: Path):
 
 
 def test_refuses_users_that_never_take_part(tmp_path: Path):
-    plan = plan_of(tmp_path, NAMING, people=People(prior="random"))
+    plan = plan_of(tmp_path, NAMING, people=KnownUserSettings(prior="random"))
     # Three rounds of one client each: three of six at most send anything.
     seldom = changed(plan, training=plan.training.model_copy(update={"participation": 0.1}))
     found = audit(seldom, tmp_path / "out", resources=HERE)
@@ -171,7 +171,7 @@ def test_refuses_identity_claims_if_clients_have_no_users(tmp_path: Path):
 
 
 def test_profiles_are_candidates_for_every_client(tmp_path: Path):
-    plan = plan_of(tmp_path, NAMING, people=People(prior="profile"))
+    plan = plan_of(tmp_path, NAMING, people=KnownUserSettings(prior="profile"))
     found = audit(plan, tmp_path / "out", resources=HERE)
     heard = of(found, UNDER_ONE)
     assert {one.candidates for one in heard} == {("a", "b", "c", "d")}
@@ -193,7 +193,7 @@ def test_handles_users_with_one_example_duplicates_and_absent_users(
     )
     table["x"], table["y"] = np.concatenate([rows[20:], twins, rows[:1] + 1]).T
     table.to_csv(tmp_path / "odd.csv", index=False)
-    plan = plan_of(tmp_path, NAMING, BY_ROUND, people=People(shadow_devices=True))
+    plan = plan_of(tmp_path, NAMING, BY_ROUND, people=KnownUserSettings(shadow_devices=True))
     source = Own(str(tmp_path / "odd.csv"), user="user")
     users = source.load(None).users
     assert users is not None

@@ -19,7 +19,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.data.datasets.own import Own
-from overheard.data.partition.people import People
+from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.dropout import Dropout
@@ -301,20 +301,20 @@ def test_partitions_by_the_split_of_the_plan():
     dataset = load_data(even, HERE)
     skewed, alike = (deal_examples(plan, dataset, 0) for plan in (TINY, even))
     # Of 20 to 30 examples of ten digits, an even share is 2 to 3.
-    assert int(alike.held(0, 0).label_counts(10).max()) <= 4
-    assert int(skewed.held(0, 0).label_counts(10).max()) > 4
+    assert int(alike.client_examples(0, 0).label_counts(10).max()) <= 4
+    assert int(skewed.client_examples(0, 0).label_counts(10).max()) > 4
 
 
 def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
-    people = People(prior="random", unseen=1, holdout=1, shadow_devices=True)
+    people = KnownUserSettings(prior="random", unseen=1, holdout=1, shadow_devices=True)
     plan = plan_of(tmp_path, NAMING, people=people)
     dataset = load_data(plan, HERE)
     run, control = (deal_examples(plan, dataset, 0, is_control) for is_control in (False, True))
-    assert run.who is not None
-    assert control.who is not None
-    assert run.who.users == control.who.users
+    assert run.participants is not None
+    assert control.participants is not None
+    assert run.participants.users == control.participants.users
     known = knowledge_of(plan.arms[0], 0, supplies_of(plan), NAMING).known_users
-    for who in (run.who.known, control.who.known):
+    for who in (run.participants.known, control.participants.known):
         assert list(who.prior_examples) == list(known.prior_examples)
         assert who.shadow_devices == known.shadow_devices
         for name, prior in who.all_prior_examples().items():
@@ -333,7 +333,7 @@ def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
 
 
 def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
-    people = People(prior="random", shadow_devices=True)
+    people = KnownUserSettings(prior="random", shadow_devices=True)
     plan = plan_of(tmp_path, NAMING, people=people)
     dataset = load_data(plan, HERE)
     dealt = deal_examples(plan, dataset, 0)
@@ -352,7 +352,7 @@ def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
 
 
 def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):
-    plan = plan_of(tmp_path, NAMING, people=People())
+    plan = plan_of(tmp_path, NAMING, people=KnownUserSettings())
     shared = changed(plan, data=plan.data.model_copy(update={"background": 20}))
     supplies = supplies_of(shared)
     known = knowledge_of(shared.arms[0], 0, supplies, NAMING).background

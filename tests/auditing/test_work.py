@@ -6,7 +6,7 @@ import pytest
 
 from overheard.auditing.work import cells, control_of, controls, listens, pieces, rounds_alone
 from overheard.core.errors import PlanError
-from overheard.data.partition.people import People
+from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
 from overheard.plans.plan import Plan, ThreatPlan
@@ -87,7 +87,7 @@ WHO = ThreatPlan(attacks=(Resemblance(), DOES_NOT, Likeness()))
 
 
 def of_people(*threats: ThreatPlan, shifts: tuple[DataShift, ...] = ()) -> Plan:
-    people = {"split": ByUser(), "people": People(), "shifts": shifts}
+    people = {"split": ByUser(), "people": KnownUserSettings(), "shifts": shifts}
     return changed(TINY, data=DATA.model_copy(update=people), threats=threats)
 
 

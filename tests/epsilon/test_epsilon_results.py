@@ -16,7 +16,7 @@ from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.data.datasets.own import Own
-from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.defenses.local_dp import LocalDp
@@ -197,7 +197,7 @@ LEARNED = Plan(
         clients=3,
         examples=40,
         auxiliary=80,
-        candidates=Candidates(members=40, outsiders=150),
+        candidates=CandidateSettings(members=40, outsiders=150),
     ),
     training=TrainingPlan(model=Mlp(hidden=(24,)), rounds=2, batch=10, rate=0.3, epochs=10),
     arms=(BOAST, HONEST),

@@ -12,7 +12,7 @@ from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.view import View
-from tests.simulation.world import CLASSES, RECIPE, Spy, blobs, broadcast, build
+from tests.simulation.small_run import CLASSES, RECIPE, CountingCache, blobs, broadcast, build
 
 SIZES = {"ann": 12, "ben": 9, "cid": 1, "dot": 8}
 
@@ -52,7 +52,7 @@ def knowing(
         build,
         recipe=RECIPE,
         defenses=defenses,
-        compute=ComputeSettings(cache=shelf or Spy(), workers=workers),
+        compute=ComputeSettings(cache=shelf or CountingCache(), workers=workers),
         known_users=known or people(),
         background=background,
     )

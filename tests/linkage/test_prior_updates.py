@@ -10,7 +10,7 @@ from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.view import View
 from overheard.linkage.prior_updates import known_updates, sent_updates
 from tests.linkage.peopled import DEVICES, heard, knowing, people, priors, sent
-from tests.simulation.world import Spy
+from tests.simulation.small_run import CountingCache
 
 DIMS = 5 * 3 + 3
 """Numbers in the last layer: five features, three classes, and the bias."""
@@ -123,7 +123,7 @@ class TestSimulatedUpdates:
             known_updates(without_broadcasts, knowing(), "simulated", -1)
 
     def test_all_attacks_share_one_training(self) -> None:
-        shelf = Spy()
+        shelf = CountingCache()
         for layer in (-1, "all", "last_bias"):
             known_updates(heard(), knowing(shelf=shelf), "simulated", layer)
         # One job of four clients in each of two rounds.

@@ -13,9 +13,9 @@ from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
 from overheard.linkage.learner import learners_of, together
 from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
-from overheard.simulation.job_tensors import BROADCAST
+from overheard.simulation.job_tensors import BROADCAST_PREFIX
 from tests.linkage.peopled import priors
-from tests.simulation.world import RECIPE, blobs, broadcast, build
+from tests.simulation.small_run import RECIPE, blobs, broadcast, build
 
 LEARNERS = learners_of(priors(), 2)
 JOB = SimulateUsers(1, LEARNERS, build, RECIPE, (), Seed(3), "cpu")
@@ -28,7 +28,7 @@ def tensors(background: Examples | None = None) -> dict[str, torch.Tensor]:
     if background is not None:
         given["background/inputs"] = background.inputs
         given["background/labels"] = background.labels
-    return {**given, **{BROADCAST + name: w for name, w in broadcast(1).items()}}
+    return {**given, **{BROADCAST_PREFIX + name: w for name, w in broadcast(1).items()}}
 
 
 @final

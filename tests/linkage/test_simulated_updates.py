@@ -9,7 +9,7 @@ from overheard.linkage import simulated_updates as module
 from overheard.linkage.learner import learners_of
 from overheard.linkage.simulated_updates import simulated_updates
 from tests.linkage.peopled import knowing, priors
-from tests.simulation.world import Spy, blobs, broadcast
+from tests.simulation.small_run import CountingCache, blobs, broadcast
 
 LEARNERS = learners_of(priors(), 2)
 ROUNDS = {number: broadcast(number) for number in (0, 3)}
@@ -38,7 +38,7 @@ def test_every_client_sends_in_every_round() -> None:
 
 
 def test_no_layer_repeats_the_training() -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
     saved = list(shelf.saved)
     assert len(saved) == 2 * 4
@@ -49,7 +49,7 @@ def test_no_layer_repeats_the_training() -> None:
 
 
 def test_another_round_trains_that_round_alone() -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     simulated_updates({0: ROUNDS[0]}, knowing(shelf=shelf), LEARNERS, LAST)
     simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
     assert len(shelf.saved) == 2 * 4
@@ -64,7 +64,7 @@ def test_another_round_trains_that_round_alone() -> None:
     ],
 )
 def test_trains_again_if_updates_would_change(change) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     known = knowing(shelf=shelf)
     before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
     other = replace(known, **change)
@@ -74,7 +74,7 @@ def test_trains_again_if_updates_would_change(change) -> None:
 
 
 def test_the_background_matters_only_with_known_defenses() -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     for background in (None, blobs(2)):
         known = knowing(shelf=shelf, background=background)
         simulated_updates(ROUNDS, known, LEARNERS, LAST)
@@ -86,7 +86,7 @@ def test_the_background_matters_only_with_known_defenses() -> None:
 
 
 def test_results_before_an_interrupt_are_cached() -> None:
-    shelf, calls = Spy(), list[tuple[str, int, int]]()
+    shelf, calls = CountingCache(), list[tuple[str, int, int]]()
 
     def interrupt(what: str, done: int, total: int) -> None:
         calls.append((what, done, total))
@@ -107,11 +107,11 @@ def test_results_before_an_interrupt_are_cached() -> None:
 
 
 def test_a_partly_lost_cache_gives_the_same_bits() -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     known = knowing(shelf=shelf)
     before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
     for lost in shelf.saved[1::3]:
-        shelf.kept.pop(lost)
+        shelf.entries.pop(lost)
     assert same(simulated_updates(ROUNDS, known, LEARNERS, LAST), before)
 
 

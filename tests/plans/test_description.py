@@ -6,8 +6,8 @@ from overheard.archive.manifest import Manifest
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
-from overheard.data.partition.candidates import Candidates
-from overheard.data.partition.people import People
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
 from overheard.plans.data_plan import DataPlan
@@ -48,7 +48,7 @@ def test_sizes_of_clients_that_are_users_are_upper_bounds():
 
 
 def test_describes_canaries():
-    candidates = Candidates(members=5, outsiders=20, canaries="mislabelled")
+    candidates = CandidateSettings(members=5, outsiders=20, canaries="mislabelled")
     plan = changed(TINY, data=DATA.model_copy(update={"candidates": candidates}))
     expected = "; canaries were assigned at random, on average 5 per client and 20 held out"
     assert describe_plan(plan).endswith(f"{expected}, each with a wrong label")
@@ -56,7 +56,9 @@ def test_describes_canaries():
     assert describe_recording(alone, MANIFEST, 3, 2).endswith(
         f"{expected}, each with a wrong label"
     )
-    members = changed(TINY, data=DATA.model_copy(update={"candidates": Candidates(5, 20)}))
+    members = changed(
+        TINY, data=DATA.model_copy(update={"candidates": CandidateSettings(5, 20)})
+    )
     assert describe_plan(members) == describe_plan(TINY)
 
 
@@ -76,17 +78,17 @@ def test_describes_shifting_and_replaced_data():
     )
 
 
-def of_people(people: People) -> str:
+def of_people(people: KnownUserSettings) -> str:
     data = DATA.model_copy(update={"people": people})
     return describe_plan(TINY.model_copy(update={"data": data})).partition("batches of 10")[2]
 
 
 def test_describes_what_is_known_of_users():
-    assert of_people(People()) == (
+    assert of_people(KnownUserSettings()) == (
         "; clients stand for users, and the attacker has the earlier 50% of each user's "
         "examples"
     )
-    people = People(
+    people = KnownUserSettings(
         prior="random",
         share=0.25,
         records=20,
@@ -101,10 +103,10 @@ def test_describes_what_is_known_of_users():
         "with 8 private examples per label; it has no examples of 3 clients; it also has "
         "examples of 4 users known to take no part"
     )
-    assert of_people(People(prior="chronological_within_labels")).endswith(
+    assert of_people(KnownUserSettings(prior="chronological_within_labels")).endswith(
         "the earlier 50% of each user's examples of each label"
     )
-    assert of_people(People(prior="profile")).endswith(
+    assert of_people(KnownUserSettings(prior="profile")).endswith(
         "a random 50% of all examples, as one profile per label"
     )
 
@@ -117,7 +119,7 @@ def test_describes_a_recording_by_its_manifest():
     assert "a recipe not recorded, assumed to be Recipe(rate=0.1" in expected
     assert "dirichlet" not in expected
     assert "users" not in expected
-    data = DATA.model_copy(update={"people": People()})
+    data = DATA.model_copy(update={"people": KnownUserSettings()})
     of_users = describe_recording(TINY.model_copy(update={"data": data}), MANIFEST, 3, 7)
     assert of_users.startswith(f"{expected}; clients stand for users, and the attacker has")
     recipe = Recipe(rate=0.5, epochs=1, batch=4)

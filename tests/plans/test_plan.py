@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from overheard.core.errors import PlanError
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.fashion_mnist import FashionMnist
-from overheard.data.partition.people import People
+from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.defenses.dropout import Dropout
 from overheard.defenses.noise import Noise
@@ -397,7 +397,7 @@ def test_all_settings_of_people_are_read_as_written():
     arm = '\n[[arms]]\nname = "plain"\nshadows_defended = true\n'
     plan = parse_plan(of_people(settings) + 'pseudonyms = "round"\n' + arm, "p")
     assert plan.data.people is not None
-    assert plan.data.people == People(
+    assert plan.data.people == KnownUserSettings(
         "chronological_within_labels", 0.25, 20, 1, 2, shadow_devices=True, per_label=3
     )
     assert plan.threats[0].pseudonyms == "round"
@@ -409,7 +409,7 @@ def test_all_settings_of_people_are_read_as_written():
 def test_people_have_defaults():
     people = parse_plan(PEOPLED, "p").data.people
     assert people is not None
-    assert people == People()
+    assert people == KnownUserSettings()
 
 
 @pytest.mark.parametrize(

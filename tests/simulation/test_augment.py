@@ -5,7 +5,7 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard.simulation.augment import augmented
+from overheard.simulation.augment import augment_examples
 
 
 def images() -> Examples:
@@ -35,7 +35,7 @@ class TestAllKindsOfInputs:
     def test_originals_come_first_and_copies_fill_up_each_class(
         self, originals: Examples
     ) -> None:
-        result = augmented(originals, 20, Seed(0))
+        result = augment_examples(originals, 20, Seed(0))
         assert result.inputs[: len(originals)].equal(originals.inputs)
         assert result.inputs.shape[1:] == originals.inputs.shape[1:]
         assert result.inputs.dtype == originals.inputs.dtype
@@ -43,17 +43,17 @@ class TestAllKindsOfInputs:
 
     def test_copies_depend_on_the_seed(self, originals: Examples) -> None:
         first, again, other = (
-            augmented(originals, 20, Seed(value)).inputs for value in (1, 1, 2)
+            augment_examples(originals, 20, Seed(value)).inputs for value in (1, 1, 2)
         )
         assert first.equal(again)
         assert not first.equal(other)
 
     def test_a_class_with_enough_examples_is_not_changed(self, originals: Examples) -> None:
-        assert augmented(originals, 1, Seed(0)) is originals
+        assert augment_examples(originals, 1, Seed(0)) is originals
 
 
 def test_an_image_moves_only_a_little() -> None:
-    result = augmented(images(), 30, Seed(0))
+    result = augment_examples(images(), 30, Seed(0))
     copies, labels = result.inputs[5:, 0], result.labels[5:]
     bright = copies.flatten(1).argmax(1)
     in_upper_left = (bright // 8 < 4) & (bright % 8 < 4)
@@ -63,12 +63,12 @@ def test_an_image_moves_only_a_little() -> None:
 
 def test_an_image_is_padded_with_its_border() -> None:
     plain = Examples(torch.full((1, 1, 8, 8), -3.0), torch.tensor([0]))
-    assert torch.allclose(augmented(plain, 10, Seed(0)).inputs, torch.tensor(-3.0))
+    assert torch.allclose(augment_examples(plain, 10, Seed(0)).inputs, torch.tensor(-3.0))
 
 
 def test_a_text_loses_tokens_and_swaps_neighbours_but_gains_none() -> None:
     originals = texts()
-    result = augmented(originals, 200, Seed(0))
+    result = augment_examples(originals, 200, Seed(0))
     copies = result.inputs[len(originals) :]
     copies_of_first = copies[(copies >= 5).any(1)]
     assert len(copies_of_first) == 99  # 198 copies of the two texts of label 0, in turn
@@ -84,13 +84,13 @@ def test_a_text_loses_tokens_and_swaps_neighbours_but_gains_none() -> None:
 
 
 def test_no_text_loses_all_tokens() -> None:
-    result = augmented(texts(), 200, Seed(0))
+    result = augment_examples(texts(), 200, Seed(0))
     assert bool((result.inputs != 0).any(1).all())
     assert result.inputs[result.labels == 1][:, 0].unique().tolist() == [3]
 
 
 def test_a_row_is_mixed_within_its_class_and_constant_columns_are_kept() -> None:
-    result = augmented(table(), 100, Seed(0))
+    result = augment_examples(table(), 100, Seed(0))
     first = result.inputs[:, 0]
     # Within the range of the class, plus 5 deviations of noise of 0.05 * 0.5 or 0.05 * 0.82.
     assert bool(((first > -0.2) & (first < 1.2))[result.labels == 0].all())
@@ -100,4 +100,4 @@ def test_a_row_is_mixed_within_its_class_and_constant_columns_are_kept() -> None
 
 def test_a_single_row_is_only_repeated() -> None:
     single = Examples(torch.tensor([[1.0, 2.0]]), torch.tensor([0]))
-    assert torch.allclose(augmented(single, 5, Seed(0)).inputs, torch.tensor([1.0, 2.0]))
+    assert torch.allclose(augment_examples(single, 5, Seed(0)).inputs, torch.tensor([1.0, 2.0]))

@@ -8,8 +8,13 @@ from torch import Tensor
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.learning.workers.job import Bundle, Job
-from overheard.simulation.cached_jobs import CachedJob, JobInputs, do_cached, single_answer
-from overheard.simulation.job_tensors import broadcast_of
+from overheard.simulation.cached_jobs import (
+    CachedJob,
+    JobInputs,
+    run_cached_jobs,
+    single_result_job,
+)
+from overheard.simulation.job_tensors import unpack_broadcast
 
 SHARED = Bundle({"addend": torch.tensor(10.0)})
 
@@ -22,7 +27,7 @@ class Times(Job):
     factors: tuple[int, ...]
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        weight = broadcast_of(tensors)["w"]
+        weight = unpack_broadcast(tensors)["w"]
         return {
             str(position): factor * weight + tensors["addend"]
             for position, factor in enumerate(self.factors)
@@ -57,7 +62,7 @@ class JobRunner:
             workers=1,
             on_progress=lambda what, done, total: self.progress.append((what, done, total)),
         )
-        do_cached(
+        run_cached_jobs(
             "products",
             jobs,
             JobInputs(shared, broadcasts),
@@ -99,9 +104,11 @@ def test_a_result_is_cached_before_it_is_passed_on() -> None:
         raise RuntimeError("no room")
 
     inputs = JobInputs(lambda: (SHARED,), {0: {"w": torch.tensor(1.0)}})
-    job = single_answer(0, "0" * 8, Times((5, 6)))
+    job = single_result_job(0, "0" * 8, Times((5, 6)))
     with pytest.raises(RuntimeError, match="no room"):
-        do_cached("products", [job], inputs, ComputeSettings(cache=shelf, workers=1), on_result)
+        run_cached_jobs(
+            "products", [job], inputs, ComputeSettings(cache=shelf, workers=1), on_result
+        )
     cached = shelf.load("0" * 8)
     assert cached is not None
     assert {name: float(tensor) for name, tensor in cached.items()} == {"0": 15, "1": 16}

@@ -4,14 +4,14 @@ import pytest
 from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.data.splits.quantity import Quantity
-from overheard.simulation.chunk import CHUNK, MOST_MEMBERS, chunks_of
-from tests.simulation.world import RECIPE, Spy, knowledge
+from overheard.simulation.chunk import CHUNK, MAX_COHORT_SIZE, draw_chunks
+from tests.simulation.small_run import RECIPE, CountingCache, knowledge
 
 SIZES = (10, 60)
 
 
 def draw(virtual: int, members: int | None = None, **settings):
-    return chunks_of(knowledge(virtual=virtual, **settings), SIZES, members, Seed(3))
+    return draw_chunks(knowledge(virtual=virtual, **settings), SIZES, members, Seed(3))
 
 
 class TestClients:
@@ -31,16 +31,16 @@ class TestClients:
         prior = Prior(recipes=(RECIPE, RECIPE, RECIPE))
         attacker = knowledge(virtual=60, prior=prior)
         unknown = type(attacker)(3, attacker.build_model, attacker.auxiliary, None, None, prior)
-        clients = chunks_of(unknown, SIZES, None, Seed(3))[0].clients
+        clients = draw_chunks(unknown, SIZES, None, Seed(3))[0].clients
         assert {client.recipe for client in clients} == {0, 1, 2}
 
     def test_are_drawn_once_for_all_attacks(self) -> None:
-        cache = Spy()
+        cache = CountingCache()
         assert draw(40, shelf=cache) == draw(40, shelf=cache)
         assert len(cache.saved) == 1
 
     def test_depend_on_the_prior(self) -> None:
-        cache = Spy()
+        cache = CountingCache()
         mixed = draw(40, shelf=cache)
         assert draw(40, shelf=cache, prior=Prior((Quantity(1),))) != mixed
 
@@ -48,7 +48,7 @@ class TestClients:
 class TestCohorts:
     def test_have_different_members_of_one_half_and_one_recipe(self) -> None:
         for chunk in draw(70, members=5):
-            for members_drawn in chunk.makers():
+            for members_drawn in chunk.clients_per_reading():
                 assert len(members_drawn) == len(set(members_drawn)) == 5
                 assert len({client.half for client in members_drawn}) == 1
                 assert len({client.recipe for client in members_drawn}) == 1
@@ -58,7 +58,7 @@ class TestCohorts:
             halves = [
                 members_drawn[0].half
                 for c in draw(virtual, members=5)
-                for members_drawn in c.makers()
+                for members_drawn in c.clients_per_reading()
             ]
             assert len(halves) == virtual
             assert set(halves) == {0, 1}
@@ -69,13 +69,15 @@ class TestCohorts:
 
     def test_of_many_members_are_simulated_by_fewer(self) -> None:
         chunk = draw(2, members=1000)[0]
-        assert [len(members_drawn) for members_drawn in chunk.makers()] == [MOST_MEMBERS]
+        assert [len(members_drawn) for members_drawn in chunk.clients_per_reading()] == [
+            MAX_COHORT_SIZE
+        ]
 
     def test_of_one_member_are_single_clients(self) -> None:
         assert all(
             len(members_drawn) == 1
             for chunk in draw(40, members=1)
-            for members_drawn in chunk.makers()
+            for members_drawn in chunk.clients_per_reading()
         )
 
     def test_with_a_preference_differ_more_in_label_shares(self) -> None:
@@ -84,7 +86,7 @@ class TestCohorts:
         prior = Prior((Quantity(1),))
         largest: dict[int, list[float]] = {0: [], 1: []}
         for chunk in draw(64, members=8, prior=prior):
-            for place, members_drawn in enumerate(chunk.makers()):
+            for place, members_drawn in enumerate(chunk.clients_per_reading()):
                 counts = np.array([client.counts for client in members_drawn]).sum(0)
                 largest[place % 2].append(counts.max() / counts.sum())
         assert np.mean(largest[0]) < 0.75
@@ -93,5 +95,5 @@ class TestCohorts:
 
 @pytest.mark.parametrize("members", [None, 4])
 def test_clients_depend_on_the_seed(members: int | None) -> None:
-    one, other = (chunks_of(knowledge(), SIZES, members, Seed(value)) for value in (1, 2))
+    one, other = (draw_chunks(knowledge(), SIZES, members, Seed(value)) for value in (1, 2))
     assert one != other

@@ -4,7 +4,7 @@ from torch import nn
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.simulation.last_layer_change import LastLayerChange
-from overheard.simulation.probe import Scene
+from overheard.simulation.probe import ProbeContext
 
 NO_EXAMPLES = Examples(torch.zeros(0, 2), torch.zeros(0, dtype=torch.int64))
 
@@ -17,9 +17,9 @@ def without_bias() -> nn.Module:
     return nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2, bias=False))
 
 
-def context_of(build) -> Scene:
+def context_of(build) -> ProbeContext:
     start = {name: weight.detach() for name, weight in build().named_parameters()}
-    return Scene(0, start, build, 2, NO_EXAMPLES, NO_EXAMPLES, None, Seed(0), "cpu")
+    return ProbeContext(0, start, build, 2, NO_EXAMPLES, NO_EXAMPLES, None, Seed(0), "cpu")
 
 
 def delta(build, value: float) -> dict[str, torch.Tensor]:

@@ -14,21 +14,30 @@ from overheard.core.seeds import Seed
 from overheard.defenses.noise import Noise
 from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
-from overheard.simulation.chunk import Chunk, chunks_of
-from overheard.simulation.ground import ground_of
-from overheard.simulation.job_tensors import BACKGROUND, BROADCAST, named_examples
-from overheard.simulation.parting import part
-from overheard.simulation.pool import pool_of
+from overheard.simulation.auxiliary_split import split_auxiliary
+from overheard.simulation.chunk import Chunk, draw_chunks
+from overheard.simulation.job_tensors import BACKGROUND_NAME, BROADCAST_PREFIX, pack_examples
 from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
+from overheard.simulation.simulation_context import build_context
+from overheard.simulation.training_pool import build_pool
 from overheard.simulation.virtual_client import VirtualClient
-from tests.simulation.world import CLASSES, RECIPE, Raw, blobs, broadcast, build, knowledge, run
+from tests.simulation.small_run import (
+    CLASSES,
+    RECIPE,
+    Raw,
+    blobs,
+    broadcast,
+    build,
+    knowledge,
+    server_view,
+)
 
 SEED = Seed(11)
 RAW = Raw()
 AUXILIARY = blobs(400)
-SPLIT = part(AUXILIARY.labels, CLASSES, SEED)
-POOL = pool_of(AUXILIARY, SPLIT, SEED)
+SPLIT = split_auxiliary(AUXILIARY.labels, CLASSES, SEED)
+POOL = build_pool(AUXILIARY, SPLIT, SEED)
 
 CLIENTS = tuple(
     VirtualClient(number, number % 2, 0, counts)
@@ -58,14 +67,14 @@ def read(
         "held out": SPLIT.held_out,
     }
     if background is not None:
-        tensors |= named_examples(BACKGROUND, background)
-    weights = {BROADCAST + name: weight for name, weight in broadcast(0).items()}
+        tensors |= pack_examples(BACKGROUND_NAME, background)
+    weights = {BROADCAST_PREFIX + name: weight for name, weight in broadcast(0).items()}
     return job.run(tensors | weights)["0"]
 
 
 def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.Tensor:
     """Return the updates of the same clients, trained as in a federation."""
-    rows = [client.rows(POOL.examples.labels, POOL.halves, SEED) for client in clients]
+    rows = [client.draw_rows(POOL.examples.labels, POOL.halves, SEED) for client in clients]
     members = [
         Member(c.name, client_rows) for c, client_rows in zip(clients, rows, strict=True)
     ]
@@ -122,7 +131,7 @@ class OnlyFirst(Defense):
 
 def test_a_defense_of_data_changes_updates_and_sizes() -> None:
     labels, halves = POOL.examples.labels, POOL.halves
-    first = [client.rows(labels, halves, SEED)[:1] for client in CLIENTS]
+    first = [client.draw_rows(labels, halves, SEED)[:1] for client in CLIENTS]
     members = [Member(c.name, rows) for c, rows in zip(CLIENTS, first, strict=True)]
     learned = train_cohort(
         build,
@@ -224,9 +233,9 @@ def test_virtual_and_real_clients_have_the_same_probe_context() -> None:
             return torch.zeros(len(deltas))
 
     attacker = knowledge(auxiliary=AUXILIARY, virtual=4)
-    simulation_context = ground_of(run(), attacker, (0,))
-    (chunk,) = chunks_of(attacker, (5, 9), None, SEED)
-    split = simulation_context.parting
+    simulation_context = build_context(server_view(), attacker, (0,))
+    (chunk,) = draw_chunks(attacker, (5, 9), None, SEED)
+    split = simulation_context.auxiliary_split
     job = ReadChunk(
         0,
         chunk,
@@ -239,7 +248,7 @@ def test_virtual_and_real_clients_have_the_same_probe_context() -> None:
         "cpu",
         (RecordingProbe(),),
     )
-    pool = pool_of(AUXILIARY, split, SEED)
+    pool = build_pool(AUXILIARY, split, SEED)
     job.run(
         {
             "pool/inputs": pool.examples.inputs,
@@ -251,11 +260,11 @@ def test_virtual_and_real_clients_have_the_same_probe_context() -> None:
             "held out": split.held_out,
         }
         | {
-            BROADCAST + name: weight
+            BROADCAST_PREFIX + name: weight
             for name, weight in simulation_context.broadcasts[0].items()
         }
     )
-    (virtual,), real = contexts, simulation_context.scene(0)
+    (virtual,), real = contexts, simulation_context.probe_context(0)
     assert virtual.seed == real.seed
     assert virtual.held_out.inputs.equal(real.held_out.inputs)
     assert virtual.held_out.labels.equal(real.held_out.labels)

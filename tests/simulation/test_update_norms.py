@@ -5,16 +5,16 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard.simulation.probe import Scene
+from overheard.simulation.probe import ProbeContext
 from overheard.simulation.update_norms import UpdateNorms
-from tests.simulation.world import build
+from tests.simulation.small_run import build
 
 NO_EXAMPLES = Examples(torch.zeros(0, 2), torch.zeros(0, dtype=torch.int64))
 
 
 def read(*deltas: dict[str, torch.Tensor]) -> list[list[float]]:
     start = {"first": torch.zeros(2), "second": torch.zeros(1)}
-    context = Scene(0, start, build, 3, NO_EXAMPLES, NO_EXAMPLES, None, Seed(0), "cpu")
+    context = ProbeContext(0, start, build, 3, NO_EXAMPLES, NO_EXAMPLES, None, Seed(0), "cpu")
     return UpdateNorms().read(context, deltas).tolist()
 
 

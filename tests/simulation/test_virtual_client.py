@@ -14,22 +14,22 @@ HALVES = (torch.arange(5), torch.arange(5, 10))
 
 class TestRows:
     def test_are_of_its_half_and_have_its_label_counts(self) -> None:
-        rows = VirtualClient(3, 1, 0, (2, 3)).rows(LABELS, HALVES, Seed(0))
+        rows = VirtualClient(3, 1, 0, (2, 3)).draw_rows(LABELS, HALVES, Seed(0))
         assert LABELS[rows].bincount().tolist() == [2, 3]
         assert set(rows.tolist()) <= {5, 6, 7, 8, 9}
 
     def test_repeat_only_after_all_of_the_label_are_used(self) -> None:
         # Half 0 has three of label 0, used 2 or 3 times for 7, and two of label 1, used twice.
-        rows = VirtualClient(3, 0, 0, (7, 4)).rows(LABELS, HALVES, Seed(0))
+        rows = VirtualClient(3, 0, 0, (7, 4)).draw_rows(LABELS, HALVES, Seed(0))
         assert sorted(rows.bincount().tolist()) == [2, 2, 2, 2, 3]
 
     def test_have_no_label_with_count_zero(self) -> None:
-        rows = VirtualClient(3, 0, 0, (0, 2)).rows(LABELS, HALVES, Seed(0))
+        rows = VirtualClient(3, 0, 0, (0, 2)).draw_rows(LABELS, HALVES, Seed(0))
         assert sorted(rows.tolist()) == [3, 4]
 
     def test_depend_on_seed_and_number(self) -> None:
         def rows(number: int, seed: int) -> torch.Tensor:
-            return VirtualClient(number, 0, 0, (7, 4)).rows(LABELS, HALVES, Seed(seed))
+            return VirtualClient(number, 0, 0, (7, 4)).draw_rows(LABELS, HALVES, Seed(seed))
 
         assert rows(3, 0).equal(rows(3, 0))
         assert not rows(3, 0).equal(rows(4, 0))
@@ -70,10 +70,10 @@ class TestCounts:
 def test_a_resampled_client_repeats_some_examples_and_never_has_others() -> None:
     labels = torch.zeros(4000, dtype=torch.long)
     halves = (torch.arange(2000), torch.arange(2000, 4000))
-    rows = VirtualClient(3, 1, 0, (2000,), resampled=True).rows(labels, halves, Seed(0))
+    rows = VirtualClient(3, 1, 0, (2000,), resampled=True).draw_rows(labels, halves, Seed(0))
     # 2,000 draws with replacement from 2,000 contain a share of 1 - 1/e = 0.632.
     assert len(rows) == 2000
     assert 0.60 < len(rows.unique()) / 2000 < 0.66
     assert int(rows.min()) >= 2000
-    plain = VirtualClient(3, 1, 0, (2000,)).rows(labels, halves, Seed(0))
+    plain = VirtualClient(3, 1, 0, (2000,)).draw_rows(labels, halves, Seed(0))
     assert len(plain.unique()) == 2000

@@ -5,13 +5,13 @@ from scipy.stats import chi2_contingency
 
 from overheard.core.split import Split
 from overheard.data.dataset import Dataset
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 
 SIGNIFICANCE = 0.01
 """Significance level of the test that labels differ: its false positive rate."""
 
 
-def are_alike(split: Split | None, dataset: Dataset, partition: Deal) -> bool:
+def are_alike(split: Split | None, dataset: Dataset, partition: DataPartition) -> bool:
     """Return whether members and non-members are exchangeable.
 
     If they are not, a run that reveals the distribution of the clients' data separates members

@@ -6,14 +6,14 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.data.apportion import apportion
-from overheard.data.contents import content_keys
+from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset
-from overheard.data.partition.deal import Auxiliary
-from overheard.data.partition.draw import draw
+from overheard.data.partition.data_partition import AuxiliarySize
+from overheard.data.partition.stratified_sample import draw_stratified
 
 
 def drawn_from(
-    source: Dataset, audited: Dataset, size: Auxiliary, seed: Seed, place: str
+    source: Dataset, audited: Dataset, size: AuxiliarySize, seed: Seed, place: str
 ) -> Examples:
     """Draw auxiliary examples from another data set; skip those in the audited data.
 
@@ -29,9 +29,11 @@ def drawn_from(
 
     """
     _refuse_other_task(source, audited, place)
-    excluded = torch.cat([content_keys(part.inputs) for part in (audited.train, audited.test)])
+    excluded = torch.cat(
+        [content_hashes(part.inputs) for part in (audited.train, audited.test)]
+    )
     pool = source.train
-    free = pool.take(~torch.isin(content_keys(pool.inputs), excluded))
+    free = pool.take(~torch.isin(content_hashes(pool.inputs), excluded))
     classes = audited.task.classes
     if size.per_class is not None:
         counts = torch.full((classes,), size.per_class)
@@ -46,7 +48,7 @@ def drawn_from(
             f"data set has only {int(available[label])} that are not in the audited data: ask "
             "for fewer auxiliary examples, or name another data set"
         )
-    (rows,) = draw(free.labels, counts[None], classes, seed)
+    (rows,) = draw_stratified(free.labels, counts[None], classes, seed)
     return free.take(rows)
 
 

@@ -12,8 +12,8 @@ from overheard.core.known_users import KnownUsers
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
-from overheard.data.distortion import distorted
-from overheard.data.partition.deal import Deal
+from overheard.data.distortion import distort
+from overheard.data.partition.data_partition import DataPartition
 from overheard.learning.device import choose_device
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
@@ -44,7 +44,9 @@ def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan
             workers=resources.workers,
             cluster=resources.cluster,
         ),
-        known_users=KnownUsers() if partition.who is None else partition.who.known,
+        known_users=KnownUsers()
+        if partition.participants is None
+        else partition.participants.known,
         background=partition.background,
         candidate_records=partition.candidates,
     )
@@ -62,7 +64,7 @@ def _training_known(
 
 
 def _auxiliary(
-    plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies, partition: Deal
+    plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies, partition: DataPartition
 ) -> Examples:
     """Return the attacker's auxiliary examples, as its threat specifies them."""
     if threat.auxiliary_from is None:
@@ -72,4 +74,4 @@ def _auxiliary(
     if not threat.auxiliary_shift or not len(auxiliary):
         return auxiliary
     draws = Seed(seed).child("distortion")
-    return distorted(auxiliary, supplies.dataset.task, threat.auxiliary_shift, draws)
+    return distort(auxiliary, supplies.dataset.task, threat.auxiliary_shift, draws)

@@ -9,7 +9,7 @@ from overheard.core.defense import Defense, RunParameters
 from overheard.core.messages import MissingReply, Update
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.cohort import sampling_rate
 from overheard.findings.finding import ArmDefense, ArmRun
 from overheard.findings.traffic import traffic_of
@@ -23,7 +23,7 @@ def run_record(
     plan: Plan,
     run: ArmRun,
     dataset: Dataset,
-    partition: Deal,
+    partition: DataPartition,
     sent: Transcript,
     heard: Transcript,
 ) -> ArmRun:

@@ -10,7 +10,7 @@ from overheard.core.messages import Update
 from overheard.core.parties import SERVER, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
 
 
@@ -18,7 +18,7 @@ def recorded_truth(
     recording: Path,
     transcript: Transcript,
     classes: int,
-    partition: Deal,
+    partition: DataPartition,
     *,
     is_elsewhere: bool,
 ) -> GroundTruth | None:

@@ -31,7 +31,7 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH
 from overheard.data.dataset import Dataset
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
 from overheard.findings.finding import ArmRun
 from overheard.learning.initial import initial_weights
@@ -167,7 +167,7 @@ def _of_the_model(
 
 def _dealt(
     recording: Path, manifest: Manifest, transcript: Transcript, supplies: Supplies
-) -> Deal:
+) -> DataPartition:
     """Return the plan's partition, after checking that it is that of the run.
 
     A different partition could give the attacker examples that clients hold. A run that was not

@@ -21,17 +21,22 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth, Partition
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.run import Federation, run
 from overheard.learning.device import choose_device
 from overheard.plans.plan import ArmPlan, Plan
 
 
 def federation_of(
-    plan: Plan, arm: ArmPlan, seed: int, partition: Deal, task: Task, resources: Resources
+    plan: Plan,
+    arm: ArmPlan,
+    seed: int,
+    partition: DataPartition,
+    task: Task,
+    resources: Resources,
 ) -> Federation:
     """Build the federation of an arm and seed on a partition of the data."""
-    training, users, rounds = plan.training, partition.who, plan.rounds_of(arm)
+    training, users, rounds = plan.training, partition.participants, plan.rounds_of(arm)
     return Federation(
         build_model=partial(training.model.build, task),
         model=repr(training.model),
@@ -50,7 +55,7 @@ def federation_of(
         workers=resources.workers,
         device=str(choose_device(resources.device)),
         shifts=partition.shifts,
-        shadows=0 if users is None else len(users.devices),
+        shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
         users={} if users is None else users.users,
         attributes={} if users is None else users.attributes,

@@ -12,7 +12,7 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.partition.deal import Auxiliary, Deal, deal
+from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
 from overheard.data.reading.folder import data_folder
 from overheard.learning.device import DeviceName
 from overheard.learning.train import Engine
@@ -65,11 +65,11 @@ class Supplies:
     elsewhere: Mapping[DataSource, Dataset]
     resources: Resources
     shelf: TensorCache
-    _partitions: "OrderedDict[tuple[int, bool], Deal]" = field(
+    _partitions: "OrderedDict[tuple[int, bool], DataPartition]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
 
-    def partition(self, seed: int, is_control: bool = False) -> Deal:
+    def partition(self, seed: int, is_control: bool = False) -> DataPartition:
         """Return the partition for a seed; it is computed once for all arms and threats.
 
         Partitions whose examples are rows of the data set are all cached. Those with distorted
@@ -83,7 +83,7 @@ class Supplies:
                 del self._partitions[oldest]
         return self._partitions[key]
 
-    def _shares(self, partition: Deal) -> bool:
+    def _shares(self, partition: DataPartition) -> bool:
         return partition.pool.inputs is self.dataset.train.inputs
 
 
@@ -129,7 +129,9 @@ def refuse_to_simulate_nothing(plan: Plan) -> None:
         )
 
 
-def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = False) -> Deal:
+def deal_examples(
+    plan: Plan, dataset: Dataset, seed: int, is_control: bool = False
+) -> DataPartition:
     """Partition the examples under a seed; the partition is the same in every arm.
 
     Auxiliary and test examples are the same in a run and its control. So are the clients'
@@ -137,23 +139,23 @@ def deal_examples(plan: Plan, dataset: Dataset, seed: int, is_control: bool = Fa
     `auditing.work.controls`.
     """
     data = plan.data
-    return deal(
+    return draw_partition(
         dataset,
         data.split_settings,
         clients=data.clients,
         auxiliary=_wanted(plan),
         test=data.test,
-        schedule=plan.schedule.control() if is_control else plan.schedule,
+        schedule=plan.schedule.without_shifts() if is_control else plan.schedule,
         seed=Seed(seed).child("data"),
-        people=data.people,
-        is_exchanged=is_control and control_of(plan) == "permutation",
+        known_users=data.people,
+        is_permuted=is_control and control_of(plan) == "permutation",
         background=data.background,
         candidates=data.candidates,
     )
 
 
-def _wanted(plan: Plan) -> Auxiliary:
-    return Auxiliary(per_class=plan.data.auxiliary_per_class, total=plan.data.auxiliary)
+def _wanted(plan: Plan) -> AuxiliarySize:
+    return AuxiliarySize(per_class=plan.data.auxiliary_per_class, total=plan.data.auxiliary)
 
 
 def examples_from_elsewhere(

@@ -28,7 +28,7 @@ def control_of(plan: Plan) -> Control | None:
         for threat in plan.threats
         for attack in threat.attacks
     }
-    shifts = any(not shift.is_exchange for shift in plan.data.shifts)
+    shifts = any(not shift.is_refresh for shift in plan.data.shifts)
     found: list[Control] = []
     if shifts and "exchange" in wanted:
         found.append("exchange")

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-ROUNDING = 1e-9
+ROUNDING_TOLERANCE = 1e-9
 """A float64 number of examples closer than this to a whole number counts as that number."""
 
 
@@ -25,7 +25,9 @@ def apportion(weights: Float[Tensor, " parts"], total: int) -> Int[Tensor, " par
         raise ValueError(f"weights must be 0 or more and not all 0, got {weights.tolist()}")
     exact = exact / exact.sum() * total
     # Shares such as 0.1 * 30 miss a whole number only by rounding, so they count as it.
-    exact = torch.where((exact - exact.round()).abs() < ROUNDING, exact.round(), exact)
+    exact = torch.where(
+        (exact - exact.round()).abs() < ROUNDING_TOLERANCE, exact.round(), exact
+    )
     floor = exact.floor()
     left = total - int(floor.sum())
     remainders = exact - floor

@@ -51,9 +51,9 @@ class Dataset:
     def __post_init__(self) -> None:
         """Refuse examples that do not fit the task, and fields that do not fit the examples."""
         for part, examples in (("train", self.train), ("test", self.test)):
-            _check(part, examples, self.task)
+            _check_examples(part, examples, self.task)
         if self.background is not None:
-            _check("background", self.background, self.task)
+            _check_examples("background", self.background, self.task)
         for name, numbers in (("times", self.times), ("records", self.records)):
             if numbers is not None and len(numbers) != len(self.train):
                 raise ValueError(
@@ -111,7 +111,7 @@ class DataSource(ABC):
         """
 
 
-def _check(part: str, examples: Examples, task: Task) -> None:
+def _check_examples(part: str, examples: Examples, task: Task) -> None:
     inputs, labels = examples.inputs, examples.labels
     if not len(examples):
         raise ValueError(f"the {part} part has no examples")

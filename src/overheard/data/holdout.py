@@ -10,21 +10,21 @@ from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.data.apportion import apportion
 
-SHARE = 0.2
+HOLDOUT_SHARE = 0.2
 """Share of the examples that is held out if a data set has no test part."""
 
 
-def stratified(
+def hold_out_stratified(
     strata: Int[Tensor, " examples"], held_out: int, seed: Seed
 ) -> Bool[Tensor, " examples"]:
     """Mark `held_out` random examples, in proportion from each stratum (label or user)."""
     sizes = strata.bincount()
     quota = apportion(sizes.double(), held_out)
     order = torch.randperm(len(strata), generator=seed.generator())
-    return _first(strata[order], quota)[order.argsort()]
+    return _mark_first(strata[order], quota)[order.argsort()]
 
 
-def held_out_fifth(
+def hold_out_fifth(
     labels: Int[Tensor, " examples"], seed: Seed, path: Path
 ) -> Bool[Tensor, " examples"]:
     """Mark a random fifth of the examples of a file, in proportion from each label.
@@ -33,24 +33,24 @@ def held_out_fifth(
         DataError: if there are too few examples to hold any out.
 
     """
-    held_out = round(SHARE * len(labels))
+    held_out = round(HOLDOUT_SHARE * len(labels))
     if not held_out:
         raise DataError(
             f"{path} has {len(labels)} examples, too few to hold out a test set: give 3 or more"
         )
-    return stratified(labels, held_out, seed.child("held out"))
+    return hold_out_stratified(labels, held_out, seed.child("held out"))
 
 
-def latest(
+def hold_out_latest(
     users: Int[Tensor, " examples"], time: Shaped[Tensor, " examples"]
 ) -> Bool[Tensor, " examples"]:
     """Mark the latest fifth of each user's examples, rounded down."""
     order = time.argsort(descending=True, stable=True)
-    quota = (users.bincount() * SHARE).floor().long()
-    return _first(users[order], quota)[order.argsort()]
+    quota = (users.bincount() * HOLDOUT_SHARE).floor().long()
+    return _mark_first(users[order], quota)[order.argsort()]
 
 
-def _first(
+def _mark_first(
     strata: Int[Tensor, " examples"], quota: Int[Tensor, " strata"]
 ) -> Bool[Tensor, " examples"]:
     """Mark the first `quota[s]` examples of each stratum s."""

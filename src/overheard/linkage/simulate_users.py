@@ -17,8 +17,12 @@ from overheard.learning.train import train_cohort
 from overheard.learning.workers.job import Job
 from overheard.linkage.learner import PriorClient
 from overheard.linkage.sketch import sketch_for
-from overheard.simulation.imitated_defenses import ImitatedDefenses
-from overheard.simulation.job_tensors import background_of, broadcast_of, examples_of
+from overheard.simulation.job_tensors import (
+    unpack_background,
+    unpack_broadcast,
+    unpack_examples,
+)
+from overheard.simulation.simulated_defenses import SimulatedDefenses
 
 SKETCH = "sketch/"
 """Prefix of the names of sketched tensors in the job's result."""
@@ -62,13 +66,15 @@ class SimulateUsers(Job):
             PlanError: if a training diverges.
 
         """
-        broadcast = broadcast_of(tensors)
+        broadcast = unpack_broadcast(tensors)
         sketches = {name: sketch_for(name, tuple(w.shape)) for name, w in broadcast.items()}
-        users, background = examples_of(tensors, "users"), background_of(tensors)
-        simulated_defenses = ImitatedDefenses(self.defenses, self.round, self.seed)
+        users, background = unpack_examples(tensors, "users"), unpack_background(tensors)
+        simulated_defenses = SimulatedDefenses(self.defenses, self.round, self.seed)
         with one_thread():
             client_data = [
-                simulated_defenses.held(client.held(users), client.name, background)
+                simulated_defenses.defended_examples(
+                    client.held(users), client.name, background
+                )
                 for client in self.learners
             ]
             answered = [index for index, data in enumerate(client_data) if len(data)]
@@ -92,7 +98,7 @@ class SimulateUsers(Job):
             # Sketched one by one, so that only one update at a time needs to be in memory.
             sketched = [
                 {name: sketch.of(update.delta[name]) for name, sketch in sketches.items()}
-                for update in map(simulated_defenses.sent, trained)
+                for update in map(simulated_defenses.defended_update, trained)
             ]
         result = {
             SKETCH + name: torch.stack([row[name] for row in sketched])

@@ -17,10 +17,15 @@ from overheard.learning.workers.job import Bundle
 from overheard.linkage.learner import PriorClient, together
 from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
 from overheard.linkage.sketch import RAW, WIDTH
-from overheard.simulation.cached_jobs import Answer, JobInputs, do_cached, single_answer
+from overheard.simulation.cache_keys import broadcast_key, combined_key
+from overheard.simulation.cached_jobs import (
+    JobInputs,
+    JobResult,
+    run_cached_jobs,
+    single_result_job,
+)
 from overheard.simulation.chunk import CHUNK
-from overheard.simulation.job_tensors import background_tensors, named_examples
-from overheard.simulation.keys import broadcast_key, key_of
+from overheard.simulation.job_tensors import pack_background, pack_examples
 
 WHAT = "known users"
 """Name of this training in calls of `ComputeSettings.on_progress`."""
@@ -71,18 +76,22 @@ def simulated_updates(
         for first in range(0, len(learners), CHUNK):
             job_clients = tuple(learners[first : first + CHUNK])
             job = _job(knowledge, number, job_clients, seed)
-            jobs.append(single_answer(number, key_of(round_key, repr(job_clients)), job))
+            jobs.append(
+                single_result_job(number, combined_key(round_key, repr(job_clients)), job)
+            )
             starts.append(first)
     parts: dict[int, SimulatedUpdates] = {}
 
-    def take(index: int, _: int, result: Answer) -> None:
+    def take(index: int, _: int, result: JobResult) -> None:
         parts[index] = SimulatedUpdates(
             torch.cat([result[SKETCH + name] for name in names], 1),
             starts[index] + result[ANSWERED],
             torch.full_like(result[ANSWERED], jobs[index].round),
         )
 
-    do_cached(WHAT, jobs, JobInputs(lambda: _shared(knowledge, pool), broadcasts), means, take)
+    run_cached_jobs(
+        WHAT, jobs, JobInputs(lambda: _shared(knowledge, pool), broadcasts), means, take
+    )
     in_order = [parts[index] for index in range(len(jobs))]
     return SimulatedUpdates(
         torch.cat([part.vectors for part in in_order]),
@@ -98,7 +107,7 @@ def _common(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
     settings = (knowledge.recipe, knowledge.defenses or (), seed, RAW, WIDTH)
     background = knowledge.background if knowledge.defenses else None
     public = () if background is None else (background.inputs, background.labels)
-    return key_of(repr(settings), model, pool.inputs, pool.labels, *public)
+    return combined_key(repr(settings), model, pool.inputs, pool.labels, *public)
 
 
 def _job(
@@ -119,4 +128,4 @@ def _job(
 
 def _shared(knowledge: Knowledge, pool: Examples) -> tuple[Bundle, ...]:
     """Bundle the tensors that the jobs of all rounds read."""
-    return (Bundle(named_examples("users", pool)), Bundle(background_tensors(knowledge)))
+    return (Bundle(pack_examples("users", pool)), Bundle(pack_background(knowledge)))

@@ -6,10 +6,10 @@ from pydantic import Field, model_validator
 
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
-from overheard.data.partition.candidates import Candidates
-from overheard.data.partition.deal import SharedOut
-from overheard.data.partition.people import People
-from overheard.data.partition.schedule import MOST_CLIENTS, DataShift
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.partition.data_partition import SplitSettings
+from overheard.data.partition.known_user_settings import KnownUserSettings
+from overheard.data.partition.schedule import MAX_CLIENTS, DataShift
 from overheard.data.positive import Positive
 from overheard.plans.plugin_field import PluginField
 from overheard.plans.registries import DATASETS, SPLITS
@@ -44,21 +44,21 @@ class DataPlan(StrictModel):
 
     source: Annotated[DataSource, PluginField(DATASETS)]
     split: Annotated[Split, PluginField(SPLITS)] | None = None
-    clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)] = 1
+    clients: Annotated[int, Field(ge=1, le=MAX_CLIENTS)] = 1
     examples: Positive | tuple[Positive, Positive] | None = None
     auxiliary_per_class: Positive | None = None
     auxiliary: Positive | None = None
     test: Positive | None = None
     refresh_every: Positive | None = None
     shifts: tuple[Annotated[DataShift, SELF_VALIDATING], ...] = ()
-    people: Annotated[People, SELF_VALIDATING] | None = None
+    people: Annotated[KnownUserSettings, SELF_VALIDATING] | None = None
     background: Positive | None = None
-    candidates: Candidates | None = None
+    candidates: CandidateSettings | None = None
 
     @property
-    def split_settings(self) -> SharedOut | None:
+    def split_settings(self) -> SplitSettings | None:
         """How examples are partitioned; None in a plan for recordings."""
-        return None if self.split is None else SharedOut(self.split, self.sizes)
+        return None if self.split is None else SplitSettings(self.split, self.sizes)
 
     @property
     def sizes(self) -> tuple[int, int]:

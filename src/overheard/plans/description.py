@@ -1,8 +1,8 @@
 """Describes in one sentence what was audited."""
 
 from overheard.archive.manifest import Manifest
-from overheard.data.partition.candidates import Candidates
-from overheard.data.partition.people import People, PriorKind
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.data.partition.schedule import DataShift
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_field import plugin_label
@@ -36,13 +36,13 @@ def describe_plan(plan: Plan) -> str:
 
 
 def _describe_shift(shift: DataShift) -> str:
-    verb = "are replaced" if shift.is_exchange else "shift"
-    last = shift.last
+    verb = "are replaced" if shift.is_refresh else "shift"
+    last = shift.last_round
     when = f"round {shift.round}" if shift.over == 1 else f"rounds {shift.round} to {last}"
     return f"; the data of client {shift.client} {verb} in {when}"
 
 
-def _describe_known_users(people: People | None) -> str:
+def _describe_known_users(people: KnownUserSettings | None) -> str:
     if people is None:
         return ""
     known = _PRIOR_PHRASES[people.prior].format(share=f"{people.share:.0%}")
@@ -94,7 +94,7 @@ def describe_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int
     )
 
 
-def _describe_canaries(candidates: Candidates | None) -> str:
+def _describe_canaries(candidates: CandidateSettings | None) -> str:
     if candidates is None or not candidates.are_canaries:
         return ""
     wrong = ", each with a wrong label" if candidates.canaries == "mislabelled" else ""

@@ -10,25 +10,25 @@ from torch.nn import functional
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 
-LARGEST_TURN = math.radians(10)
-LARGEST_ZOOM = 0.1
-LARGEST_SHIFT = 0.1
+MAX_ROTATION = math.radians(10)
+MAX_ZOOM = 0.1
+MAX_SHIFT = 0.1
 """For images: so small that a 6 stays a 6. The shift is relative to half the width."""
 
-DROPPED = 0.1
+TOKEN_DROPOUT = 0.1
 """Probability that a token is left out."""
 
-JUMP = 1.5
+MAX_TOKEN_SHIFT = 1.5
 """Upper bound on how many positions a token may move back."""
 
-LEAST_OWN = 0.5
+MIN_MIX_WEIGHT = 0.5
 """The smallest weight of the original row of a table when it is mixed with another."""
 
 JITTER = 0.05
 """Noise on a mixed row, in standard deviations of each column within the class."""
 
 
-def augmented(examples: Examples, per_class: int, seed: Seed) -> Examples:
+def augment_examples(examples: Examples, per_class: int, seed: Seed) -> Examples:
     """Append altered copies to these examples until each class has `per_class`.
 
     A class that has enough, or none, is not changed. Images are rotated, zoomed and shifted a
@@ -47,27 +47,27 @@ def augmented(examples: Examples, per_class: int, seed: Seed) -> Examples:
     if not len(origin):
         return examples
     labels = examples.labels[origin]
-    copies = _altered(examples, origin, seed.generator())
+    copies = _alter(examples, origin, seed.generator())
     return Examples(torch.cat((examples.inputs, copies)), torch.cat((examples.labels, labels)))
 
 
-def _altered(
+def _alter(
     examples: Examples, origin: Int[Tensor, " copies"], generator: torch.Generator
 ) -> Shaped[Tensor, "copies ..."]:
     inputs = examples.inputs[origin]
     if not inputs.is_floating_point():
-        return _reworded(inputs, generator)
+        return _alter_texts(inputs, generator)
     if inputs.dim() == 4:
-        return _moved_about(inputs, generator)
-    return _mixed(examples, origin, generator)
+        return _transform_images(inputs, generator)
+    return _mix_rows(examples, origin, generator)
 
 
-def _moved_about(
+def _transform_images(
     images: Float[Tensor, "copies channels height width"], generator: torch.Generator
 ) -> Float[Tensor, "copies channels height width"]:
     draws = 2 * torch.rand(len(images), 4, generator=generator) - 1
-    rotation, zoom = draws[:, 0] * LARGEST_TURN, 1 + draws[:, 1] * LARGEST_ZOOM
-    shift = draws[:, 2:] * LARGEST_SHIFT
+    rotation, zoom = draws[:, 0] * MAX_ROTATION, 1 + draws[:, 1] * MAX_ZOOM
+    shift = draws[:, 2:] * MAX_SHIFT
     sine, cosine = rotation.sin() * zoom, rotation.cos() * zoom
     rows = (
         torch.stack((cosine, -sine, shift[:, 0]), 1),
@@ -79,22 +79,22 @@ def _moved_about(
     return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
 
 
-def _reworded(
+def _alter_texts(
     texts: Int[Tensor, "copies tokens"], generator: torch.Generator
 ) -> Int[Tensor, "copies tokens"]:
     """Sort tokens by position plus noise, dropped ones and padding last."""
-    dropped = torch.rand(texts.shape, generator=generator) < DROPPED
+    dropped = torch.rand(texts.shape, generator=generator) < TOKEN_DROPOUT
     is_token = texts != 0
     # A text that would lose all tokens keeps them.
     is_kept = is_token & ~(dropped & (is_token & ~dropped).any(1, keepdim=True))
-    positions = torch.arange(texts.shape[1]) + JUMP * torch.rand(
+    positions = torch.arange(texts.shape[1]) + MAX_TOKEN_SHIFT * torch.rand(
         texts.shape, generator=generator
     )
     order = positions.where(is_kept, torch.inf).argsort(dim=1, stable=True)
     return texts.where(is_kept, 0).gather(1, order)
 
 
-def _mixed(
+def _mix_rows(
     examples: Examples, origin: Int[Tensor, " copies"], generator: torch.Generator
 ) -> Float[Tensor, "copies ..."]:
     inputs, labels = examples.inputs, examples.labels
@@ -105,7 +105,9 @@ def _mixed(
         choices = torch.randint(len(rows), (int(is_of_label.sum()),), generator=generator)
         partner[is_of_label] = rows[choices]
         deviations[is_of_label] = inputs[rows].std(0, correction=0)
-    weight = LEAST_OWN + (1 - LEAST_OWN) * torch.rand(len(origin), generator=generator)
+    weight = MIN_MIX_WEIGHT + (1 - MIN_MIX_WEIGHT) * torch.rand(
+        len(origin), generator=generator
+    )
     weight = weight.view(-1, *[1] * (inputs.dim() - 1)).to(inputs)
     noise = torch.randn(deviations.shape, generator=generator).to(inputs)
     return (

@@ -11,10 +11,10 @@ from torch import Tensor
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.messages import Weights
 from overheard.learning.workers.job import Bundle, Job, WorkerTask
-from overheard.simulation.job_tensors import broadcast_bundle
-from overheard.simulation.workplace import carry_out
+from overheard.simulation.executor import run_tasks
+from overheard.simulation.job_tensors import pack_broadcast
 
-Answer = Mapping[str, Tensor]
+JobResult = Mapping[str, Tensor]
 """Named tensors, cached under one key."""
 
 
@@ -35,7 +35,7 @@ class CachedJob:
     job: Callable[[tuple[int, ...]], Job]
 
 
-def single_answer(number: int, key: str, job: Job) -> CachedJob:
+def single_result_job(number: int, key: str, job: Job) -> CachedJob:
     """Return a cached job of this round with one result."""
     return CachedJob(number, (key,), lambda _: job)
 
@@ -55,18 +55,18 @@ class JobInputs:
     broadcasts: Mapping[int, Weights]
 
 
-def whole(tensors: Mapping[str, Tensor], position: int) -> Answer:
+def whole_result(tensors: Mapping[str, Tensor], position: int) -> JobResult:
     """Return all tensors, as the result of a job with one result."""
     return tensors
 
 
-def do_cached(
-    what: str,
+def run_cached_jobs(
+    description: str,
     jobs: Sequence[CachedJob],
     inputs: JobInputs,
-    means: ComputeSettings,
-    take: Callable[[int, int, Answer], None],
-    answer: Callable[[Mapping[str, Tensor], int], Answer] = whole,
+    settings: ComputeSettings,
+    on_result: Callable[[int, int, JobResult], None],
+    select_result: Callable[[Mapping[str, Tensor], int], JobResult] = whole_result,
 ) -> None:
     """Run these jobs as far as their results are not cached, and pass on each result.
 
@@ -74,13 +74,13 @@ def do_cached(
     once.
 
     Args:
-        what: the description of the jobs for `ComputeSettings.on_progress`.
+        description: the description of the jobs for `ComputeSettings.on_progress`.
         jobs: ordered so that jobs of one round are consecutive.
         inputs: of all jobs.
-        means: with the cache, and where to compute.
-        take: called with the number of the job, the position of the result among its keys, and
+        settings: with the cache, and where to compute.
+        on_result: called with the number of the job, the position of the result among its keys, and
             the result; in any order.
-        answer: selects a result from all tensors of a job, by its position among the results
+        select_result: selects a result from all tensors of a job, by its position among the results
             that were requested.
 
     Raises:
@@ -89,38 +89,38 @@ def do_cached(
         WorkerError: if workers die repeatedly on one task.
 
     """
-    done, pending = 0, list[_Gap]()
+    done, pending = 0, list[_PendingJob]()
     for number, job in enumerate(jobs):
         missing = []
         for position, key in enumerate(job.keys):
-            cached = means.cache.load(key)
+            cached = settings.cache.load(key)
             if cached is None:
                 missing.append(position)
             else:
-                take(number, position, cached)
+                on_result(number, position, cached)
         if missing:
-            pending.append(_Gap(number, job, tuple(missing)))
+            pending.append(_PendingJob(number, job, tuple(missing)))
         else:
             done += 1
-            means.on_progress(what, done, len(jobs))
+            settings.on_progress(description, done, len(jobs))
     if not pending:
         # Connecting to a cluster may take long, so do not do it without need.
         return
     # Closed at once on an error here, so that workers stop first.
-    with closing(carry_out(_tasks(pending, inputs), len(pending), means)) as finished_tasks:
+    with closing(run_tasks(_tasks(pending, inputs), len(pending), settings)) as finished_tasks:
         for finished in finished_tasks:
             pending_job = pending[finished.number]
             for index, position in enumerate(pending_job.missing):
-                result = answer(finished.tensors, index)
-                means.cache.save(pending_job.job.keys[position], result)
-                take(pending_job.number, position, result)
+                result = select_result(finished.tensors, index)
+                settings.cache.save(pending_job.job.keys[position], result)
+                on_result(pending_job.number, position, result)
             done += 1
-            means.on_progress(what, done, len(jobs))
+            settings.on_progress(description, done, len(jobs))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Gap:
+class _PendingJob:
     """A job, its number, and the positions of its results that are not cached."""
 
     number: int
@@ -128,10 +128,10 @@ class _Gap:
     missing: tuple[int, ...]
 
 
-def _tasks(pending: Sequence[_Gap], inputs: JobInputs) -> Iterator[WorkerTask]:
+def _tasks(pending: Sequence[_PendingJob], inputs: JobInputs) -> Iterator[WorkerTask]:
     shared = inputs.shared()
     # One broadcast at a time, so that not all rounds are in memory at once.
     for number, same_round in groupby(pending, lambda pending_job: pending_job.job.round):
-        broadcast = broadcast_bundle(inputs.broadcasts[number])
+        broadcast = pack_broadcast(inputs.broadcasts[number])
         for pending_job in same_round:
             yield WorkerTask(pending_job.job.job(pending_job.missing), (*shared, broadcast))

@@ -9,22 +9,22 @@ import torch
 
 from overheard.core.knowledge import Knowledge
 from overheard.core.seeds import Seed
-from overheard.simulation.keys import text_key
-from overheard.simulation.mixture import MIXTURE
-from overheard.simulation.sizes import one_scale
+from overheard.simulation.cache_keys import text_key
+from overheard.simulation.client_sizes import draw_size_range
+from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.virtual_client import VirtualClient, draw_counts
 
 CHUNK = 32
 """Virtual clients trained together. The number is fixed, as it affects the last bits of the
 results. Larger chunks are not faster (see `learning.memory`)."""
 
-MOST_MEMBERS = 64
+MAX_COHORT_SIZE = 64
 """The most members of a virtual cohort; larger cohorts are simulated by this many."""
 
-LEAST_CHANCE = 1e-3
+MIN_WEIGHT = 1e-3
 """Added to the weight of each client, so that clients without the label can be chosen too."""
 
-COUNTS = "counts"
+COUNTS_KEY = "counts"
 """The name of the cached tensor with the label counts of all clients."""
 
 
@@ -46,7 +46,7 @@ class Chunk:
     cohorts: tuple[tuple[int, ...], ...] | None = None
     after_server: bool = False
 
-    def makers(self) -> tuple[tuple[VirtualClient, ...], ...]:
+    def clients_per_reading(self) -> tuple[tuple[VirtualClient, ...], ...]:
         """Return the clients behind each reading: one client, or the members of a cohort."""
         if self.cohorts is None:
             return tuple((client,) for client in self.clients)
@@ -56,10 +56,10 @@ class Chunk:
         )
 
 
-def chunks_of(
+def draw_chunks(
     knowledge: Knowledge,
     sizes: tuple[int, int],
-    members: int | None,
+    cohort_size: int | None,
     seed: Seed,
     *,
     after_server: bool = False,
@@ -74,7 +74,7 @@ def chunks_of(
     Args:
         knowledge: of clients, with the number of virtual clients.
         sizes: the smallest and the largest client.
-        members: of a cohort, at most `MOST_MEMBERS`; None = no cohorts.
+        cohort_size: of a cohort, at most `MAX_COHORT_SIZE`; None = no cohorts.
         seed: of the simulation.
         after_server: whether cohorts are probed after the server's own defenses.
 
@@ -83,65 +83,65 @@ def chunks_of(
 
     """
     count = knowledge.compute.virtual_clients
-    if members is None:
-        label_counts = _counts(knowledge, [sizes] * count, seed)
+    if cohort_size is None:
+        label_counts = _load_or_draw_counts(knowledge, [sizes] * count, seed)
         clients = [
-            _client(n, n % 2, label_counts[n], knowledge, seed.child("client", n))
+            _draw_client(n, n % 2, label_counts[n], knowledge, seed.child("client", n))
             for n in range(count)
         ]
         return tuple(
             Chunk(tuple(clients[begin : begin + CHUNK])) for begin in range(0, count, CHUNK)
         )
-    members = min(members, MOST_MEMBERS)
-    width = max(CHUNK, 2 * members)
+    cohort_size = min(cohort_size, MAX_COHORT_SIZE)
+    width = max(CHUNK, 2 * cohort_size)
     # At least two chunks, so that there are cohorts of both halves.
     step = min(width, -(-count // 2))
     scales = [
         scale
         for chunk in range(-(-count // step))
-        for scale in [one_scale(sizes, seed.child("chunk", chunk, "sizes"))] * width
+        for scale in [draw_size_range(sizes, seed.child("chunk", chunk, "sizes"))] * width
     ]
-    label_counts = _counts(knowledge, scales, seed)
+    label_counts = _load_or_draw_counts(knowledge, scales, seed)
     chunks = []
     for chunk, begin in enumerate(range(0, count, step)):
         cohort_count, chunk_seed = min(step, count - begin), seed.child("chunk", chunk)
-        numbers = range(chunk * width, chunk * width + max(2 * members, cohort_count))
+        numbers = range(chunk * width, chunk * width + max(2 * cohort_size, cohort_count))
         clients = [
-            _client(n, chunk % 2, label_counts[n], knowledge, chunk_seed) for n in numbers
+            _draw_client(n, chunk % 2, label_counts[n], knowledge, chunk_seed) for n in numbers
         ]
-        cohorts = _cohorts(clients, cohort_count, members, chunk_seed)
+        cohorts = _draw_cohorts(clients, cohort_count, cohort_size, chunk_seed)
         chunks.append(Chunk(tuple(clients), cohorts, after_server))
     return tuple(chunks)
 
 
-def _client(
+def _draw_client(
     number: int, half: int, counts: tuple[int, ...], knowledge: Knowledge, seed: Seed
 ) -> VirtualClient:
     recipe = int(seed.child("recipe").numpy().integers(len(knowledge.candidate_recipes())))
     return VirtualClient(number, half, recipe, counts, knowledge.prior.with_replacement)
 
 
-def _counts(
+def _load_or_draw_counts(
     knowledge: Knowledge, sizes: Sequence[tuple[int, int]], seed: Seed
 ) -> list[tuple[int, ...]]:
     """Load the label counts of all clients from the cache, or draw and save them.
 
     Drawing them for 1,200 clients of 600 examples takes half a second, for every attack.
     """
-    cache, splits = knowledge.compute.cache, knowledge.prior.splits or MIXTURE
+    cache, splits = knowledge.compute.cache, knowledge.prior.splits or DEFAULT_SPLITS
     key = text_key(repr((splits, sizes, knowledge.classes, seed)))
     cached = cache.load(key)
     if cached is not None:
-        return [tuple(counts) for counts in cached[COUNTS].tolist()]
+        return [tuple(counts) for counts in cached[COUNTS_KEY].tolist()]
     label_counts = [
         draw_counts(number, splits, size_range, knowledge.classes, seed)
         for number, size_range in enumerate(sizes)
     ]
-    cache.save(key, {COUNTS: torch.tensor(label_counts)})
+    cache.save(key, {COUNTS_KEY: torch.tensor(label_counts)})
     return label_counts
 
 
-def _cohorts(
+def _draw_cohorts(
     clients: Sequence[VirtualClient], cohort_count: int, members: int, seed: Seed
 ) -> tuple[tuple[int, ...], ...]:
     """Draw every other cohort uniformly, and the others with a preference for some label.
@@ -157,7 +157,7 @@ def _cohorts(
         weights = np.ones(len(clients))
         if number % 2:
             # Fewer clients than members may have the label, so the others need a weight too.
-            weights = shares[:, generator.integers(shares.shape[1])] + LEAST_CHANCE
+            weights = shares[:, generator.integers(shares.shape[1])] + MIN_WEIGHT
         chosen = generator.choice(
             len(clients), members, replace=False, p=weights / weights.sum()
         )

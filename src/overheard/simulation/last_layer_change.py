@@ -11,7 +11,7 @@ from torch import Tensor
 from overheard.core.messages import Weights
 from overheard.learning.initial import fresh
 from overheard.learning.last_layer import last_layer
-from overheard.simulation.probe import Probe, Scene
+from overheard.simulation.probe import Probe, ProbeContext
 
 
 @final
@@ -23,12 +23,12 @@ class LastLayerChange(Probe):
     """
 
     def read(
-        self, scene: Scene, deltas: Sequence[Weights]
+        self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients classes columns"]:
         """Return the change of each client; columns are the features and the bias."""
-        layer = last_layer(fresh(scene.build_model, scene.seed))
+        layer = last_layer(fresh(context.build_model, context.seed))
         weights = torch.stack([delta[layer.weight] for delta in deltas]).float()
-        bias = weights.new_zeros(len(weights), scene.classes)
+        bias = weights.new_zeros(len(weights), context.classes)
         if layer.bias is not None:
             bias = torch.stack([delta[layer.bias] for delta in deltas]).float()
         return torch.cat((weights, bias.unsqueeze(2)), 2)  # (clients, classes, features + 1)

@@ -15,7 +15,7 @@ from overheard.core.seeds import Seed
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ProbeContext:
     """What the attacker knows of a round before any update.
 
     Args:
@@ -51,10 +51,12 @@ class Probe(ABC):
     """
 
     @abstractmethod
-    def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients ..."]:
+    def read(
+        self, context: ProbeContext, deltas: Sequence[Weights]
+    ) -> Float[Tensor, "clients ..."]:
         """Return the reading of each client; `deltas` are local minus broadcast weights."""
 
 
-def scene_seed(seed: Seed, round: int) -> Seed:
+def probe_seed(seed: Seed, round: int) -> Seed:
     """Return the seed of probes in a round, from the seed of the simulation."""
     return seed.child("scene", round)

@@ -19,9 +19,13 @@ from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.workers.job import Job
 from overheard.simulation.chunk import CHUNK, Chunk
-from overheard.simulation.imitated_defenses import ImitatedDefenses
-from overheard.simulation.job_tensors import background_of, broadcast_of, examples_of
-from overheard.simulation.probe import Probe, Scene, scene_seed
+from overheard.simulation.job_tensors import (
+    unpack_background,
+    unpack_broadcast,
+    unpack_examples,
+)
+from overheard.simulation.probe import Probe, ProbeContext, probe_seed
+from overheard.simulation.simulated_defenses import SimulatedDefenses
 
 
 @final
@@ -39,7 +43,7 @@ class ReadChunk(Job):
         classes: the number of labels of the task.
         build_model: builds the architecture.
         recipes: possible recipes; each virtual client follows one of them.
-        known: the recipe of real clients; None = unknown.
+        known_recipe: the recipe of real clients; None = unknown.
         defenses: applied to data and updates.
         seed: of the simulation.
         device: where to compute.
@@ -52,7 +56,7 @@ class ReadChunk(Job):
     classes: int
     build_model: BuildModel
     recipes: tuple[Recipe, ...]
-    known: Recipe | None
+    known_recipe: Recipe | None
     defenses: tuple[Defense, ...]
     seed: Seed
     device: str
@@ -66,44 +70,45 @@ class ReadChunk(Job):
 
         """
         with one_thread():
-            scene = self._scene(tensors)
-            updates = self._updates(scene.broadcast, tensors)
+            scene = self._context(tensors)
+            updates = self._train_updates(scene.broadcast, tensors)
             if self.chunk.cohorts is None:
                 deltas = [update.delta for update in updates]
             else:
                 deltas = [
-                    self._mean(updates, positions).delta for positions in self.chunk.cohorts
+                    self._cohort_mean(updates, positions).delta
+                    for positions in self.chunk.cohorts
                 ]
             return {
                 str(position): probe.read(scene, deltas).contiguous()
                 for position, probe in enumerate(self.probes)
             }
 
-    def _scene(self, tensors: Mapping[str, Tensor]) -> Scene:
-        auxiliary = examples_of(tensors, "auxiliary")
-        return Scene(
+    def _context(self, tensors: Mapping[str, Tensor]) -> ProbeContext:
+        auxiliary = unpack_examples(tensors, "auxiliary")
+        return ProbeContext(
             self.round,
-            broadcast_of(tensors),
+            unpack_broadcast(tensors),
             self.build_model,
             self.classes,
             auxiliary.take(tensors["held out"]),
             auxiliary,
-            self.known,
-            scene_seed(self.seed, self.round),
+            self.known_recipe,
+            probe_seed(self.seed, self.round),
             self.device,
         )
 
-    def _updates(self, broadcast: Weights, tensors: Mapping[str, Tensor]) -> list[Update]:
+    def _train_updates(self, broadcast: Weights, tensors: Mapping[str, Tensor]) -> list[Update]:
         """Return the update of each client, after its defenses."""
-        pool = examples_of(tensors, "pool")
+        pool = unpack_examples(tensors, "pool")
         halves = (tensors["half/0"], tensors["half/1"])
         clients = self.chunk.clients
         members = [
-            Member(client.name, client.rows(pool.labels, halves, self.seed))
+            Member(client.name, client.draw_rows(pool.labels, halves, self.seed))
             for client in clients
         ]
         if any(type(defense).on_data is not Defense.on_data for defense in self.defenses):
-            pool, members = self._defended(pool, members, background_of(tensors))
+            pool, members = self._defend_examples(pool, members, unpack_background(tensors))
         pool = Examples(pool.inputs.to(self.device), pool.labels.to(self.device))
         updates: dict[str, Update] = {}
         for number, recipe in enumerate(self.recipes):
@@ -124,33 +129,38 @@ class ReadChunk(Job):
                 workers=1,
                 device=self.device,
             )
-            updates |= {result.member.name: self._imitated.sent(result) for result in trained}
+            updates |= {
+                result.member.name: self._simulated_defenses.defended_update(result)
+                for result in trained
+            }
         return [updates[client.name] for client in clients]
 
-    def _defended(
+    def _defend_examples(
         self, pool: Examples, members: list[Member], background: Examples | None
     ) -> tuple[Examples, list[Member]]:
         """Apply the defenses of data to each client, as in a federation."""
         datasets, new_members, start = [], [], 0
         for member in members:
-            data = self._imitated.held(pool.take(member.rows), member.name, background)
+            data = self._simulated_defenses.defended_examples(
+                pool.take(member.rows), member.name, background
+            )
             new_members.append(Member(member.name, torch.arange(start, start + len(data))))
             start += len(data)
             datasets.append(data)
         inputs = torch.cat([data.inputs for data in datasets])
         return Examples(inputs, torch.cat([data.labels for data in datasets])), new_members
 
-    def _mean(self, updates: list[Update], positions: tuple[int, ...]) -> Aggregate:
+    def _cohort_mean(self, updates: list[Update], positions: tuple[int, ...]) -> Aggregate:
         """Return the aggregate of a cohort, before or after the server's own defenses."""
         mean = mean_update([updates[position] for position in positions])
         parties = [Party(self.chunk.clients[position].name) for position in positions]
         aggregate = Aggregate(mean.delta, frozenset(parties), mean.examples)
         for defense in self.defenses:
             if self.chunk.after_server or defense.enforced_at != "server":
-                context = self._imitated.moment(defense, "+".join(parties))
+                context = self._simulated_defenses.defense_context(defense, "+".join(parties))
                 aggregate = defense.on_aggregate(aggregate, context)
         return aggregate
 
     @property
-    def _imitated(self) -> ImitatedDefenses:
-        return ImitatedDefenses(self.defenses, self.round, self.seed)
+    def _simulated_defenses(self) -> SimulatedDefenses:
+        return SimulatedDefenses(self.defenses, self.round, self.seed)

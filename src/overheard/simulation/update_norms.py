@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.messages import Weights
-from overheard.simulation.probe import Probe, Scene
+from overheard.simulation.probe import Probe, ProbeContext
 
-SMALLEST = 1e-12
+MIN_NORM = 1e-12
 """A lower bound of norms, so that the logarithm of an update of zeros is finite."""
 
 
@@ -23,9 +23,11 @@ class UpdateNorms(Probe):
     Tensors are in the order of the broadcast.
     """
 
-    def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients norms"]:
+    def read(
+        self, context: ProbeContext, deltas: Sequence[Weights]
+    ) -> Float[Tensor, "clients norms"]:
         """Return the norms of each client's update."""
-        names = list(scene.broadcast)
+        names = list(context.broadcast)
         squares = torch.stack(
             [
                 torch.stack([delta[name].double().square().sum() for name in names])
@@ -33,4 +35,4 @@ class UpdateNorms(Probe):
             ]
         )  # (clients, tensors)
         norms = torch.cat((squares.sum(1, keepdim=True), squares), 1).sqrt()
-        return norms.clamp(min=SMALLEST).log().float()
+        return norms.clamp(min=MIN_NORM).log().float()

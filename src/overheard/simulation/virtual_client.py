@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
-from overheard.simulation.sizes import draw_size
+from overheard.simulation.client_sizes import draw_size
 
 
 @final
@@ -38,7 +38,7 @@ class VirtualClient:
         """Return the name of its party, which also determines the order of its batches."""
         return f"virtual/{self.number}"
 
-    def rows(
+    def draw_rows(
         self,
         labels: Int[Tensor, " examples"],
         halves: tuple[Rows, Rows],
@@ -50,20 +50,20 @@ class VirtualClient:
         all of its half are used.
         """
         half_rows = halves[self.half]
-        shuffle = self.seed(seed).child("rows").generator()
+        shuffle = self.client_seed(seed).child("rows").generator()
         rows = half_rows[torch.randperm(len(half_rows), generator=shuffle)]
         rows = rows[labels[rows].argsort(stable=True)]
         available = labels[rows].bincount(minlength=len(self.counts))
         counts = torch.tensor(self.counts)
         label = torch.arange(len(counts)).repeat_interleave(counts)
         if self.resampled:
-            draws = self.seed(seed).child("resampling").generator()
+            draws = self.client_seed(seed).child("resampling").generator()
             position = (torch.rand(len(label), generator=draws) * available[label]).long()
         else:
             position = torch.arange(len(label)) - (counts.cumsum(0) - counts)[label]
         return rows[(available.cumsum(0) - available)[label] + position % available[label]]
 
-    def seed(self, seed: Seed) -> Seed:
+    def client_seed(self, seed: Seed) -> Seed:
         """Return its seed, from the seed of the simulation."""
         return seed.child("client", self.number)
 

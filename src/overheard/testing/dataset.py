@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from overheard.data.contents import content_keys
+from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset, DataSource
 from overheard.testing.require import require, require_part
 
@@ -118,8 +118,8 @@ def the_background_shares_no_content_with_anyone(dataset: Dataset) -> None:
         return
     shape = tuple(dataset.background.inputs.shape[1:])
     require(shape == dataset.task.shape, f"the background has inputs of shape {shape}")
-    private = content_keys(torch.cat([dataset.train.inputs, dataset.test.inputs]))
-    shared = bool(torch.isin(content_keys(dataset.background.inputs), private).any())
+    private = content_hashes(torch.cat([dataset.train.inputs, dataset.test.inputs]))
+    shared = bool(torch.isin(content_hashes(dataset.background.inputs), private).any())
     require(not shared, "the background contains an example of the training or test part")
 
 

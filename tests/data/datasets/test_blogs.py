@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from overheard.core.errors import DataError, PlanError
-from overheard.data.contents import content_keys
+from overheard.data.content_hash import content_hashes
 from overheard.data.datasets.blogs import Blogs
 
 FILE = "blogs_100users_x300.parquet"
@@ -109,8 +109,8 @@ def test_the_background_has_no_private_example(tmp_path: Path, task: str) -> Non
     posts(others, ["b1"] * 3, [0, 1, 2]).to_parquet(tmp_path / BACKGROUND)
     dataset = Blogs(task=task, vocabulary=12).load(tmp_path)  # type: ignore[arg-type]
     assert dataset.background is not None
-    private = content_keys(torch.cat([dataset.train.inputs, dataset.test.inputs]))
-    assert not bool(torch.isin(content_keys(dataset.background.inputs), private).any())
+    private = content_hashes(torch.cat([dataset.train.inputs, dataset.test.inputs]))
+    assert not bool(torch.isin(content_hashes(dataset.background.inputs), private).any())
     if task == "age_group":
         # The first post equals one of u1 except for words outside the vocabulary.
         assert len(dataset.background) == 2

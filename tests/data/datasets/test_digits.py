@@ -1,6 +1,6 @@
 import torch
 
-from overheard.data.contents import content_keys
+from overheard.data.content_hash import content_hashes
 from overheard.data.datasets.digits import Digits
 
 
@@ -16,5 +16,5 @@ def test_the_parts_are_fixed_and_balanced() -> None:
 
 def test_no_image_is_in_both_parts() -> None:
     dataset = Digits().load(None)
-    hashes = [content_keys(part.inputs) for part in (dataset.train, dataset.test)]
+    hashes = [content_hashes(part.inputs) for part in (dataset.train, dataset.test)]
     assert not torch.isin(hashes[0], hashes[1]).any()

@@ -11,7 +11,7 @@ from overheard.core.errors import DataError
 from overheard.data.datasets.ag_news import AgNews
 from overheard.data.datasets.ham10000 import Ham10000
 from overheard.data.datasets.omniglot_writers import OmniglotWriters
-from overheard.data.datasets.wisdm import COLUMNS, FIGURES, Wisdm
+from overheard.data.datasets.wisdm import COLUMNS, FEATURES, Wisdm
 
 
 @pytest.mark.usefixtures("offline")
@@ -74,11 +74,11 @@ def test_the_other_axes_are_the_embedding(
         expected = [
             "XYZ".index(axis)
             for axis in axes_used
-            for _ in FIGURES[: -1 if axis == "Z" else None]
+            for _ in FEATURES[: -1 if axis == "Z" else None]
         ]
         assert values.argmax(0).tolist() == expected
     whole = Wisdm().load(tmp_path)
-    assert whole.task.shape == (len(COLUMNS),) == (3 * len(FIGURES) + 1,)
+    assert whole.task.shape == (len(COLUMNS),) == (3 * len(FEATURES) + 1,)
     assert whole.embeddings is None
 
 

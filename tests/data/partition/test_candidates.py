@@ -3,7 +3,12 @@ import torch
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.data.partition.candidates import Candidates, ask_about, mislabelled, put_in
+from overheard.data.partition.candidates import (
+    CandidateSettings,
+    assign_canaries,
+    draw_candidates,
+    mislabel,
+)
 
 CLIENT_ROWS = (torch.arange(10), torch.arange(10, 13))
 
@@ -19,8 +24,8 @@ def drawn_candidates(
     free[13:20] = False  # the attacker's
     unique = torch.ones(size, dtype=torch.bool)
     unique[list(copied)] = False
-    return ask_about(
-        Candidates(members, outsiders), CLIENT_ROWS, free, unique, Seed(0), records
+    return draw_candidates(
+        CandidateSettings(members, outsiders), CLIENT_ROWS, free, unique, Seed(0), records
     )
 
 
@@ -74,7 +79,7 @@ def test_refuses_more_outsiders_than_unused_examples() -> None:
 @pytest.mark.parametrize("settings", [(0, 1), (1, 0)])
 def test_refuses_candidates_without_members_or_without_outsiders(settings) -> None:
     with pytest.raises(ValueError, match="members and outsiders must be 1 or more"):
-        Candidates(*settings)
+        CandidateSettings(*settings)
 
 
 def drawn_canaries(
@@ -89,8 +94,8 @@ def drawn_canaries(
     free[:5] = False  # the attacker's
     unique = torch.ones(size, dtype=torch.bool)
     unique[5:10] = False
-    settings = Candidates(members, outsiders, canaries="labelled")
-    return put_in(settings, clients, free, unique, Seed(seed), records)
+    settings = CandidateSettings(members, outsiders, canaries="labelled")
+    return assign_canaries(settings, clients, free, unique, Seed(seed), records)
 
 
 def test_canaries_are_unused_and_have_no_copy() -> None:
@@ -136,7 +141,7 @@ def test_no_two_canaries_are_cut_from_one_record() -> None:
 def test_a_mislabelled_canary_has_any_label_but_its_own() -> None:
     labels = torch.arange(3000) % 3
     rows = torch.arange(0, 3000, 2)
-    result = mislabelled(labels, rows, 3, Seed(0))
+    result = mislabel(labels, rows, 3, Seed(0))
     assert torch.equal(result[1::2], labels[1::2])
     steps = (result[rows] - labels[rows]) % 3
     assert sorted(set(steps.tolist())) == [1, 2]

@@ -5,17 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
-from overheard.data.partition.composition import ratio_shares, shares_of, weights_of
+from overheard.data.partition.composition import (
+    checked_weights,
+    normalised_shares,
+    ratio_shares,
+)
 
 
 def test_percentages_count_as_shares() -> None:
-    assert shares_of((70.0, 30.0), "row").tolist() == shares_of((0.7, 0.3), "row").tolist()
+    assert (
+        normalised_shares((70.0, 30.0), "row").tolist()
+        == normalised_shares((0.7, 0.3), "row").tolist()
+    )
 
 
 @pytest.mark.parametrize("numbers", [(), (0.4, 0.4), (60.0, 60.0), (2.0, -1.0)])
 def test_refuses_other_numbers_and_says_where_they_are(numbers: tuple[float, ...]) -> None:
     with pytest.raises(PlanError, match="row 7 must be"):
-        shares_of(numbers, "row 7")
+        normalised_shares(numbers, "row 7")
 
 
 def test_labels_of_the_group_share_evenly() -> None:
@@ -39,8 +46,8 @@ def test_refuses_an_impossible_group(group: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("numbers", [(), (0.0, 0.0), (2.0, -1.0), (math.nan, 1.0), (math.inf,)])
 def test_refuses_invalid_weights_and_says_where_they_are(numbers: tuple[float, ...]) -> None:
     with pytest.raises(PlanError, match="row 7 must be"):
-        weights_of(numbers, "row 7")
+        checked_weights(numbers, "row 7")
 
 
 def test_weights_are_not_rescaled() -> None:
-    assert weights_of((3.0, 0.0, 2.0), "row").tolist() == [3.0, 0.0, 2.0]
+    assert checked_weights((3.0, 0.0, 2.0), "row").tolist() == [3.0, 0.0, 2.0]

@@ -8,11 +8,11 @@ from overheard.data.partition.schedule import DataShift, Schedule
 
 def test_refreshes_come_every_so_many_rounds_but_not_in_round_0() -> None:
     schedule = Schedule(rounds=7, refresh_every=3)
-    assert [n for n in range(7) if schedule.refreshes(n)] == [3, 6]
+    assert [n for n in range(7) if schedule.is_refresh_round(n)] == [3, 6]
 
 
 def test_without_an_interval_nothing_is_refreshed() -> None:
-    assert not any(Schedule(rounds=5).refreshes(n) for n in range(5))
+    assert not any(Schedule(rounds=5).is_refresh_round(n) for n in range(5))
 
 
 TO_FIRST = (1.0, 0.0)
@@ -40,8 +40,8 @@ def test_allows_consecutive_shifts_and_shifts_of_two_clients() -> None:
     # From 1 to 3, then at 4; the other client between.
     shifts = (DataShift(0, 4), DataShift(1, 2), DataShift(0, 1, over=3))
     schedule = Schedule(5, shifts=shifts)
-    assert schedule.starting(2) == {1: shifts[1]}
-    assert schedule.starting(3) == {}
+    assert schedule.shifts_starting_in(2) == {1: shifts[1]}
+    assert schedule.shifts_starting_in(3) == {}
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_a_control_makes_the_same_exchanges_without_any_shift(
         for number, rounds in enumerate(over)
     ]
     schedule = Schedule(6, 2, tuple(planned))
-    control = schedule.control()
-    assert all(one.is_exchange for one in control.shifts)
+    control = schedule.without_shifts()
+    assert all(one.is_refresh for one in control.shifts)
     assert (control.rounds, control.refresh_every) == (6, 2)
-    assert [(one.client, one.round, one.last) for one in control.shifts] == [
-        (one.client, one.round, one.last) for one in planned
+    assert [(one.client, one.round, one.last_round) for one in control.shifts] == [
+        (one.client, one.round, one.last_round) for one in planned
     ]
 
 
@@ -103,4 +103,4 @@ def test_a_control_makes_the_same_exchanges_without_any_shift(
 def test_a_shift_that_changes_no_distribution_is_an_exchange(
     shift: DataShift, is_exchange: bool
 ) -> None:
-    assert shift.is_exchange is is_exchange
+    assert shift.is_refresh is is_exchange

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import DataError
 from overheard.data.reading.arrays import (
-    LARGEST,
-    array_names,
+    MAX_SIZE,
     checked_names,
+    list_arrays,
     read_array,
     read_names,
     read_numbers,
@@ -50,7 +50,7 @@ def with_header(path: Path, shape: tuple[int, ...], kind: str, content: bytes) -
 
 
 def test_arrays_are_read_as_written(path: Path) -> None:
-    assert array_names(path) == {"x", "y", "real", "names"}
+    assert list_arrays(path) == {"x", "y", "real", "names"}
     assert read_array(path, "real").tolist() == [0.5, 1.0, 2.0]
     assert read_pixels(path, "x", (4, 4)).shape == (3, 4, 4)
     assert read_numbers(path, "y", below=3, examples=3).tolist() == [0, 1, 2]
@@ -82,7 +82,7 @@ def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
 
 
 def test_refuses_an_array_whose_header_claims_too_much(tmp_path: Path) -> None:
-    path = with_header(tmp_path / "bomb.npz", (LARGEST + 1,), "|u1", b"")
+    path = with_header(tmp_path / "bomb.npz", (MAX_SIZE + 1,), "|u1", b"")
     with pytest.raises(DataError, match="at most"):
         read_array(path, "x")
 

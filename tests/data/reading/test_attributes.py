@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from overheard.core.errors import DataError
-from overheard.data.reading.attributes import attributes_of
-from overheard.data.reading.tables import numbered
+from overheard.data.reading.attributes import read_attributes
+from overheard.data.reading.tables import categorical_column
 
 PATH = Path("a.csv")
 FRAME = pd.DataFrame(
@@ -14,25 +14,25 @@ FRAME = pd.DataFrame(
 
 
 def test_values_are_in_the_order_of_the_users() -> None:
-    users = numbered(PATH, FRAME, "who")
+    users = categorical_column(PATH, FRAME, "who")
     assert users.names == ("p1", "p2", "p3")
-    assert dict(attributes_of(PATH, FRAME, ("sex", "age"), users)) == {
+    assert dict(read_attributes(PATH, FRAME, ("sex", "age"), users)) == {
         "sex": ("m", "f", "f"),
         "age": ("30", "40", "20"),
     }
-    assert not attributes_of(PATH, FRAME, (), users)
+    assert not read_attributes(PATH, FRAME, (), users)
 
 
 def test_refuses_a_user_with_several_values_by_name() -> None:
-    users = numbered(PATH, FRAME, "who")
+    users = categorical_column(PATH, FRAME, "who")
     frame = FRAME.assign(age=[40, 30, 41, 20])
     with pytest.raises(DataError, match="user 'p2' has several values in column 'age'"):
-        attributes_of(PATH, frame, ("sex", "age"), users)
+        read_attributes(PATH, frame, ("sex", "age"), users)
 
 
 def test_refuses_a_missing_value_or_column() -> None:
-    users = numbered(PATH, FRAME, "who")
+    users = categorical_column(PATH, FRAME, "who")
     with pytest.raises(DataError, match="'sex' must not have empty cells"):
-        attributes_of(PATH, FRAME.assign(sex=["f", None, "f", "f"]), ("sex",), users)
+        read_attributes(PATH, FRAME.assign(sex=["f", None, "f", "f"]), ("sex",), users)
     with pytest.raises(DataError, match="no column 'height'"):
-        attributes_of(PATH, FRAME, ("height",), users)
+        read_attributes(PATH, FRAME, ("height",), users)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import DataError
-from overheard.data.reading.fetch import Remote, fetch
+from overheard.data.reading.fetch import RemoteFile, fetch
 
 CONTENT = b"real bytes"
 
@@ -33,8 +33,8 @@ def address(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def remote(*addresses: str, checksum: str = md5(CONTENT).hexdigest()) -> Remote:
-    return Remote("set.bin", addresses, checksum)
+def remote(*addresses: str, checksum: str = md5(CONTENT).hexdigest()) -> RemoteFile:
+    return RemoteFile("set.bin", addresses, checksum)
 
 
 def test_a_file_is_downloaded_once_and_cached(address: str, tmp_path: Path) -> None:

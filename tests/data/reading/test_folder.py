@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import DataError
-from overheard.data.reading.folder import VARIABLE, data_folder, find_file
+from overheard.data.reading.folder import FOLDER_VARIABLE, data_folder, find_file
 
 
 def test_a_given_folder_takes_precedence_over_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     assert data_folder(None) == tmp_path
     (tmp_path / "other").mkdir()
     assert data_folder(tmp_path / "other") == tmp_path / "other"
@@ -19,9 +19,9 @@ def test_a_given_folder_takes_precedence_over_the_environment(
 def test_without_any_setting_there_is_no_folder(
     value: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     if value is not None:
-        monkeypatch.setenv(VARIABLE, value)
+        monkeypatch.setenv(FOLDER_VARIABLE, value)
     assert data_folder(None) is None
 
 
@@ -30,8 +30,8 @@ def test_a_missing_folder_is_refused_with_the_setting_to_correct(
 ) -> None:
     with pytest.raises(DataError, match="correct --data"):
         data_folder(tmp_path / "none")
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
-    with pytest.raises(DataError, match=f"correct the environment variable {VARIABLE}"):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "none"))
+    with pytest.raises(DataError, match=f"correct the environment variable {FOLDER_VARIABLE}"):
         data_folder(None)
 
 

@@ -5,13 +5,15 @@ import pytest
 import torch
 
 from overheard.core.errors import DataError
-from overheard.data.reading.images import Pictures, image_dataset, read_pictures
+from overheard.data.reading.images import LabelledImages, image_dataset, read_images
 
 
 def test_each_channel_is_standardised_by_the_training_part() -> None:
     # Channel 0: levels 0 and 255, mean 1/2, deviation 1/2: -1 and 1. Channel 1 never varies.
-    train = Pictures(np.array([[[[0, 7]]], [[[255, 7]]]], np.uint8), np.array([0, 1], np.int64))
-    test = Pictures(np.array([[[[51, 7]]]], np.uint8), np.array([1], np.int64))
+    train = LabelledImages(
+        np.array([[[[0, 7]]], [[[255, 7]]]], np.uint8), np.array([0, 1], np.int64)
+    )
+    test = LabelledImages(np.array([[[[51, 7]]]], np.uint8), np.array([1], np.int64))
     dataset = image_dataset(train, test, ("a", "b"))
     assert dataset.task.shape == (2, 1, 1)
     assert torch.allclose(dataset.train.inputs.flatten(), torch.tensor([-1.0, 0.0, 1.0, 0.0]))
@@ -30,8 +32,8 @@ def test_blocks_are_averaged_before_pixels_are_standardised() -> None:
     test[2:, :2] = [[0, 51], [102, 51]]
     label = np.array([0], np.int64)
     dataset = image_dataset(
-        Pictures(train[None, ..., None], label),
-        Pictures(test[None, ..., None], label),
+        LabelledImages(train[None, ..., None], label),
+        LabelledImages(test[None, ..., None], label),
         ("a", "b"),
         shrink=2,
     )
@@ -49,7 +51,7 @@ def test_channels_of_a_block_are_not_mixed() -> None:
     # Colour 0 is dark in the first image and bright in the second; colour 1 is 7 in both.
     pixels = np.full((2, 2, 2, 2), 7, np.uint8)
     pixels[0, ..., 0], pixels[1, ..., 0] = 0, 255
-    part = Pictures(pixels, np.array([0, 1], np.int64))
+    part = LabelledImages(pixels, np.array([0, 1], np.int64))
     inputs = image_dataset(part, part, ("a", "b"), shrink=2).train.inputs
     assert inputs.shape == (2, 2, 1, 1)
     assert inputs.flatten().tolist() == [-1.0, 0.0, 1.0, 0.0]
@@ -57,7 +59,7 @@ def test_channels_of_a_block_are_not_mixed() -> None:
 
 def test_channels_come_first_and_rows_stay_rows() -> None:
     pixels = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)
-    part = Pictures(pixels, np.array([0, 1], np.int64))
+    part = LabelledImages(pixels, np.array([0, 1], np.int64))
     inputs = image_dataset(part, part, ("a", "b")).train.inputs
     assert inputs.shape == (2, 3, 3, 4)
     order = torch.from_numpy(pixels).permute(0, 3, 1, 2)
@@ -69,4 +71,4 @@ def test_refuses_an_image_without_label(tmp_path: Path) -> None:
         tmp_path / "a.npz", x_train=np.zeros((3, 2, 2), np.uint8), y_train=np.zeros(2, int)
     )
     with pytest.raises(DataError, match="'y_train' must be 3 whole numbers"):
-        read_pictures(tmp_path / "a.npz", "train", (2, 2), 10)
+        read_images(tmp_path / "a.npz", "train", (2, 2), 10)

@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import DataError, PlanError
-from overheard.data.reading.next_words import WindowSettings, next_words
-from overheard.data.reading.texts import RESERVED, UNKNOWN
+from overheard.data.reading.next_words import WindowSettings, cut_windows
+from overheard.data.reading.texts import RESERVED_TOKENS, UNKNOWN
 
 
 def test_windows_are_padded_at_their_end_and_labelled_by_the_next_word() -> None:
     tokens = torch.tensor([[2, 3, 4, 5, 6, 7], [8, 1, 9, 0, 0, 0]])
-    windows = next_words(tokens, WindowSettings(context=3, stride=2))
+    windows = cut_windows(tokens, WindowSettings(context=3, stride=2))
     # Text 0: word 2 (token 4) after 2 3, word 4 (token 6) after 3 4 5. Text 1: word 2 (token 9)
     # after 8 and an unknown word; the text ends before word 4.
     assert windows.examples.inputs.tolist() == [[2, 3, 0], [3, 4, 5], [8, 1, 0]]
@@ -19,7 +19,7 @@ def test_windows_are_padded_at_their_end_and_labelled_by_the_next_word() -> None
 
 
 def test_a_window_with_an_unknown_next_word_is_left_out() -> None:
-    windows = next_words(torch.tensor([[2, 1, 3]]), WindowSettings(context=2, stride=1))
+    windows = cut_windows(torch.tensor([[2, 1, 3]]), WindowSettings(context=2, stride=1))
     assert windows.examples.inputs.tolist() == [[2, 1]]
     assert windows.examples.labels.tolist() == [1]
 
@@ -27,7 +27,7 @@ def test_a_window_with_an_unknown_next_word_is_left_out() -> None:
 def test_refuses_texts_without_a_next_word() -> None:
     for tokens in ([[2, 3, 4]], [[1, 1, 1, 1, 1]], [[2, 3, 4, 0, 0]]):
         with pytest.raises(DataError, match="smaller stride"):
-            next_words(torch.tensor(tokens), WindowSettings(context=2, stride=3))
+            cut_windows(torch.tensor(tokens), WindowSettings(context=2, stride=3))
 
 
 @pytest.mark.parametrize(("context", "stride"), [(0, 1), (1, 0)])
@@ -45,8 +45,8 @@ def test_each_window_precedes_its_label_in_the_text(
     positions = [p for p in range(stride, len(words), stride) if words[p] > UNKNOWN]
     if not positions:
         return
-    windows = next_words(torch.tensor([words]), WindowSettings(context, stride))
-    assert (windows.examples.labels + RESERVED).tolist() == [words[p] for p in positions]
+    windows = cut_windows(torch.tensor([words]), WindowSettings(context, stride))
+    assert (windows.examples.labels + RESERVED_TOKENS).tolist() == [words[p] for p in positions]
     for row, position in zip(windows.examples.inputs.tolist(), positions, strict=True):
         before = words[max(0, position - context) : position]
         assert row == before + [0] * (context - len(before))

@@ -2,14 +2,14 @@ import pandas as pd
 import pytest
 import torch
 
-from overheard.data.reading.style import DAYS, DIMS, Writings, style_vectors
+from overheard.data.reading.style import DAYS, STYLE_DIMS, DatedTexts, style_vectors
 
 
-def dated_texts(*texts: str, day: str = "2004-08-02") -> Writings:
-    return Writings(texts, pd.to_datetime(pd.Series([day] * len(texts))))
+def dated_texts(*texts: str, day: str = "2004-08-02") -> DatedTexts:
+    return DatedTexts(texts, pd.to_datetime(pd.Series([day] * len(texts))))
 
 
-FITTED = Writings(
+FITTED = DatedTexts(
     (
         "well... i dunno!!! what now???",
         "I went to the market. It was closed.",
@@ -22,7 +22,7 @@ FITTED = Writings(
 
 
 def cosine(one: str, other: str) -> float:
-    first, second = style_vectors(dated_texts(one, other), FITTED)[:, :DIMS]
+    first, second = style_vectors(dated_texts(one, other), FITTED)[:, :STYLE_DIMS]
     return float(torch.nn.functional.cosine_similarity(first, second, dim=0))
 
 
@@ -41,10 +41,10 @@ def test_a_vector_has_the_weekday_and_the_length() -> None:
     monday = style_vectors(dated_texts("the market", day="2004-08-02"), FITTED)[0]
     tuesday = style_vectors(dated_texts("the market", day="2004-08-03"), FITTED)[0]
     # A fifth of the fitted dates are Mondays: mean 0.2, deviation 0.4.
-    assert monday[DIMS : DIMS + 2].tolist() == pytest.approx([2.0, -0.5])
-    assert tuesday[DIMS : DIMS + 2].tolist() == pytest.approx([-0.5, 2.0])
+    assert monday[STYLE_DIMS : STYLE_DIMS + 2].tolist() == pytest.approx([2.0, -0.5])
+    assert tuesday[STYLE_DIMS : STYLE_DIMS + 2].tolist() == pytest.approx([-0.5, 2.0])
     # No fitted text is from a Sunday, so that column is 0.
-    assert float(monday[DIMS + DAYS - 1]) == 0
+    assert float(monday[STYLE_DIMS + DAYS - 1]) == 0
     short, long = style_vectors(dated_texts("the", "the " * 30), FITTED)[:, -1].tolist()
     assert short < 0 < long
 

@@ -8,12 +8,12 @@ import torch
 
 from overheard.core.errors import DataError
 from overheard.data.reading.tables import (
-    encoded,
-    need_columns,
-    numbered,
+    categorical_column,
+    encode_columns,
+    integer_column,
     read_table,
-    whole_numbers,
-    words,
+    require_columns,
+    text_column,
 )
 
 
@@ -26,8 +26,8 @@ def write_csv(tmp_path: Path, text: str) -> Path:
 def test_numbers_are_standardised_by_the_table_they_are_fitted_to() -> None:
     # Mean 2, deviation sqrt(((1-2)^2 + (3-2)^2) / 2) = 1.
     fit = pd.DataFrame({"a": [1.0, 3.0]})
-    assert encoded("t", fit, fit).flatten().tolist() == [-1.0, 1.0]
-    assert encoded("t", pd.DataFrame({"a": [5.0, np.nan]}), fit).flatten().tolist() == [
+    assert encode_columns("t", fit, fit).flatten().tolist() == [-1.0, 1.0]
+    assert encode_columns("t", pd.DataFrame({"a": [5.0, np.nan]}), fit).flatten().tolist() == [
         3.0,
         0.0,
     ]
@@ -36,18 +36,21 @@ def test_numbers_are_standardised_by_the_table_they_are_fitted_to() -> None:
 def test_strings_are_one_hot_encoded_and_an_unseen_one_is_zero() -> None:
     fit = pd.DataFrame({"a": ["x", "?", "y"]})
     # Sorted: ?, x, y.
-    assert encoded("t", fit, fit).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
-    assert encoded("t", pd.DataFrame({"a": ["z", "y"]}), fit).tolist() == [[0, 0, 0], [0, 0, 1]]
+    assert encode_columns("t", fit, fit).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    assert encode_columns("t", pd.DataFrame({"a": ["z", "y"]}), fit).tolist() == [
+        [0, 0, 0],
+        [0, 0, 1],
+    ]
 
 
 def test_a_missing_string_is_a_category_of_its_own() -> None:
     fit = pd.DataFrame({"a": ["x", None]})
-    assert encoded("t", fit, fit).tolist() == [[0, 1], [1, 0]]
+    assert encode_columns("t", fit, fit).tolist() == [[0, 1], [1, 0]]
 
 
 def test_a_constant_column_becomes_zero() -> None:
     fit = pd.DataFrame({"a": [7, 7]})
-    assert encoded("t", fit, fit).equal(torch.zeros(2, 1))
+    assert encode_columns("t", fit, fit).equal(torch.zeros(2, 1))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_refuses_columns_that_cannot_be_encoded(
     fit: dict[str, list[object]], table: dict[str, list[object]], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        encoded("t.csv", pd.DataFrame(table), pd.DataFrame(fit))
+        encode_columns("t.csv", pd.DataFrame(table), pd.DataFrame(fit))
 
 
 def test_only_an_empty_cell_of_a_csv_counts_as_missing(tmp_path: Path) -> None:
@@ -137,25 +140,25 @@ def test_refuses_damaged_compressed_files(tmp_path: Path) -> None:
 def test_missing_columns_are_reported_with_the_existing_ones(tmp_path: Path) -> None:
     table = read_table(write_csv(tmp_path, "a,b\n1,2\n"))
     with pytest.raises(DataError, match="no column 'c', 'd'; it has 'a', 'b'"):
-        need_columns(Path("t.csv"), table, ("a", "c", "d"))
+        require_columns(Path("t.csv"), table, ("a", "c", "d"))
 
 
 @pytest.mark.parametrize("cells", [[0, 3], [-1, 0], [0.5, 1.0], ["a", "b"]])
 def test_refuses_numbers_that_are_no_labels(cells: list[object]) -> None:
     with pytest.raises(DataError, match="'y' must hold whole numbers from 0 to 2"):
-        whole_numbers(Path("t.csv"), pd.DataFrame({"y": cells}), "y", 3)
+        integer_column(Path("t.csv"), pd.DataFrame({"y": cells}), "y", 3)
 
 
 def test_an_empty_cell_is_an_empty_text() -> None:
-    assert words(Path("t"), pd.DataFrame({"a": ["x", None]}), "a") == ["x", ""]
+    assert text_column(Path("t"), pd.DataFrame({"a": ["x", None]}), "a") == ["x", ""]
     with pytest.raises(DataError, match="must hold texts"):
-        words(Path("t"), pd.DataFrame({"a": [1, 2]}), "a")
+        text_column(Path("t"), pd.DataFrame({"a": [1, 2]}), "a")
 
 
 def test_categories_are_numbered_in_order() -> None:
-    column = numbered(Path("t"), pd.DataFrame({"u": ["b", "a", "b"]}), "u")
+    column = categorical_column(Path("t"), pd.DataFrame({"u": ["b", "a", "b"]}), "u")
     assert column.numbers.tolist() == [1, 0, 1]
     assert column.names == ("a", "b")
-    assert numbered(Path("t"), pd.DataFrame({"u": [30, 4]}), "u").names == ("4", "30")
+    assert categorical_column(Path("t"), pd.DataFrame({"u": [30, 4]}), "u").names == ("4", "30")
     with pytest.raises(DataError, match="empty cells"):
-        numbered(Path("t"), pd.DataFrame({"u": ["a", None]}), "u")
+        categorical_column(Path("t"), pd.DataFrame({"u": ["a", None]}), "u")

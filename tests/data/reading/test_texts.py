@@ -2,11 +2,16 @@ import pytest
 import torch
 
 from overheard.core.errors import DataError, PlanError
-from overheard.data.reading.texts import TextSettings, most_frequent_first, tokenised, words_of
+from overheard.data.reading.texts import (
+    TextSettings,
+    ranked_vocabulary,
+    split_words,
+    tokenise_texts,
+)
 
 
 def test_words_are_tokenised_padded_and_cut() -> None:
-    texts = tokenised(
+    texts = tokenise_texts(
         ["The cat sat", "the the cat"], ["a dog the cat the", ""], TextSettings(10, 4)
     )
     # Alphabetical: cat 2, sat 3, the 4; padding 0, unknown 1; one-letter words do not count.
@@ -16,30 +21,30 @@ def test_words_are_tokenised_padded_and_cut() -> None:
 
 
 def test_only_the_most_frequent_words_are_in_the_vocabulary() -> None:
-    texts = tokenised(["aa aa bb", "aa bb cc"], ["aa bb cc"], TextSettings(2, 3))
+    texts = tokenise_texts(["aa aa bb", "aa bb cc"], ["aa bb cc"], TextSettings(2, 3))
     assert texts.vocabulary == 4
     assert texts.test.tolist() == [[2, 3, 1]]
 
 
 def test_test_texts_add_no_words() -> None:
-    texts = tokenised(["aa"], ["bb bb bb"], TextSettings(5, 3))
+    texts = tokenise_texts(["aa"], ["bb bb bb"], TextSettings(5, 3))
     assert texts.test.equal(torch.ones(1, 3, dtype=torch.long))
 
 
 def test_words_may_be_numbered_by_frequency() -> None:
-    texts = words_of(["zz bb zz aa", "zz cc bb"])
-    vocabulary = most_frequent_first(texts, 3)
+    texts = split_words(["zz bb zz aa", "zz cc bb"])
+    vocabulary = ranked_vocabulary(texts, 3)
     # zz occurs three times, bb twice, aa and cc once: aa is first in the alphabet.
     assert dict(vocabulary.numbers) == {"zz": 2, "bb": 3, "aa": 4}
     assert len(vocabulary) == 5
-    assert vocabulary.rows(texts, 3).tolist() == [[2, 3, 2], [2, 1, 3]]
+    assert vocabulary.encode(texts, 3).tolist() == [[2, 3, 2], [2, 1, 3]]
 
 
 def test_refuses_texts_without_words() -> None:
     with pytest.raises(DataError, match="no words"):
-        tokenised(["", "?!"], ["aa"], TextSettings())
+        tokenise_texts(["", "?!"], ["aa"], TextSettings())
     with pytest.raises(DataError, match="no words"):
-        most_frequent_first(words_of(["", "?!"]), 3)
+        ranked_vocabulary(split_words(["", "?!"]), 3)
 
 
 @pytest.mark.parametrize(("vocabulary", "tokens"), [(0, 5), (5, 0)])

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from overheard.core.errors import DataError
-from overheard.data.reading.times import dates, in_order
+from overheard.data.reading.times import parse_dates, rank_times
 
 PATH = Path("a.csv")
 
@@ -20,23 +20,23 @@ PATH = Path("a.csv")
     ],
 )
 def test_times_of_any_kind_become_ranks(cells: list[object]) -> None:
-    assert in_order(PATH, "when", pd.Series(cells)).tolist() == [1, 0, 1, 2]
+    assert rank_times(PATH, "when", pd.Series(cells)).tolist() == [1, 0, 1, 2]
 
 
 @pytest.mark.parametrize("cells", [[1.0, None], ["2004-08-02", None]])
 def test_refuses_a_missing_time(cells: list[object]) -> None:
     with pytest.raises(DataError, match=r"a.csv: 'when' must not have empty cells"):
-        in_order(PATH, "when", pd.Series(cells))
+        rank_times(PATH, "when", pd.Series(cells))
 
 
 @pytest.mark.parametrize("cell", ["soon", "02/08/2004", "2004-13-01", "12"])
 def test_refuses_what_is_not_a_date(cell: str) -> None:
     with pytest.raises(DataError, match=f"{cell}', which is not a date"):
-        in_order(PATH, "when", pd.Series(["2004-08-02", cell]))
+        rank_times(PATH, "when", pd.Series(["2004-08-02", cell]))
 
 
 def test_parsed_dates_have_a_weekday() -> None:
-    parsed = dates(PATH, "when", pd.Series(["2004-08-02", None]))
+    parsed = parse_dates(PATH, "when", pd.Series(["2004-08-02", None]))
     # A Monday.
     assert parsed.dt.day_of_week[0] == 0
     assert parsed.isna().tolist() == [False, True]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.supplies import Resources
-from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.candidates import CandidateSettings
 from overheard.papers.figure import Figure
 from overheard.papers.flip.membership import ATTACKS, REDUCED_ATTACKS, MembershipExperiment
 from overheard.questions.membership.attacks.lira import Lira
@@ -17,7 +17,7 @@ from tests.papers.flip.test_accuracy import TINY
 pytestmark = pytest.mark.slow
 
 SCENARIO = replace(TINY, examples=40, samples=(1,), flip_rounds=3, epochs=10, beside=())
-CANDIDATES = Candidates(members=40, outsiders=150)
+CANDIDATES = CandidateSettings(members=40, outsiders=150)
 RESOURCES = Resources(workers=1)
 FEW_MODELS = {
     "shadow": ShadowMembership(models=8, stumps=30),

@@ -11,9 +11,9 @@ from overheard.core.errors import DataError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.fetch import Remote, fetch
-from overheard.data.reading.folder import find_file, where_to_put
-from overheard.data.reading.tables import encoded, need_columns, read_table
+from overheard.data.reading.fetch import RemoteFile, fetch
+from overheard.data.reading.folder import find_file, placement_hint
+from overheard.data.reading.tables import encode_columns, read_table, require_columns
 
 CLASS_NAMES = ("<=50K", ">50K")
 
@@ -38,9 +38,9 @@ INCOME = "income"
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 
-TRAIN = Remote("adult.data", (UCI + "adult.data",), "5d7c39d7b8804f071cdd1f2a7c460872")
+TRAIN = RemoteFile("adult.data", (UCI + "adult.data",), "5d7c39d7b8804f071cdd1f2a7c460872")
 
-TEST = Remote("adult.test", (UCI + "adult.test",), "35238206dfdf7f1fe215bbb874adecdc")
+TEST = RemoteFile("adult.test", (UCI + "adult.test",), "35238206dfdf7f1fe215bbb874adecdc")
 
 
 @final
@@ -61,15 +61,15 @@ class Adult(DataSource):
         if stored[0] is not None and stored[1] is not None:
             return _dataset(stored[0], read_table(stored[0]), stored[1], read_table(stored[1]))
         try:
-            train = find_file(folder, (f"adult/{TRAIN.file}",)) or fetch(TRAIN)
-            test = find_file(folder, (f"adult/{TEST.file}",)) or fetch(TEST)
+            train = find_file(folder, (f"adult/{TRAIN.file_name}",)) or fetch(TRAIN)
+            test = find_file(folder, (f"adult/{TEST.file_name}",)) or fetch(TEST)
         except DataError as failure:
             missing = [
                 file_name
                 for file_name, path in zip(file_names, stored, strict=True)
                 if not path
             ]
-            raise DataError(f"{failure}; {where_to_put(folder, missing)}") from failure
+            raise DataError(f"{failure}; {placement_hint(folder, missing)}") from failure
         header = (*COLUMNS, INCOME)
         # The first line of UCI's test file is not a row.
         return _dataset(
@@ -85,9 +85,9 @@ def _dataset(
 ) -> Dataset:
     columns = list(COLUMNS)
     for path, table in ((train_path, train), (test_path, test)):
-        need_columns(path, table, (*COLUMNS, INCOME))
-    train_inputs = encoded(train_path, train[columns], train[columns])
-    test_inputs = encoded(test_path, test[columns], train[columns])
+        require_columns(path, table, (*COLUMNS, INCOME))
+    train_inputs = encode_columns(train_path, train[columns], train[columns])
+    test_inputs = encode_columns(test_path, test[columns], train[columns])
     return Dataset(
         Examples(train_inputs, _labels(train_path, train)),
         Examples(test_inputs, _labels(test_path, test)),

@@ -11,18 +11,18 @@ from overheard.core.errors import DataError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.fetch import Remote, fetch
-from overheard.data.reading.folder import find_file, where_to_put
-from overheard.data.reading.tables import read_table, whole_numbers, words
-from overheard.data.reading.texts import TextSettings, tokenised
+from overheard.data.reading.fetch import RemoteFile, fetch
+from overheard.data.reading.folder import find_file, placement_hint
+from overheard.data.reading.tables import integer_column, read_table, text_column
+from overheard.data.reading.texts import TextSettings, tokenise_texts
 
 CLASS_NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
 PUBLISHED = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv/"
 
-TRAIN = Remote("train.csv", (PUBLISHED + "train.csv",), "b1a00f826fdfbd249f79597b59e1dc12")
+TRAIN = RemoteFile("train.csv", (PUBLISHED + "train.csv",), "b1a00f826fdfbd249f79597b59e1dc12")
 
-TEST = Remote("test.csv", (PUBLISHED + "test.csv",), "d52ea96a97a2d943681189a97654912d")
+TEST = RemoteFile("test.csv", (PUBLISHED + "test.csv",), "d52ea96a97a2d943681189a97654912d")
 
 HEADER = ("label", "title", "description")
 """Columns of the published files, which have no header; labels there are 1 to 4."""
@@ -62,32 +62,32 @@ class AgNews(DataSource):
         else:
             missing = train_files[1:] if train_path is None else (test_file,)
             try:
-                train_path = find_file(folder, (f"ag_news/{TRAIN.file}",)) or fetch(TRAIN)
-                test_path = find_file(folder, (f"ag_news/{TEST.file}",)) or fetch(TEST)
+                train_path = find_file(folder, (f"ag_news/{TRAIN.file_name}",)) or fetch(TRAIN)
+                test_path = find_file(folder, (f"ag_news/{TEST.file_name}",)) or fetch(TEST)
             except DataError as failure:
-                raise DataError(f"{failure}; {where_to_put(folder, missing)}") from failure
-            train, test = _published(train_path), _published(test_path)
-        texts = tokenised(
-            words(train_path, train, "text"),
-            words(test_path, test, "text"),
+                raise DataError(f"{failure}; {placement_hint(folder, missing)}") from failure
+            train, test = _read_published(train_path), _read_published(test_path)
+        texts = tokenise_texts(
+            text_column(train_path, train, "text"),
+            text_column(test_path, test, "text"),
             TextSettings(self.vocabulary, self.tokens),
         )
         classes = len(CLASS_NAMES)
         return Dataset(
             Examples(
                 texts.train,
-                torch.from_numpy(whole_numbers(train_path, train, "label", classes)),
+                torch.from_numpy(integer_column(train_path, train, "label", classes)),
             ),
             Examples(
-                texts.test, torch.from_numpy(whole_numbers(test_path, test, "label", classes))
+                texts.test, torch.from_numpy(integer_column(test_path, test, "label", classes))
             ),
             Task((self.tokens,), CLASS_NAMES, texts.vocabulary),
         )
 
 
-def _published(path: Path) -> pd.DataFrame:
+def _read_published(path: Path) -> pd.DataFrame:
     table = read_table(path, header=HEADER)
-    numbers = whole_numbers(path, table, "label", len(CLASS_NAMES) + 1)
-    titles, bodies = words(path, table, "title"), words(path, table, "description")
+    numbers = integer_column(path, table, "label", len(CLASS_NAMES) + 1)
+    titles, bodies = text_column(path, table, "title"), text_column(path, table, "description")
     texts = [f"{title} {body}" for title, body in zip(titles, bodies, strict=True)]
     return pd.DataFrame({"text": texts, "label": numbers - 1})

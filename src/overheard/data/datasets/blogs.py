@@ -15,43 +15,45 @@ from torch import Tensor
 from overheard.core.errors import DataError, PlanError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
-from overheard.data.contents import content_keys
+from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.holdout import latest
-from overheard.data.reading.attributes import attributes_of
-from overheard.data.reading.folder import find_file, need_file
-from overheard.data.reading.next_words import Windows, WindowSettings, next_words
-from overheard.data.reading.style import Writings, style_vectors
+from overheard.data.holdout import hold_out_latest
+from overheard.data.reading.attributes import read_attributes
+from overheard.data.reading.folder import find_file, require_file
+from overheard.data.reading.next_words import TextWindows, WindowSettings, cut_windows
+from overheard.data.reading.style import DatedTexts, style_vectors
 from overheard.data.reading.tables import (
-    Numbered,
-    need_columns,
-    numbered,
+    CategoricalColumn,
+    categorical_column,
+    integer_column,
     read_table,
-    whole_numbers,
-    words,
+    require_columns,
+    text_column,
 )
 from overheard.data.reading.texts import (
     TextSettings,
     Vocabulary,
-    alphabetical,
-    most_frequent_first,
-    words_of,
+    alphabetical_vocabulary,
+    ranked_vocabulary,
+    split_words,
 )
-from overheard.data.reading.times import dates
+from overheard.data.reading.times import parse_dates
 
 AGE_GROUPS = ("13-17", "23-27", "33 and over")
 
-PLACE = "blogs/blogs_100users_x300.parquet"
+POSTS_FILE = "blogs/blogs_100users_x300.parquet"
 
-BACKGROUND = "blogs/blogs_background_200users_x60.parquet"
+BACKGROUND_FILE = "blogs/blogs_background_200users_x60.parquet"
 
-LONGEST = 2**31
+MAX_POSITION = 2**31
 """An upper bound of the number of a post within its blog."""
 
-COPY = 0.5
+COPY_THRESHOLD = 0.5
 """A blog is a copy of another one if it shares more than this part of its posts."""
 
-WORDS: Mapping[str, int] = MappingProxyType({"age_group": 20_000, "next_word": 5_000})
+VOCABULARY_SIZES: Mapping[str, int] = MappingProxyType(
+    {"age_group": 20_000, "next_word": 5_000}
+)
 """The default number of words in the vocabulary, by task."""
 
 
@@ -98,7 +100,7 @@ class Blogs(DataSource):
 
     def __post_init__(self) -> None:
         """Refuse settings that leave no word to read or no label."""
-        TextSettings(self._words, self.tokens)
+        TextSettings(self._vocabulary_size, self.tokens)
         WindowSettings(self.context, self.stride)
         if self.task == "next_word" and self.stride >= self.tokens:
             raise PlanError(
@@ -108,26 +110,26 @@ class Blogs(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `blogs/*.parquet`, which cannot be downloaded in this form."""
-        path = need_file(folder, (PLACE,), self.source)
-        table = _without_copies(path, read_table(path))
-        users = numbered(path, table, "user")
-        order = torch.from_numpy(whole_numbers(path, table, "seq", LONGEST))
-        is_test = latest(users.numbers, order)
+        path = require_file(folder, (POSTS_FILE,), self.source)
+        table = _drop_copied_blogs(path, read_table(path))
+        users = categorical_column(path, table, "user")
+        order = torch.from_numpy(integer_column(path, table, "seq", MAX_POSITION))
+        is_test = hold_out_latest(users.numbers, order)
         if not bool(is_test.any()):
             raise DataError(
                 f"{path} has no blogger with 5 posts or more, so none can be held out: get a "
                 "new copy"
             )
         train, test = (
-            _posts(path, table[(~is_test).numpy()]),
-            _posts(path, table[is_test.numpy()]),
+            _read_posts(path, table[(~is_test).numpy()]),
+            _read_posts(path, table[is_test.numpy()]),
         )
         vocabulary = self._vocabulary(train.words)
         windows, test_windows = (
             self._windows(train, vocabulary),
             self._windows(test, vocabulary),
         )
-        background = _background(folder)
+        background = _read_background(folder)
         private = torch.cat([windows.examples.inputs, test_windows.examples.inputs])
         return Dataset(
             windows.examples,
@@ -143,22 +145,22 @@ class Blogs(DataSource):
             attributes=self._attributes(path, table, users),
             background=None
             if background is None
-            else _without(private, self._windows(background, vocabulary).examples),
+            else _drop_private(private, self._windows(background, vocabulary).examples),
         )
 
     @property
-    def _words(self) -> int:
-        return WORDS[self.task] if self.vocabulary is None else self.vocabulary
+    def _vocabulary_size(self) -> int:
+        return VOCABULARY_SIZES[self.task] if self.vocabulary is None else self.vocabulary
 
     def _vocabulary(self, texts: list[list[str]]) -> Vocabulary:
-        build = most_frequent_first if self.task == "next_word" else alphabetical
-        return build(texts, self._words)
+        build = ranked_vocabulary if self.task == "next_word" else alphabetical_vocabulary
+        return build(texts, self._vocabulary_size)
 
-    def _windows(self, posts: "_Posts", vocabulary: Vocabulary) -> Windows:
-        tokens = vocabulary.rows(posts.words, self.tokens)
+    def _windows(self, posts: "_Posts", vocabulary: Vocabulary) -> TextWindows:
+        tokens = vocabulary.encode(posts.words, self.tokens)
         if self.task == "next_word":
-            return next_words(tokens, WindowSettings(self.context, self.stride))
-        return Windows(Examples(tokens, posts.ages), torch.arange(len(tokens)))
+            return cut_windows(tokens, WindowSettings(self.context, self.stride))
+        return TextWindows(Examples(tokens, posts.ages), torch.arange(len(tokens)))
 
     def _class_names(self, vocabulary: Vocabulary) -> tuple[str, ...]:
         if self.task == "next_word":
@@ -166,46 +168,46 @@ class Blogs(DataSource):
         return AGE_GROUPS
 
     def _attributes(
-        self, path: Path, table: pd.DataFrame, users: Numbered
+        self, path: Path, table: pd.DataFrame, users: CategoricalColumn
     ) -> Mapping[str, tuple[str, ...]]:
         if self.task == "age_group":
-            return attributes_of(path, table, ("gender",), users)
-        groups = whole_numbers(path, table, "label", len(AGE_GROUPS))
+            return read_attributes(path, table, ("gender",), users)
+        groups = integer_column(path, table, "label", len(AGE_GROUPS))
         with_groups = table.assign(age_group=np.array(AGE_GROUPS)[groups])
-        return attributes_of(path, with_groups, ("gender", "age_group"), users)
+        return read_attributes(path, with_groups, ("gender", "age_group"), users)
 
 
 @dataclass(frozen=True, slots=True)
 class _Posts:
     """Posts: their texts and dates, their words, and the age groups of their bloggers."""
 
-    writings: Writings
+    writings: DatedTexts
     words: list[list[str]]
     ages: Int64[Tensor, " posts"]
 
 
-def _posts(path: Path, table: pd.DataFrame) -> _Posts:
-    need_columns(path, table, ("date",))
-    texts, days = words(path, table, "text"), dates(path, "date", table["date"])
+def _read_posts(path: Path, table: pd.DataFrame) -> _Posts:
+    require_columns(path, table, ("date",))
+    texts, days = text_column(path, table, "text"), parse_dates(path, "date", table["date"])
     if days.isna().any():
         raise DataError(f"{path}: column 'date' must not have empty cells: drop those rows")
-    ages = torch.from_numpy(whole_numbers(path, table, "label", len(AGE_GROUPS)))
-    return _Posts(Writings(texts, days), words_of(texts), ages)
+    ages = torch.from_numpy(integer_column(path, table, "label", len(AGE_GROUPS)))
+    return _Posts(DatedTexts(texts, days), split_words(texts), ages)
 
 
-def _background(folder: Path | None) -> _Posts | None:
-    path = find_file(folder, (BACKGROUND,))
-    return None if path is None else _posts(path, read_table(path))
+def _read_background(folder: Path | None) -> _Posts | None:
+    path = find_file(folder, (BACKGROUND_FILE,))
+    return None if path is None else _read_posts(path, read_table(path))
 
 
-def _without(private: Int64[Tensor, "private tokens"], public: Examples) -> Examples:
+def _drop_private(private: Int64[Tensor, "private tokens"], public: Examples) -> Examples:
     """Leave out public examples whose input equals a private one, such as a common phrase."""
-    return public.take(~torch.isin(content_keys(public.inputs), content_keys(private)))
+    return public.take(~torch.isin(content_hashes(public.inputs), content_hashes(private)))
 
 
-def _without_copies(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+def _drop_copied_blogs(path: Path, table: pd.DataFrame) -> pd.DataFrame:
     """Leave out bloggers most of whose posts also exist under an earlier name."""
-    need_columns(path, table, ("text", "user"))
+    require_columns(path, table, ("text", "user"))
     first_user = table.groupby("text")["user"].transform("min")
     copied_share = (first_user != table["user"]).groupby(table["user"]).transform("mean")
-    return table[copied_share <= COPY].reset_index(drop=True)
+    return table[copied_share <= COPY_THRESHOLD].reset_index(drop=True)

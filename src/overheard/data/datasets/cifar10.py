@@ -14,9 +14,9 @@ from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.arrays import checked_numbers
-from overheard.data.reading.fetch import Remote, fetch
-from overheard.data.reading.folder import find_file, where_to_put
-from overheard.data.reading.images import Pictures, image_dataset, read_pictures
+from overheard.data.reading.fetch import RemoteFile, fetch
+from overheard.data.reading.folder import find_file, placement_hint
+from overheard.data.reading.images import LabelledImages, image_dataset, read_images
 
 CLASS_NAMES = (
     "airplane",
@@ -36,9 +36,9 @@ SIDE = 32
 
 SHAPE = (SIDE, SIDE, 3)
 
-PLACES = ("cifar10/cifar10.npz", "cifar10_subset/cifar10_subset.npz")
+FILES = ("cifar10/cifar10.npz", "cifar10_subset/cifar10_subset.npz")
 
-ARCHIVE = Remote(
+ARCHIVE = RemoteFile(
     "cifar-10-binary.tar.gz",
     ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
     "c32a1d4ab5d03f1284b67883e8d87530",
@@ -47,7 +47,7 @@ ARCHIVE = Remote(
 BATCH = 10_000
 """Images per file of the archive."""
 
-RECORD = 1 + 3 * 32 * 32
+IMAGE_BYTES = 1 + 3 * 32 * 32
 """Bytes per image in the archive: its label, then the red, green and blue pixels."""
 
 
@@ -92,27 +92,27 @@ class Cifar10(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `cifar10/cifar10.npz`, `cifar10_subset/...`, or else the published archive."""
-        dataset = image_dataset(*_parts(folder), CLASS_NAMES, self.shrink)
-        return _kept(dataset, self.only) if self.only else dataset
+        dataset = image_dataset(*_read_parts(folder), CLASS_NAMES, self.shrink)
+        return _select_classes(dataset, self.only) if self.only else dataset
 
 
-def _parts(folder: Path | None) -> tuple[Pictures, Pictures]:
+def _read_parts(folder: Path | None) -> tuple[LabelledImages, LabelledImages]:
     """Read the training and the test images."""
-    stored = find_file(folder, PLACES)
+    stored = find_file(folder, FILES)
     if stored is not None:
         return (
-            read_pictures(stored, "train", SHAPE, len(CLASS_NAMES)),
-            read_pictures(stored, "test", SHAPE, len(CLASS_NAMES)),
+            read_images(stored, "train", SHAPE, len(CLASS_NAMES)),
+            read_images(stored, "test", SHAPE, len(CLASS_NAMES)),
         )
     try:
-        archive = find_file(folder, (f"cifar10/{ARCHIVE.file}",)) or fetch(ARCHIVE)
+        archive = find_file(folder, (f"cifar10/{ARCHIVE.file_name}",)) or fetch(ARCHIVE)
     except DataError as failure:
-        raise DataError(f"{failure}; {where_to_put(folder, PLACES)}") from failure
+        raise DataError(f"{failure}; {placement_hint(folder, FILES)}") from failure
     train = [f"data_batch_{number}" for number in range(1, 6)]
     return read_batches(archive, train), read_batches(archive, ["test_batch"])
 
 
-def _kept(dataset: Dataset, only: tuple[str, ...]) -> Dataset:
+def _select_classes(dataset: Dataset, only: tuple[str, ...]) -> Dataset:
     """Select the examples of these classes, renumbered in this order."""
     numbers = torch.full((len(CLASS_NAMES),), -1)
     for number, name in enumerate(only):
@@ -125,7 +125,7 @@ def _kept(dataset: Dataset, only: tuple[str, ...]) -> Dataset:
     return Dataset(select(dataset.train), select(dataset.test), Task(dataset.task.shape, only))
 
 
-def read_batches(archive: Path, batches: list[str]) -> Pictures:
+def read_batches(archive: Path, batches: list[str]) -> LabelledImages:
     """Read the images of these files of the published archive, without unpacking to disk.
 
     Raises:
@@ -137,16 +137,16 @@ def read_batches(archive: Path, batches: list[str]) -> Pictures:
         with tarfile.open(archive, "r:gz") as files:
             for batch in batches:
                 member = files.extractfile(f"cifar-10-batches-bin/{batch}.bin")
-                content += b"" if member is None else member.read(BATCH * RECORD)
+                content += b"" if member is None else member.read(BATCH * IMAGE_BYTES)
     except (OSError, EOFError, KeyError, zlib.error, tarfile.TarError) as failure:
         raise DataError(
-            f"{archive} cannot be read as {ARCHIVE.file} ({failure}): get a new copy"
+            f"{archive} cannot be read as {ARCHIVE.file_name} ({failure}): get a new copy"
         ) from failure
-    if len(content) != len(batches) * BATCH * RECORD:
+    if len(content) != len(batches) * BATCH * IMAGE_BYTES:
         raise DataError(f"{archive} has too few images: get a new copy")
-    records = np.frombuffer(content, np.uint8).reshape(-1, RECORD)
+    records = np.frombuffer(content, np.uint8).reshape(-1, IMAGE_BYTES)
     labels = checked_numbers(
         archive, "labels", records[:, 0], below=len(CLASS_NAMES), examples=len(records)
     )
     pixels = records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-    return Pictures(pixels, labels)
+    return LabelledImages(pixels, labels)

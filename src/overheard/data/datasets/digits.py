@@ -11,17 +11,17 @@ from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.holdout import stratified
+from overheard.data.holdout import hold_out_stratified
 
 CLASS_NAMES = tuple("0123456789")
 
-TEST = 300
+TEST_SIZE = 300
 """Images held out, in proportion from each digit."""
 
-DARKEST = 16
+MAX_LEVEL = 16
 """The largest value of a pixel."""
 
-HOLDOUT = Seed(1797)
+HOLDOUT_SEED = Seed(1797)
 """Fixed, so that the test part does not depend on the seed of a run."""
 
 
@@ -39,9 +39,9 @@ class Digits(DataSource):
     def load(self, folder: Path | None) -> Dataset:
         """Take the images from the installed scikit-learn; the folder is not used."""
         bunch = load_digits()
-        pixels = torch.from_numpy(bunch.images)[:, None] / DARKEST  # (examples, 1, 8, 8)
+        pixels = torch.from_numpy(bunch.images)[:, None] / MAX_LEVEL  # (examples, 1, 8, 8)
         labels = torch.from_numpy(bunch.target).long()
-        held_out = stratified(labels, TEST, HOLDOUT)
+        held_out = hold_out_stratified(labels, TEST_SIZE, HOLDOUT_SEED)
         train = pixels[~held_out]
         inputs = ((pixels - train.mean()) / train.std(correction=0)).float()
         return Dataset(

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.fetch import Remote
-from overheard.data.reading.mnist_files import MnistFiles, check_shrink, mnist_like
+from overheard.data.reading.fetch import RemoteFile
+from overheard.data.reading.mnist_files import MnistFiles, check_shrink, load_mnist_like
 
 CLASS_NAMES = (
     "T-shirt/top",
@@ -27,8 +27,8 @@ MIRRORS = (
 )
 
 
-def _remote(file: str, md5: str) -> Remote:
-    return Remote(file, tuple(mirror + file for mirror in MIRRORS), md5)
+def _remote(file: str, md5: str) -> RemoteFile:
+    return RemoteFile(file, tuple(mirror + file for mirror in MIRRORS), md5)
 
 
 FILES = MnistFiles(
@@ -62,4 +62,4 @@ class FashionMnist(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `fashion_mnist/fashion_mnist.npz` or, without it, the published files."""
-        return mnist_like(folder, FILES, CLASS_NAMES, self.shrink)
+        return load_mnist_like(folder, FILES, CLASS_NAMES, self.shrink)

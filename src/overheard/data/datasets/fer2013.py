@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.folder import need_file
-from overheard.data.reading.images import image_dataset, read_pictures
+from overheard.data.reading.folder import require_file
+from overheard.data.reading.images import image_dataset, read_images
 
 CLASS_NAMES = ("angry", "disgust", "fear", "happy", "sad", "surprise", "neutral")
 
 SHAPE = (48, 48)
 
-PLACES = ("fer2013/fer2013_subset.npz", "fer2013/fer2013.npz")
+FILES = ("fer2013/fer2013_subset.npz", "fer2013/fer2013.npz")
 
 
 @final
@@ -33,9 +33,9 @@ class Fer2013(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `fer2013/fer2013_subset.npz` or `fer2013/fer2013.npz`; no download."""
-        path = need_file(folder, PLACES, self.source)
+        path = require_file(folder, FILES, self.source)
         return image_dataset(
-            read_pictures(path, "train", SHAPE, len(CLASS_NAMES)),
-            read_pictures(path, "test", SHAPE, len(CLASS_NAMES)),
+            read_images(path, "train", SHAPE, len(CLASS_NAMES)),
+            read_images(path, "test", SHAPE, len(CLASS_NAMES)),
             CLASS_NAMES,
         )

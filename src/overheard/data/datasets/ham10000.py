@@ -6,8 +6,8 @@ from typing import ClassVar, Literal, final
 
 from overheard.core.errors import PlanError
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.folder import need_file
-from overheard.data.reading.images import image_dataset, read_pictures
+from overheard.data.reading.folder import require_file
+from overheard.data.reading.images import image_dataset, read_images
 
 CLASS_NAMES = ("akiec", "bcc", "bkl", "df", "mel", "nv", "vasc")
 
@@ -41,9 +41,9 @@ class Ham10000(DataSource):
         is_grey = self.side == 8
         file = "ham10000_8x8_gray_full.npz" if is_grey else "ham10000_28x28_rgb.npz"
         shape = (8, 8) if is_grey else (28, 28, 3)
-        path = need_file(folder, (f"ham10000/{file}",), self.source)
+        path = require_file(folder, (f"ham10000/{file}",), self.source)
         return image_dataset(
-            read_pictures(path, "train", shape, len(CLASS_NAMES)),
-            read_pictures(path, "test", shape, len(CLASS_NAMES)),
+            read_images(path, "train", shape, len(CLASS_NAMES)),
+            read_images(path, "test", shape, len(CLASS_NAMES)),
             CLASS_NAMES,
         )

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.fetch import Remote
-from overheard.data.reading.mnist_files import MnistFiles, check_shrink, mnist_like
+from overheard.data.reading.fetch import RemoteFile
+from overheard.data.reading.mnist_files import MnistFiles, check_shrink, load_mnist_like
 
 CLASS_NAMES = tuple("0123456789")
 
@@ -16,8 +16,8 @@ MIRRORS = (
 )
 
 
-def _remote(file: str, md5: str) -> Remote:
-    return Remote(file, tuple(mirror + file for mirror in MIRRORS), md5)
+def _remote(file: str, md5: str) -> RemoteFile:
+    return RemoteFile(file, tuple(mirror + file for mirror in MIRRORS), md5)
 
 
 FILES = MnistFiles(
@@ -51,4 +51,4 @@ class Mnist(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `mnist/mnist.npz` or, without it, the published files, downloaded if needed."""
-        return mnist_like(folder, FILES, CLASS_NAMES, self.shrink)
+        return load_mnist_like(folder, FILES, CLASS_NAMES, self.shrink)

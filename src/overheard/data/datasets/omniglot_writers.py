@@ -9,14 +9,14 @@ import torch
 
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.holdout import SHARE, stratified
+from overheard.data.holdout import HOLDOUT_SHARE, hold_out_stratified
 from overheard.data.reading.arrays import read_names, read_numbers, read_pixels
-from overheard.data.reading.folder import need_file
-from overheard.data.reading.images import Pictures, image_dataset
+from overheard.data.reading.folder import require_file
+from overheard.data.reading.images import LabelledImages, image_dataset
 
 SHAPE = (28, 28)
 
-HOLDOUT = Seed(2720)
+HOLDOUT_SEED = Seed(2720)
 """Fixed, so that the test part does not depend on the seed of a run."""
 
 
@@ -39,7 +39,7 @@ class OmniglotWriters(DataSource):
     def load(self, folder: Path | None) -> Dataset:
         """Read `omniglot_writers/omniglot_writers.npz`; no download in this form."""
         file_name = "omniglot_writers/omniglot_writers.npz"
-        path = need_file(folder, (file_name,), self.source)
+        path = require_file(folder, (file_name,), self.source)
         class_names = read_names(path, "class_names")
         user_names = read_names(path, "user_names")
         pixels = read_pixels(path, "x", SHAPE)[..., None]
@@ -47,11 +47,11 @@ class OmniglotWriters(DataSource):
         users = torch.from_numpy(
             read_numbers(path, "user", below=len(user_names), examples=len(pixels))
         )
-        held_out = stratified(users, round(SHARE * len(users)), HOLDOUT)
+        held_out = hold_out_stratified(users, round(HOLDOUT_SHARE * len(users)), HOLDOUT_SEED)
         test = held_out.numpy()
         dataset = image_dataset(
-            Pictures(pixels[~test], labels[~test]),
-            Pictures(pixels[test], labels[test]),
+            LabelledImages(pixels[~test], labels[~test]),
+            LabelledImages(pixels[test], labels[test]),
             class_names,
         )
         alphabets = tuple(name.partition("/")[0] for name in user_names)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.own import load_own
+from overheard.data.reading.custom_data import load_custom_data
 
 
 @final
@@ -44,7 +44,7 @@ class Own(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read the file or call the function; the data folder is not used."""
-        return load_own(
+        return load_custom_data(
             self.reference,
             label=self.label,
             user=self.user,

@@ -11,35 +11,35 @@ from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.holdout import SHARE, stratified
-from overheard.data.reading.folder import need_file
+from overheard.data.holdout import HOLDOUT_SHARE, hold_out_stratified
+from overheard.data.reading.folder import require_file
 from overheard.data.reading.tables import (
-    encoded,
-    need_columns,
-    numbered,
+    categorical_column,
+    encode_columns,
+    integer_column,
     read_table,
-    whole_numbers,
+    require_columns,
 )
 
 CLASS_NAMES = ("Downstairs", "Jogging", "Sitting", "Standing", "Upstairs", "Walking")
 
-FIGURES = (*map(str, range(10)), "AVG", "PEAK", "ABSOLDEV", "STANDDEV")
+FEATURES = (*map(str, range(10)), "AVG", "PEAK", "ABSOLDEV", "STANDDEV")
 """Features of an axis in a window of ten seconds: a histogram of ten bins, four others."""
 
 COLUMNS = (
-    *(f"{axis}{figure}" for axis in "XYZ" for figure in FIGURES[:10]),
-    *(f"{axis}{figure}" for figure in FIGURES[10:] for axis in "XYZ"),
+    *(f"{axis}{figure}" for axis in "XYZ" for figure in FEATURES[:10]),
+    *(f"{axis}{figure}" for figure in FEATURES[10:] for axis in "XYZ"),
     "RESULTANT",
 )
 """All feature columns in the order of the file; RESULTANT is the length over all axes."""
 
-HOLDOUT = Seed(5418)
+HOLDOUT_SEED = Seed(5418)
 """Fixed, so that the test part does not depend on the seed of a run."""
 
-COPIED = "ZSTANDDEV"
+DUPLICATE_COLUMN = "ZSTANDDEV"
 """In the published file, a copy of XSTANDDEV, and so not a feature of the Z axis."""
 
-OTHERS = MappingProxyType({"x": "yz", "yz": "x"})
+UNREAD_AXES = MappingProxyType({"x": "yz", "yz": "x"})
 """The axes that a model does not read."""
 
 
@@ -70,18 +70,22 @@ class Wisdm(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `wisdm/wisdm_windows.csv.gz`; no download in this form."""
-        path = need_file(folder, ("wisdm/wisdm_windows.csv.gz",), self.source)
+        path = require_file(folder, ("wisdm/wisdm_windows.csv.gz",), self.source)
         table = read_table(path)
-        need_columns(path, table, COLUMNS)
-        labels = torch.from_numpy(whole_numbers(path, table, "label", len(CLASS_NAMES)))
-        users = numbered(path, table, "user")
-        is_test = stratified(users.numbers, round(SHARE * len(labels)), HOLDOUT)
+        require_columns(path, table, COLUMNS)
+        labels = torch.from_numpy(integer_column(path, table, "label", len(CLASS_NAMES)))
+        users = categorical_column(path, table, "user")
+        is_test = hold_out_stratified(
+            users.numbers, round(HOLDOUT_SHARE * len(labels)), HOLDOUT_SEED
+        )
         features = table[list(_columns(self.axes))]
-        inputs = encoded(path, features, features[(~is_test).numpy()])
+        inputs = encode_columns(path, features, features[(~is_test).numpy()])
         embeddings = None
         if self.axes != "xyz":
-            other_features = table.loc[(~is_test).numpy(), list(_columns(OTHERS[self.axes]))]
-            embeddings = encoded(path, other_features, other_features)
+            other_features = table.loc[
+                (~is_test).numpy(), list(_columns(UNREAD_AXES[self.axes]))
+            ]
+            embeddings = encode_columns(path, other_features, other_features)
         return Dataset(
             Examples(inputs[~is_test], labels[~is_test]),
             Examples(inputs[is_test], labels[is_test]),
@@ -96,5 +100,5 @@ class Wisdm(DataSource):
 def _columns(axes: str) -> tuple[str, ...]:
     if axes == "xyz":
         return COLUMNS
-    columns = (f"{axis}{figure}" for axis in axes.upper() for figure in FIGURES)
-    return tuple(column for column in columns if column != COPIED)
+    columns = (f"{axis}{figure}" for axis in axes.upper() for figure in FEATURES)
+    return tuple(column for column in columns if column != DUPLICATE_COLUMN)

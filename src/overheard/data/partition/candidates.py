@@ -15,7 +15,7 @@ from overheard.core.split import Rows
 
 @final
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CandidateSettings:
     """The number and kind of candidate records.
 
     Args:
@@ -67,7 +67,7 @@ class CandidateSet:
     members: tuple[tuple[int, ...], ...]
 
     @property
-    def outsiders(self) -> Rows:
+    def non_members(self) -> Rows:
         """The candidate records that no client holds."""
         is_outsider = torch.ones(len(self.rows), dtype=torch.bool)
         for places in self.members:
@@ -75,8 +75,8 @@ class CandidateSet:
         return self.rows[is_outsider]
 
 
-def ask_about(
-    settings: Candidates,
+def draw_candidates(
+    settings: CandidateSettings,
     held: tuple[Rows, ...],
     free: Bool[Tensor, " examples"],
     unique: Bool[Tensor, " examples"],
@@ -110,9 +110,9 @@ def ask_about(
             f"candidates: {settings.outsiders} outsiders are needed, but only {len(rest)} "
             "examples are unused: lower candidates.outsiders, or the number or size of clients"
         )
-    outsiders = _some(rest, settings.outsiders, seed.child("outsiders"))
+    outsiders = _sample_rows(rest, settings.outsiders, seed.child("outsiders"))
     member_rows = [
-        _some(rows[unique[rows]], settings.members, seed.child("members", number))
+        _sample_rows(rows[unique[rows]], settings.members, seed.child("members", number))
         for number, rows in enumerate(held)
     ]
     candidates = torch.cat([*member_rows, outsiders])
@@ -125,8 +125,8 @@ def ask_about(
     return CandidateSet(rows, members)
 
 
-def put_in(
-    settings: Candidates,
+def assign_canaries(
+    settings: CandidateSettings,
     clients: int,
     free: Bool[Tensor, " examples"],
     unique: Bool[Tensor, " examples"],
@@ -151,7 +151,7 @@ def put_in(
         PlanError: if too few examples are unused.
 
     """
-    rest = _some((free & unique).nonzero().flatten(), len(free), seed.child("rows"))
+    rest = _sample_rows((free & unique).nonzero().flatten(), len(free), seed.child("rows"))
     if records is not None:
         _, first = np.unique(records[rest].numpy(), return_index=True)
         rest = rest[torch.from_numpy(np.sort(first))]
@@ -172,7 +172,7 @@ def put_in(
     return CandidateSet(rows, members)
 
 
-def mislabelled(
+def mislabel(
     labels: Int[Tensor, " examples"], rows: Rows, classes: int, seed: Seed
 ) -> Int[Tensor, " examples"]:
     """Replace the labels of these rows by wrong ones, each equally likely."""
@@ -180,5 +180,5 @@ def mislabelled(
     return labels.index_copy(0, rows, (labels[rows] + steps) % classes)
 
 
-def _some(rows: Rows, count: int, seed: Seed) -> Rows:
+def _sample_rows(rows: Rows, count: int, seed: Seed) -> Rows:
     return rows[torch.randperm(len(rows), generator=seed.generator())[:count]]

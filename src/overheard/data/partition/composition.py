@@ -9,11 +9,11 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 
-ROUNDED = 0.01
+SUM_TOLERANCE = 0.01
 """How far the sum of rounded shares may differ from 1 (percentages: 1 from 100)."""
 
 
-def shares_of(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]:
+def normalised_shares(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]:
     """Return these shares or percentages, scaled to sum to 1.
 
     Args:
@@ -26,7 +26,9 @@ def shares_of(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]
     """
     total = math.fsum(numbers)
     # NaN fails every comparison, so it is refused too.
-    is_normalised = any(abs(total / expected - 1) <= ROUNDED + 1e-9 for expected in (1, 100))
+    is_normalised = any(
+        abs(total / expected - 1) <= SUM_TOLERANCE + 1e-9 for expected in (1, 100)
+    )
     if not is_normalised or not all(number >= 0 for number in numbers):
         raise PlanError(
             f"{place} must be 0 or more each and sum to 1 or to 100, got {tuple(numbers)} "
@@ -35,7 +37,7 @@ def shares_of(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]
     return torch.tensor([number / total for number in numbers], dtype=torch.float64)
 
 
-def weights_of(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]:
+def checked_weights(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]:
     """Return these label weights as a tensor; shares are multiplied by them.
 
     Args:

@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from overheard.core.errors import PlanError
-from overheard.data.partition.composition import shares_of, weights_of
+from overheard.data.partition.composition import checked_weights, normalised_shares
 from overheard.data.positive import Positive
 
-MOST_CLIENTS = 1_000_000
+MAX_CLIENTS = 1_000_000
 """More clients than any data set has examples for; listing them would fill the memory."""
 
 
@@ -35,7 +35,7 @@ class DataShift:
 
     """
 
-    client: Annotated[int, Field(ge=0, lt=MOST_CLIENTS)]
+    client: Annotated[int, Field(ge=0, lt=MAX_CLIENTS)]
     round: Positive
     shares: tuple[float, ...] | None = None
     weights: tuple[float, ...] | None = None
@@ -53,34 +53,36 @@ class DataShift:
                 "determines what a client holds"
             )
         if self.over < 1:
-            raise PlanError(f"{self._place}: over must be 1 round or more, got {self.over}")
+            raise PlanError(
+                f"{self._description}: over must be 1 round or more, got {self.over}"
+            )
         if self.distortion is not None and not 0 <= self.distortion <= 1:
             raise PlanError(
-                f"{self._place}: distortion must lie in 0..1, got {self.distortion}"
+                f"{self._description}: distortion must lie in 0..1, got {self.distortion}"
             )
         if self.weights is not None and (self.shares is not None or self.new_user):
             raise PlanError(
-                f"{self._place}: weights rescale the shares that the client holds, so they "
+                f"{self._description}: weights rescale the shares that the client holds, so they "
                 "cannot be combined with shares or new_user: leave out one of them"
             )
         if self.shares is not None:
-            shares_of(self.shares, f"{self._place}: the shares")
+            normalised_shares(self.shares, f"{self._description}: the shares")
         if self.weights is not None:
-            weights_of(self.weights, f"{self._place}: the weights")
+            checked_weights(self.weights, f"{self._description}: the weights")
 
     @property
-    def last(self) -> int:
+    def last_round(self) -> int:
         """The first round in which all examples are new."""
         return self.round + self.over - 1
 
     @property
-    def is_exchange(self) -> bool:
+    def is_refresh(self) -> bool:
         """Whether the distribution of the examples stays the same."""
         has_new_labels = self.shares is not None or self.weights is not None
         return not has_new_labels and not self.distortion and not self.new_user
 
     @property
-    def _place(self) -> str:
+    def _description(self) -> str:
         return f"the shift of client {self.client} in round {self.round}"
 
 
@@ -108,30 +110,30 @@ class Schedule:
         if self.refresh_every is not None and self.refresh_every < 1:
             raise PlanError(f"refresh_every must be 1 or more, got {self.refresh_every}")
         for shift in self.shifts:
-            if shift.last >= self.rounds:
+            if shift.last_round >= self.rounds:
                 raise PlanError(
-                    f"client {shift.client} shifts in round {shift.last}, but rounds are "
+                    f"client {shift.client} shifts in round {shift.last_round}, but rounds are "
                     f"numbered from 0 to {self.rounds - 1}: shift earlier, or run more rounds"
                 )
         ordered = sorted(self.shifts, key=lambda shift: (shift.client, shift.round))
         for earlier, later in pairwise(ordered):
-            if earlier.client == later.client and later.round <= earlier.last:
+            if earlier.client == later.client and later.round <= earlier.last_round:
                 raise PlanError(
                     f"client {later.client} has overlapping shifts in rounds {earlier.round} "
                     f"and {later.round}: drop one of them, or make the first take fewer rounds"
                 )
 
-    def refreshes(self, number: int) -> bool:
+    def is_refresh_round(self, number: int) -> bool:
         """Return whether clients get fresh examples in this round."""
         if self.refresh_every is None or number == 0:
             return False
         return number % self.refresh_every == 0
 
-    def starting(self, number: int) -> dict[int, DataShift]:
+    def shifts_starting_in(self, number: int) -> dict[int, DataShift]:
         """Return the shifts that start in this round, by client."""
         return {shift.client: shift for shift in self.shifts if shift.round == number}
 
-    def control(self) -> "Schedule":
+    def without_shifts(self) -> "Schedule":
         """Return the same exchanges in the same rounds, without any change of distribution."""
         exchanges = (
             DataShift(shift.client, shift.round, over=shift.over) for shift in self.shifts

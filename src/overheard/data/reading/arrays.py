@@ -20,28 +20,28 @@ from overheard.archive.npz import (
 from overheard.core.errors import DataError
 from overheard.core.escape import escape_unprintable
 
-LARGEST = 2**29
+MAX_SIZE = 2**29
 """The most numbers in one array (2 GiB as float32); a small file can claim far more."""
 
-WIDEST = 8
+MAX_ITEM_BYTES = 8
 """The most bytes per number; strings may be longer if there are fewer of them."""
 
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 """The most characters in the name of a class or user; names appear in reports."""
 
-_LONGEST_TOLD = 1000
+_MAX_QUOTED = 1000
 """The most characters that an error quotes from a file."""
 
-_KINDS = re.compile(
+_DTYPES = re.compile(
     r"[<>|=]?(b1|[iu][1248]|f(2|4|8|16)|U[1-9][0-9]{0,6}"
     r"|M8\[([YMWDhm]|[munpfa]?s)\])"
 )
 
-_LAST_LETTER = 0x10FFFF
+_LAST_CODE_POINT = 0x10FFFF
 """The last code point of Unicode. NumPy accepts larger ones, but fails when they are read."""
 
 
-def array_names(path: Path) -> frozenset[str]:
+def list_arrays(path: Path) -> frozenset[str]:
     """Return the names of the arrays that the file lists.
 
     Raises:
@@ -52,7 +52,7 @@ def array_names(path: Path) -> frozenset[str]:
         with zipfile.ZipFile(path) as archive:
             return frozenset(entry.removesuffix(".npy") for entry in archive.namelist())
     except ZIP_FAILURES as failure:
-        raise _damaged(path, failure) from failure
+        raise _unreadable(path, failure) from failure
 
 
 def read_array(path: Path, name: str) -> Shaped[np.ndarray, "..."]:
@@ -64,22 +64,22 @@ def read_array(path: Path, name: str) -> Shaped[np.ndarray, "..."]:
             unpickled. The check comes before memory is allocated.
 
     """
-    names = array_names(path)
+    names = list_arrays(path)
     if name not in names:
-        others = _told(", ".join(sorted(names))) or "none at all"
+        others = _quoted(", ".join(sorted(names))) or "none at all"
         raise DataError(f"{path} has no array '{name}', only {others}: rename or add it")
     try:
         with zipfile.ZipFile(path) as archive:
             entry = archive.getinfo(f"{name}.npy")
             with archive.open(entry) as stream:
                 header = read_header(stream.read)
-                dtype = _checked_kind(path, name, header, entry)
+                dtype = _checked_dtype(path, name, header, entry)
                 array = read_content(stream.read, header, dtype)
     except ZIP_FAILURES as failure:
-        raise _damaged(path, failure) from failure
+        raise _unreadable(path, failure) from failure
     if dtype.kind == "U" and array.size:
         code_points = array.ravel("K").view(f"{dtype.byteorder}u4")
-        if code_points.max() > _LAST_LETTER:
+        if code_points.max() > _LAST_CODE_POINT:
             raise DataError(
                 f"{path}: '{name}' has strings that are not Unicode: get a new copy"
             )
@@ -162,17 +162,17 @@ def checked_names(path: Path | str, name: str, names: Sequence[str]) -> tuple[st
 
     """
     for word in names:
-        if not word.isprintable() or not 0 < len(word) <= LONGEST_NAME:
+        if not word.isprintable() or not 0 < len(word) <= MAX_NAME_LENGTH:
             raise DataError(
-                f"{path}: {word[:LONGEST_NAME]!r} in '{name}' is not a valid name: use 1 to "
-                f"{LONGEST_NAME} printable characters"
+                f"{path}: {word[:MAX_NAME_LENGTH]!r} in '{name}' is not a valid name: use 1 to "
+                f"{MAX_NAME_LENGTH} printable characters"
             )
     if len(set(names)) != len(names):
         raise DataError(f"{path}: '{name}' has a name twice: make the names differ")
     return tuple(names)
 
 
-def _checked_kind(
+def _checked_dtype(
     path: Path, name: str, header: ArrayHeader, entry: zipfile.ZipInfo
 ) -> np.dtype[np.generic]:
     """Return the type of the array if the file can hold as many numbers as its header says."""
@@ -181,15 +181,15 @@ def _checked_kind(
             f"{path}: '{name}' holds Python objects, which are never unpickled: save it as "
             "plain numbers or fixed-width strings"
         )
-    if not _KINDS.fullmatch(header.dtype):
+    if not _DTYPES.fullmatch(header.dtype):
         raise DataError(
-            f"{path}: '{name}' has type {_told(repr(header.dtype))}, which NumPy reads neither "
+            f"{path}: '{name}' has type {_quoted(repr(header.dtype))}, which NumPy reads neither "
             "as numbers nor as strings or dates: save it as one of them"
         )
     dtype, count = np.dtype(header.dtype), header.count
-    if count > LARGEST or count * dtype.itemsize > LARGEST * WIDEST:
+    if count > MAX_SIZE or count * dtype.itemsize > MAX_SIZE * MAX_ITEM_BYTES:
         raise DataError(
-            f"{path}: '{name}' has shape {_told(str(header.shape))}, but at most {LARGEST} "
+            f"{path}: '{name}' has shape {_quoted(str(header.shape))}, but at most {MAX_SIZE} "
             "numbers are allowed: split it"
         )
     if header.start + count * dtype.itemsize != entry.file_size:
@@ -206,11 +206,11 @@ def _checked_kind(
     return dtype
 
 
-def _told(text: str) -> str:
+def _quoted(text: str) -> str:
     """Return text from the file, shortened and escaped for an error."""
-    return escape_unprintable(text[:_LONGEST_TOLD])
+    return escape_unprintable(text[:_MAX_QUOTED])
 
 
-def _damaged(path: Path, failure: Exception) -> DataError:
-    reason = _told(str(failure)) or type(failure).__name__
+def _unreadable(path: Path, failure: Exception) -> DataError:
+    reason = _quoted(str(failure)) or type(failure).__name__
     return DataError(f"{path} cannot be read as .npz ({reason}): get a new copy")

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from overheard.core.errors import DataError
-from overheard.data.reading.tables import Numbered, numbered
+from overheard.data.reading.tables import CategoricalColumn, categorical_column
 
 
-def attributes_of(
-    path: Path, table: pd.DataFrame, columns: tuple[str, ...], users: Numbered
+def read_attributes(
+    path: Path, table: pd.DataFrame, columns: tuple[str, ...], users: CategoricalColumn
 ) -> Mapping[str, tuple[str, ...]]:
     """Return each user's value in each of these columns, in the order of the users.
 
@@ -20,11 +20,15 @@ def attributes_of(
         DataError: if a column or one of its cells is missing, or a user has several values.
 
     """
-    return MappingProxyType({column: _values(path, table, column, users) for column in columns})
+    return MappingProxyType(
+        {column: _values_of_users(path, table, column, users) for column in columns}
+    )
 
 
-def _values(path: Path, table: pd.DataFrame, column: str, users: Numbered) -> tuple[str, ...]:
-    cells = numbered(path, table, column)
+def _values_of_users(
+    path: Path, table: pd.DataFrame, column: str, users: CategoricalColumn
+) -> tuple[str, ...]:
+    cells = categorical_column(path, table, column)
     of_user = np.zeros(len(users.names), np.int64)
     # The last cell of each user; all others must be equal to it.
     of_user[users.numbers.numpy()] = cells.numbers.numpy()

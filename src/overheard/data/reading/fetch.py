@@ -8,27 +8,27 @@ import pooch
 
 from overheard.core.errors import DataError
 
-PATIENCE = 30
+TIMEOUT = 30
 """Seconds without a response after which a server counts as unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteFile:
     """A public file on the web.
 
     Args:
-        file: its name, in the cache and in messages.
-        addresses: URLs, tried in this order.
+        file_name: its name, in the cache and in messages.
+        urls: URLs, tried in this order.
         md5: published checksum, which detects damage and mix-ups, but no forgery.
 
     """
 
-    file: str
-    addresses: tuple[str, ...]
+    file_name: str
+    urls: tuple[str, ...]
     md5: str
 
 
-def fetch(remote: Remote, cache: Path | None = None) -> Path:
+def fetch(remote: RemoteFile, cache: Path | None = None) -> Path:
     """Return the path of a local copy, which is downloaded if it is not cached.
 
     Args:
@@ -43,21 +43,21 @@ def fetch(remote: Remote, cache: Path | None = None) -> Path:
     pooch.get_logger().setLevel(logging.WARNING)
     folder = cache if cache is not None else Path(pooch.os_cache("overheard"))
     failures = []
-    for address in remote.addresses:
+    for address in remote.urls:
         try:
             path = pooch.retrieve(
                 address,
                 known_hash=f"md5:{remote.md5}",
-                fname=f"{remote.md5[:8]}-{remote.file}",
+                fname=f"{remote.md5[:8]}-{remote.file_name}",
                 path=folder,
-                downloader=pooch.HTTPDownloader(timeout=PATIENCE),
+                downloader=pooch.HTTPDownloader(timeout=TIMEOUT),
             )
         # Network failures are OSErrors; a wrong checksum is a ValueError.
         except (OSError, ValueError) as failure:
             failures.append(f"{address} ({_first_line(failure)})")
             continue
         return Path(path)
-    raise DataError(f"{remote.file} could not be downloaded from {' or '.join(failures)}")
+    raise DataError(f"{remote.file_name} could not be downloaded from {' or '.join(failures)}")
 
 
 def _first_line(failure: Exception) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from overheard.core.errors import DataError
 
-VARIABLE = "OVERHEARD_DATA"
+FOLDER_VARIABLE = "OVERHEARD_DATA"
 """The environment variable that names the data folder if no command does."""
 
 
@@ -17,12 +17,14 @@ def data_folder(given: Path | None) -> Path | None:
         DataError: if the folder does not exist.
 
     """
-    from_environment = os.environ.get(VARIABLE)
+    from_environment = os.environ.get(FOLDER_VARIABLE)
     folder = (
         given if given is not None else Path(from_environment) if from_environment else None
     )
     if folder is not None and not folder.is_dir():
-        source = "--data" if given is not None else f"the environment variable {VARIABLE}"
+        source = (
+            "--data" if given is not None else f"the environment variable {FOLDER_VARIABLE}"
+        )
         raise DataError(f"the data folder {folder} does not exist: correct {source}")
     return folder
 
@@ -41,7 +43,7 @@ def find_file(folder: Path | None, file_names: Sequence[str]) -> Path | None:
     return None
 
 
-def need_file(folder: Path | None, file_names: Sequence[str], origin: str) -> Path:
+def require_file(folder: Path | None, file_names: Sequence[str], origin: str) -> Path:
     """Return the first of these files that is in the folder.
 
     Raises:
@@ -50,15 +52,15 @@ def need_file(folder: Path | None, file_names: Sequence[str], origin: str) -> Pa
     """
     found = find_file(folder, file_names)
     if found is None:
-        raise DataError(f"{where_to_put(folder, file_names)}; it comes from {origin}")
+        raise DataError(f"{placement_hint(folder, file_names)}; it comes from {origin}")
     return found
 
 
-def where_to_put(folder: Path | None, file_names: Sequence[str]) -> str:
+def placement_hint(folder: Path | None, file_names: Sequence[str]) -> str:
     """Return a hint that says which file to put where."""
     if folder is None:
         return (
             f"no data folder is set: put {file_names[0]} into one and name the folder "
-            f"with --data DIR or {VARIABLE}"
+            f"with --data DIR or {FOLDER_VARIABLE}"
         )
     return f"{file_names[0]} is not in {folder}: put it at {folder / file_names[0]}"

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from overheard.core.errors import DataError
-from overheard.data.reading.arrays import LARGEST
+from overheard.data.reading.arrays import MAX_SIZE
 
 MAGIC = 0x0800
 """Two zero bytes, then 8 for unsigned bytes; the number of axes is added."""
@@ -29,7 +29,7 @@ def read_idx(path: Path, axes: int) -> UInt8[np.ndarray, "..."]:
         with gzip.open(path) as stream:
             (magic, *shape) = struct.unpack(f">{1 + axes}I", stream.read(4 + 4 * axes))
             length = math.prod(shape)
-            if magic != MAGIC + axes or length > LARGEST:
+            if magic != MAGIC + axes or length > MAX_SIZE:
                 raise DataError(
                     f"{path} is not an IDX file of bytes with {axes} axes: get a new copy"
                 )

@@ -13,19 +13,19 @@ from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 from overheard.data.reading.arrays import read_numbers, read_pixels
 
-BRIGHTEST = 255
+MAX_LEVEL = 255
 """The largest value of an 8-bit pixel."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
+class LabelledImages:
     """8-bit images as in a file, and their labels."""
 
     pixels: UInt8[np.ndarray, "examples height width channels"]
     labels: Int64[np.ndarray, " examples"]
 
 
-def read_pictures(path: Path, part: str, shape: tuple[int, ...], classes: int) -> Pictures:
+def read_images(path: Path, part: str, shape: tuple[int, ...], classes: int) -> LabelledImages:
     """Read the images `x_<part>` and labels `y_<part>` of an `.npz` file.
 
     Args:
@@ -40,11 +40,11 @@ def read_pictures(path: Path, part: str, shape: tuple[int, ...], classes: int) -
     """
     pixels = read_pixels(path, f"x_{part}", shape)
     labels = read_numbers(path, f"y_{part}", below=classes, examples=len(pixels))
-    return Pictures(pixels.reshape(*pixels.shape[:3], -1), labels)
+    return LabelledImages(pixels.reshape(*pixels.shape[:3], -1), labels)
 
 
 def image_dataset(
-    train: Pictures, test: Pictures, class_names: tuple[str, ...], shrink: int = 1
+    train: LabelledImages, test: LabelledImages, class_names: tuple[str, ...], shrink: int = 1
 ) -> Dataset:
     """Build a data set whose channels have mean 0 and deviation 1 over the training part.
 
@@ -59,15 +59,15 @@ def image_dataset(
 
     """
     levels = [_block_sums(part.pixels, shrink) for part in (train, test)]
-    table = _standard_levels(levels[0], BRIGHTEST * shrink**2)
+    table = _standard_levels(levels[0], MAX_LEVEL * shrink**2)
     parts = [
-        Examples(standardised(pixels, table), torch.from_numpy(part.labels))
+        Examples(standardise_images(pixels, table), torch.from_numpy(part.labels))
         for pixels, part in zip(levels, (train, test), strict=True)
     ]
     return Dataset(parts[0], parts[1], Task(tuple(parts[0].inputs.shape[1:]), class_names))
 
 
-def standardised(
+def standardise_images(
     pixels: Integer[np.ndarray, "examples height width channels"],
     table: Float[np.ndarray, "channels levels"],
 ) -> Float32[Tensor, "examples channels height width"]:

@@ -8,10 +8,10 @@ import numpy as np
 from overheard.core.errors import DataError, PlanError
 from overheard.data.dataset import Dataset
 from overheard.data.reading.arrays import checked_numbers
-from overheard.data.reading.fetch import Remote, fetch
-from overheard.data.reading.folder import find_file, where_to_put
+from overheard.data.reading.fetch import RemoteFile, fetch
+from overheard.data.reading.folder import find_file, placement_hint
 from overheard.data.reading.idx import read_idx
-from overheard.data.reading.images import Pictures, image_dataset, read_pictures
+from overheard.data.reading.images import LabelledImages, image_dataset, read_images
 
 SIDE = 28
 """Pixels along an image's edge."""
@@ -28,10 +28,10 @@ class MnistFiles:
     """
 
     name: str
-    train_images: Remote
-    train_labels: Remote
-    test_images: Remote
-    test_labels: Remote
+    train_images: RemoteFile
+    train_labels: RemoteFile
+    test_images: RemoteFile
+    test_labels: RemoteFile
 
 
 def check_shrink(name: str, shrink: int) -> None:
@@ -49,7 +49,7 @@ def check_shrink(name: str, shrink: int) -> None:
         )
 
 
-def mnist_like(
+def load_mnist_like(
     folder: Path | None, files: MnistFiles, class_names: tuple[str, ...], shrink: int = 1
 ) -> Dataset:
     """Read `<name>.npz` from the data folder or, without it, the four published files.
@@ -68,28 +68,28 @@ def mnist_like(
     stored = find_file(folder, file_names)
     if stored is not None:
         return image_dataset(
-            read_pictures(stored, "train", (SIDE, SIDE), len(class_names)),
-            read_pictures(stored, "test", (SIDE, SIDE), len(class_names)),
+            read_images(stored, "train", (SIDE, SIDE), len(class_names)),
+            read_images(stored, "test", (SIDE, SIDE), len(class_names)),
             class_names,
             shrink,
         )
     try:
-        train = _pictures(
+        train = _read_part(
             folder, files.name, files.train_images, files.train_labels, len(class_names)
         )
-        test = _pictures(
+        test = _read_part(
             folder, files.name, files.test_images, files.test_labels, len(class_names)
         )
     except DataError as failure:
-        raise DataError(f"{failure}; {where_to_put(folder, file_names)}") from failure
+        raise DataError(f"{failure}; {placement_hint(folder, file_names)}") from failure
     return image_dataset(train, test, class_names, shrink)
 
 
-def _pictures(
-    folder: Path | None, name: str, images: Remote, labels: Remote, classes: int
-) -> Pictures:
-    images_path = find_file(folder, (f"{name}/{images.file}",)) or fetch(images)
-    labels_path = find_file(folder, (f"{name}/{labels.file}",)) or fetch(labels)
+def _read_part(
+    folder: Path | None, name: str, images: RemoteFile, labels: RemoteFile, classes: int
+) -> LabelledImages:
+    images_path = find_file(folder, (f"{name}/{images.file_name}",)) or fetch(images)
+    labels_path = find_file(folder, (f"{name}/{labels.file_name}",)) or fetch(labels)
     pixels = read_idx(images_path, axes=3)
     if pixels.shape[1:] != (SIDE, SIDE) or not len(pixels):
         raise DataError(f"{images_path} must hold {SIDE} x {SIDE} images: get a new copy")
@@ -100,4 +100,4 @@ def _pictures(
         below=classes,
         examples=len(pixels),
     )
-    return Pictures(pixels[..., None], numbers)
+    return LabelledImages(pixels[..., None], numbers)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from overheard.core.errors import DataError, PlanError
 from overheard.core.examples import Examples
-from overheard.data.reading.texts import PADDING, RESERVED
+from overheard.data.reading.texts import PADDING, RESERVED_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class WindowSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class TextWindows:
     """The windows of several texts, text by text, each from its start.
 
     Args:
@@ -47,7 +47,7 @@ class Windows:
     texts: Int[Tensor, " examples"]
 
 
-def next_words(tokens: Int64[Tensor, "texts tokens"], settings: WindowSettings) -> Windows:
+def cut_windows(tokens: Int64[Tensor, "texts tokens"], settings: WindowSettings) -> TextWindows:
     """Cut texts into windows: every `stride`-th word is a label, the words before it its input.
 
     Label i is token i + RESERVED. A window is padded at its end if fewer words precede its
@@ -64,13 +64,13 @@ def next_words(tokens: Int64[Tensor, "texts tokens"], settings: WindowSettings) 
         before = tokens[:, max(0, position - settings.context) : position]
         windows[:, number, : before.shape[1]] = before
     next_tokens = tokens[:, settings.stride :: settings.stride]  # (texts, positions)
-    is_known = next_tokens >= RESERVED
+    is_known = next_tokens >= RESERVED_TOKENS
     if not bool(is_known.any()):
         raise DataError(
             f"no text has a word of the vocabulary at position {settings.stride} or a multiple "
             "of it: use a smaller stride, or more tokens"
         )
     numbers = torch.arange(len(tokens))[:, None].expand_as(next_tokens)
-    return Windows(
-        Examples(windows[is_known], next_tokens[is_known] - RESERVED), numbers[is_known]
+    return TextWindows(
+        Examples(windows[is_known], next_tokens[is_known] - RESERVED_TOKENS), numbers[is_known]
     )

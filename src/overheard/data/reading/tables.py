@@ -17,9 +17,9 @@ from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
 
 from overheard.core.errors import DataError
-from overheard.data.reading.arrays import LARGEST, checked_names
+from overheard.data.reading.arrays import MAX_SIZE, checked_names
 
-MOST_CATEGORIES = 1000
+MAX_CATEGORIES = 1000
 """The most categories in a column; one with more has names or texts."""
 
 
@@ -60,10 +60,10 @@ def read_table(
         ) from failure
     if not len(table) or not table.columns.is_unique:
         raise DataError(f"{path} must have rows, and columns with different names: correct it")
-    return pd.DataFrame({str(name): _plain(path, table[name]) for name in table.columns})
+    return pd.DataFrame({str(name): _plain_column(path, table[name]) for name in table.columns})
 
 
-def need_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -> None:
+def require_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -> None:
     """Refuse a table without one of these columns.
 
     Raises:
@@ -78,7 +78,7 @@ def need_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -> N
         )
 
 
-def encoded(
+def encode_columns(
     path: Path | str, table: pd.DataFrame, fitted_to: pd.DataFrame
 ) -> Float32[Tensor, "examples columns"]:
     """Encode the columns as numbers, on the scale of the table `fitted_to`.
@@ -95,7 +95,7 @@ def encoded(
     for name in fitted_to.columns:
         column, fit = table[name], fitted_to[name]
         if pd.api.types.is_numeric_dtype(fit):
-            parts.append(_numbers(path, column, fit))
+            parts.append(_standardise(path, column, fit))
         else:
             parts.append(_one_hot(path, column, fit))
     if not parts:
@@ -103,7 +103,7 @@ def encoded(
     return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
 
 
-def whole_numbers(
+def integer_column(
     path: Path, table: pd.DataFrame, column: str, below: int
 ) -> Int64[np.ndarray, " examples"]:
     """Return a column of whole numbers from 0 to `below` - 1, such as labels.
@@ -112,7 +112,7 @@ def whole_numbers(
         DataError: if a cell is missing or not such a number.
 
     """
-    need_columns(path, table, (column,))
+    require_columns(path, table, (column,))
     cells = table[column]
     if not pd.api.types.is_integer_dtype(cells) or cells.min() < 0 or cells.max() >= below:
         raise DataError(
@@ -122,14 +122,14 @@ def whole_numbers(
     return cells.to_numpy(np.int64, copy=True)
 
 
-def words(path: Path, table: pd.DataFrame, column: str) -> list[str]:
+def text_column(path: Path, table: pd.DataFrame, column: str) -> list[str]:
     """Return a column of texts; an empty cell is an empty text.
 
     Raises:
         DataError: if the column has numbers.
 
     """
-    need_columns(path, table, (column,))
+    require_columns(path, table, (column,))
     cells = table[column]
     if pd.api.types.is_numeric_dtype(cells):
         raise DataError(f"{path}: column {column!r} must hold texts, but has numbers")
@@ -137,34 +137,34 @@ def words(path: Path, table: pd.DataFrame, column: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class CategoricalColumn:
     """A column of categories: a number for each cell, and the name of each number."""
 
     numbers: Int64[Tensor, " examples"]
     names: tuple[str, ...]
 
 
-def numbered(path: Path, table: pd.DataFrame, column: str) -> Numbered:
+def categorical_column(path: Path, table: pd.DataFrame, column: str) -> CategoricalColumn:
     """Return a column of labels or users, numbered in the order of their names or numbers.
 
     Raises:
         DataError: if a cell is missing, or a name is not printable or too long.
 
     """
-    need_columns(path, table, (column,))
+    require_columns(path, table, (column,))
     cells = table[column]
     if cells.isna().any():
         raise DataError(f"{path}: column {column!r} must not have empty cells: drop those rows")
     different, numbers = np.unique(cells.to_numpy(), return_inverse=True)
     names = checked_names(path, column, [str(name) for name in different.tolist()])
-    return Numbered(torch.from_numpy(numbers.astype(np.int64)), names)
+    return CategoricalColumn(torch.from_numpy(numbers.astype(np.int64)), names)
 
 
 def _read_csv(path: Path, header: tuple[str, ...], skipped_lines: int) -> pd.DataFrame:
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        content = stream.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise DataError(f"{path} is larger than {LARGEST} bytes unpacked: split it")
+        content = stream.read(MAX_SIZE + 1)
+    if len(content) > MAX_SIZE:
+        raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
     with warnings.catch_warnings():
         # Pandas only warns if a row is longer than the header, and cuts it.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -187,13 +187,13 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         size = sum(
             metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)
         )
-        if size > LARGEST or metadata.num_rows * metadata.num_columns > LARGEST:
-            raise DataError(f"{path} is larger than {LARGEST} bytes unpacked: split it")
+        if size > MAX_SIZE or metadata.num_rows * metadata.num_columns > MAX_SIZE:
+            raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
         frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
         return frame
 
 
-def _plain(path: Path, column: pd.Series) -> pd.Series:
+def _plain_column(path: Path, column: pd.Series) -> pd.Series:
     """Return the column as plain numbers or strings; dates become ISO strings."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
@@ -218,7 +218,7 @@ def _plain(path: Path, column: pd.Series) -> pd.Series:
     return column
 
 
-def _numbers(
+def _standardise(
     path: Path | str, column: pd.Series, fit: pd.Series
 ) -> Float64[np.ndarray, "examples columns"]:
     if not pd.api.types.is_numeric_dtype(column):
@@ -247,10 +247,10 @@ def _one_hot(
     if pd.api.types.is_numeric_dtype(column):
         column = column.astype(str)
     categories = sorted(fit.fillna("").unique())
-    if len(categories) > MOST_CATEGORIES:
+    if len(categories) > MAX_CATEGORIES:
         raise DataError(
             f"{path}: column {fit.name!r} has {len(categories)} different strings, but a "
-            f"category may have {MOST_CATEGORIES}: drop it, or name it as the text column"
+            f"category may have {MAX_CATEGORIES}: drop it, or name it as the text column"
         )
     cells = column.fillna("").to_numpy(object)
     indicators = [cells == category for category in categories]

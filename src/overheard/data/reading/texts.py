@@ -18,7 +18,7 @@ PADDING = 0
 UNKNOWN = 1
 """The token of all words outside the vocabulary, and of a text without words."""
 
-RESERVED = 2
+RESERVED_TOKENS = 2
 """The number of tokens that are not words; the first word has this number."""
 
 
@@ -52,9 +52,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         """Return the number of tokens, including padding and unknown."""
-        return RESERVED + len(self.numbers)
+        return RESERVED_TOKENS + len(self.numbers)
 
-    def rows(self, texts: Sequence[list[str]], tokens: int) -> Int64[Tensor, "examples tokens"]:
+    def encode(
+        self, texts: Sequence[list[str]], tokens: int
+    ) -> Int64[Tensor, "examples tokens"]:
         """Return the tokens of the first words of each text."""
         rows = torch.full((len(texts), tokens), PADDING)
         for row, words in enumerate(texts):
@@ -79,7 +81,7 @@ class TokenisedTexts:
     vocabulary: int
 
 
-def tokenised(
+def tokenise_texts(
     train: Sequence[str], test: Sequence[str], settings: TextSettings
 ) -> TokenisedTexts:
     """Tokenise all texts by the vocabulary of the training texts.
@@ -88,16 +90,16 @@ def tokenised(
         DataError: if the training texts have no words.
 
     """
-    train_words = words_of(train)
-    vocabulary = alphabetical(train_words, settings.vocabulary)
+    train_words = split_words(train)
+    vocabulary = alphabetical_vocabulary(train_words, settings.vocabulary)
     return TokenisedTexts(
-        vocabulary.rows(train_words, settings.tokens),
-        vocabulary.rows(words_of(test), settings.tokens),
+        vocabulary.encode(train_words, settings.tokens),
+        vocabulary.encode(split_words(test), settings.tokens),
         len(vocabulary),
     )
 
 
-def words_of(texts: Sequence[str]) -> list[list[str]]:
+def split_words(texts: Sequence[str]) -> list[list[str]]:
     """Split each text into words, as scikit-learn does.
 
     Words are lower-cased runs of two or more letters, digits or underscores.
@@ -106,7 +108,7 @@ def words_of(texts: Sequence[str]) -> list[list[str]]:
     return [split(text) for text in texts]
 
 
-def alphabetical(texts: Sequence[list[str]], size: int) -> Vocabulary:
+def alphabetical_vocabulary(texts: Sequence[list[str]], size: int) -> Vocabulary:
     """Return the vocabulary of the most frequent words of these texts, in alphabetical order.
 
     Raises:
@@ -114,7 +116,7 @@ def alphabetical(texts: Sequence[list[str]], size: int) -> Vocabulary:
 
     """
     # The texts are split already, so the analyzer must not change the lists of words.
-    vectorizer = CountVectorizer(analyzer=_as_is, max_features=size)
+    vectorizer = CountVectorizer(analyzer=_unchanged, max_features=size)
     try:
         vectorizer.fit(texts)
     except ValueError as failure:
@@ -124,7 +126,7 @@ def alphabetical(texts: Sequence[list[str]], size: int) -> Vocabulary:
     return _numbered(vectorizer.get_feature_names_out().tolist())
 
 
-def most_frequent_first(texts: Sequence[list[str]], size: int) -> Vocabulary:
+def ranked_vocabulary(texts: Sequence[list[str]], size: int) -> Vocabulary:
     """Return the vocabulary of the most frequent words of these texts, by falling frequency.
 
     Equally frequent words are in alphabetical order.
@@ -140,9 +142,9 @@ def most_frequent_first(texts: Sequence[list[str]], size: int) -> Vocabulary:
     return _numbered(ranked[:size])
 
 
-def _as_is(words: list[str]) -> list[str]:
+def _unchanged(words: list[str]) -> list[str]:
     return words
 
 
 def _numbered(words: list[str]) -> Vocabulary:
-    return Vocabulary({word: RESERVED + rank for rank, word in enumerate(words)})
+    return Vocabulary({word: RESERVED_TOKENS + rank for rank, word in enumerate(words)})

@@ -11,7 +11,7 @@ from torch import Tensor
 from overheard.core.errors import DataError
 
 
-def in_order(path: Path, name: str, cells: pd.Series) -> Int64[Tensor, " examples"]:
+def rank_times(path: Path, name: str, cells: pd.Series) -> Int64[Tensor, " examples"]:
     """Return the rank of each time among the different times, from 0, the earliest.
 
     Ranks treat dates and numbers of any size alike.
@@ -26,14 +26,14 @@ def in_order(path: Path, name: str, cells: pd.Series) -> Int64[Tensor, " example
         DataError: if a cell is missing, or is neither a number nor a date.
 
     """
-    times = cells if pd.api.types.is_numeric_dtype(cells) else dates(path, name, cells)
+    times = cells if pd.api.types.is_numeric_dtype(cells) else parse_dates(path, name, cells)
     if times.isna().any():
         raise DataError(f"{path}: {name!r} must not have empty cells: drop those rows")
     ranks = np.unique(times.to_numpy(), return_inverse=True)[1]
     return torch.from_numpy(ranks.astype(np.int64))
 
 
-def dates(path: Path, name: str, cells: pd.Series) -> pd.Series:
+def parse_dates(path: Path, name: str, cells: pd.Series) -> pd.Series:
     """Parse ISO dates as UTC; a missing cell stays missing.
 
     Raises:

@@ -12,9 +12,9 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.draw import draw
+from overheard.data.partition.stratified_sample import draw_stratified
 
-ATTEMPTS = 100
+MAX_ATTEMPTS = 100
 """Draws per client to find shares for which the pool still has enough examples."""
 
 
@@ -62,19 +62,19 @@ class Dirichlet(Split):
         counts = []
         for number, size in enumerate(sizes.tolist()):
             generator = seed.child("shares", number).numpy()
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 shares = torch.from_numpy(generator.dirichlet([self.alpha] * classes))
                 count = apportion(shares, size)
                 if bool((count <= left).all()):
                     break
             else:
-                count = _within(left, shares, size)
+                count = _available_counts(left, shares, size)
             left = left - count
             counts.append(count)
-        return draw(labels, torch.stack(counts), classes, seed.child("rows"))
+        return draw_stratified(labels, torch.stack(counts), classes, seed.child("rows"))
 
 
-def _within(
+def _available_counts(
     left: Int[Tensor, " classes"], shares: Float[Tensor, " classes"], size: int
 ) -> Int[Tensor, " classes"]:
     """Return counts by these shares, but no more than are left; `size` in all."""

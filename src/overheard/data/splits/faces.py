@@ -12,9 +12,9 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.draw import draw
+from overheard.data.partition.stratified_sample import draw_stratified
 
-ATTEMPTS = 100
+MAX_ATTEMPTS = 100
 """Draws per client to find labels and shares for which the pool still has enough examples."""
 
 
@@ -47,7 +47,7 @@ class Faces(Split):
         counts = []
         for number, size in enumerate(sizes.tolist()):
             generator = seed.child("face", number).generator()
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 count = _counts(size, classes, generator)
                 if bool((count <= left).all()):
                     break
@@ -58,7 +58,7 @@ class Faces(Split):
                 )
             left = left - count
             counts.append(count)
-        return draw(labels, torch.stack(counts), classes, seed.child("rows"))
+        return draw_stratified(labels, torch.stack(counts), classes, seed.child("rows"))
 
 
 def _counts(size: int, classes: int, generator: torch.Generator) -> Int[Tensor, " classes"]:

@@ -10,9 +10,9 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
-from overheard.data.apportion import ROUNDING, apportion
+from overheard.data.apportion import ROUNDING_TOLERANCE, apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.draw import check_supply, draw
+from overheard.data.partition.stratified_sample import check_availability, draw_stratified
 
 
 @final
@@ -61,16 +61,19 @@ class Iid(Split):
         weights = torch.ones(classes) if self.balanced else available
         shares = weights.double() / weights.sum()
         even = sizes[:, None] * shares  # (clients, classes)
-        lowest = (even * (1 - self.fluctuation) - ROUNDING).ceil()
+        lowest = (even * (1 - self.fluctuation) - ROUNDING_TOLERANCE).ceil()
         reserved = lowest.sum(0) - lowest.cumsum(0)  # for the clients after each
         left = available.double()
         counts = []
         for number, size in enumerate(sizes.tolist()):
             low = even[number] * (1 - self.fluctuation)
             high = (even[number] * (1 + self.fluctuation)).minimum(left - reserved[number])
-            if bool((high < low - ROUNDING).any()) or float(high.sum()) < size - ROUNDING:
+            if (
+                bool((high < low - ROUNDING_TOLERANCE).any())
+                or float(high.sum()) < size - ROUNDING_TOLERANCE
+            ):
                 # The totals that all clients need show best which label is scarce.
-                check_supply(available, even.sum(0).round().long(), classes)
+                check_availability(available, even.sum(0).round().long(), classes)
                 raise PlanError(
                     f"iid: too few examples are left for client {number}: take fewer or "
                     "smaller clients, or a larger fluctuation"
@@ -78,13 +81,13 @@ class Iid(Split):
             draws = torch.rand(
                 classes, generator=seed.child("counts", number).generator(), dtype=torch.float64
             )
-            count = apportion(_moved_to_sum(low + draws * (high - low), low, high, size), size)
+            count = apportion(_adjust_to_sum(low + draws * (high - low), low, high, size), size)
             left = left - count
             counts.append(count)
-        return draw(labels, torch.stack(counts), classes, seed.child("rows"))
+        return draw_stratified(labels, torch.stack(counts), classes, seed.child("rows"))
 
 
-def _moved_to_sum(
+def _adjust_to_sum(
     values: Float[Tensor, " classes"],
     low: Float[Tensor, " classes"],
     high: Float[Tensor, " classes"],

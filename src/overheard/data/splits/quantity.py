@@ -12,7 +12,7 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.draw import draw
+from overheard.data.partition.stratified_sample import draw_stratified
 
 
 @final
@@ -81,4 +81,4 @@ class Quantity(Split):
                 queue.remove(label)
                 counts[number, label] = need
                 left[label] -= need
-        return draw(labels, counts, classes, seed.child("rows"))
+        return draw_stratified(labels, counts, classes, seed.child("rows"))

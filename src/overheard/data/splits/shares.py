@@ -12,8 +12,8 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.composition import shares_of
-from overheard.data.partition.draw import draw
+from overheard.data.partition.composition import normalised_shares
+from overheard.data.partition.stratified_sample import draw_stratified
 
 
 @final
@@ -40,7 +40,7 @@ class Shares(Split):
         if not self.compositions:
             raise PlanError("shares: compositions is empty: give one row per client")
         for number, row in enumerate(self.compositions):
-            shares_of(row, f"shares: the composition of client {number}")
+            normalised_shares(row, f"shares: the composition of client {number}")
 
     def assign(
         self,
@@ -66,5 +66,5 @@ class Shares(Split):
                     f"shares: the composition of client {number} has {len(row)} shares, the "
                     f"task has {classes} labels: give one share per label"
                 )
-            counts.append(apportion(shares_of(row, "shares"), size))
-        return draw(labels, torch.stack(counts), classes, seed.child("rows"))
+            counts.append(apportion(normalised_shares(row, "shares"), size))
+        return draw_stratified(labels, torch.stack(counts), classes, seed.child("rows"))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from overheard.core.attack import Attack
-from overheard.data.partition.people import People, PriorKind
+from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.data.splits.by_user import ByUser
 from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.plans.data_plan import DataPlan
@@ -18,7 +18,7 @@ PRIORS: dict[PriorKind, str] = {
 
 def plan(
     scenario: IdentityScenario,
-    people: People,
+    people: KnownUserSettings,
     threats: tuple[ThreatPlan, ...],
     *,
     arms: tuple[ArmPlan, ...] = (),
@@ -61,9 +61,9 @@ def plan(
     )
 
 
-def people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> People:
+def people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> KnownUserSettings:
     """Make half of each user's records prior data, used by shadow devices, as published."""
-    return People(prior=prior, unseen=unseen, holdout=holdout, shadow_devices=True)
+    return KnownUserSettings(prior=prior, unseen=unseen, holdout=holdout, shadow_devices=True)
 
 
 def every_update(

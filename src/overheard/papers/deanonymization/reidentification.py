@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.data.partition.people import PriorKind
+from overheard.data.partition.known_user_settings import PriorKind
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.identifiers import IDENTIFIERS, SOURCES, identifiers
 from overheard.papers.deanonymization.plans import (

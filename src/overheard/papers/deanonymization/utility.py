@@ -13,8 +13,8 @@ from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
-from overheard.data.partition.deal import Deal
-from overheard.data.partition.people import PriorKind
+from overheard.data.partition.data_partition import DataPartition
+from overheard.data.partition.known_user_settings import PriorKind
 from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
@@ -167,6 +167,6 @@ def _centralised(runs: Runs, name: str, dataset: Dataset, seed: int) -> Weights:
     return {name: weights + trained.delta[name] for name, weights in start.items()}
 
 
-def _all_rows(partition: Deal) -> torch.Tensor:
-    devices = () if partition.who is None else partition.who.devices
+def _all_rows(partition: DataPartition) -> torch.Tensor:
+    devices = () if partition.participants is None else partition.participants.shadow_rows
     return torch.cat([*partition.rows[0], *devices])

@@ -8,7 +8,7 @@ from overheard.data.dataset import DataSource
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.omniglot_writers import OmniglotWriters
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.data.partition.people import PriorKind
+from overheard.data.partition.known_user_settings import PriorKind
 from overheard.learning.model import Model
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp

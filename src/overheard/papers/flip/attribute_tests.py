@@ -14,7 +14,7 @@ from overheard.auditing.supplies import deal_examples, load_data
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard.data.partition.deal import Deal
+from overheard.data.partition.data_partition import DataPartition
 from overheard.learning.device import choose_device
 from overheard.learning.fitting.fit import FitSchedule
 from overheard.papers.flip.pushed_away import AffinityYardstick, yardstick
@@ -123,7 +123,9 @@ class AttributeTests:
         )
         yield from self._answers(test, seed, is_right)
 
-    def _of_images(self, seed: int, partitions: tuple[Deal, Deal]) -> Iterator[QuadrupleAnswer]:
+    def _of_images(
+        self, seed: int, partitions: tuple[DataPartition, DataPartition]
+    ) -> Iterator[QuadrupleAnswer]:
         """Test raw images, and those of B1 and B2 alone, as A2's are in both federations."""
         training_images = [
             _all_examples(one).inputs for one in self._partitions(self.quadruple.learned, seed)
@@ -172,7 +174,9 @@ class AttributeTests:
             )
             yield from self._answers(test, seed, (first, ~second))
 
-    def _affinity_test(self, seed: int, partitions: tuple[Deal, Deal]) -> AffinityYardstick:
+    def _affinity_test(
+        self, seed: int, partitions: tuple[DataPartition, DataPartition]
+    ) -> AffinityYardstick:
         return yardstick(
             self._build_model(),
             (partitions[0].auxiliary, partitions[1].auxiliary),
@@ -197,7 +201,9 @@ class AttributeTests:
     def _observe(self, task: BinaryTask, arm: str, seed: int) -> TaskHeard:
         return heard(self.runs, task.key, arm, seed)
 
-    def _partitions(self, tasks: tuple[BinaryTask, BinaryTask], seed: int) -> tuple[Deal, Deal]:
+    def _partitions(
+        self, tasks: tuple[BinaryTask, BinaryTask], seed: int
+    ) -> tuple[DataPartition, DataPartition]:
         plans = [self.runs.plans[task.key] for task in tasks]
         first, second = (
             deal_examples(plan, load_data(plan, self.runs.resources), seed) for plan in plans
@@ -224,6 +230,6 @@ class AttributeTests:
         return Seed(seed).child("attributes", repr(self.quadruple), name)
 
 
-def _all_examples(partition: Deal) -> Examples:
+def _all_examples(partition: DataPartition) -> Examples:
     """Return the images of all clients."""
     return partition.pool.take(torch.cat(partition.rows[0]))

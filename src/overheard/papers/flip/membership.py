@@ -8,7 +8,7 @@ from overheard.auditing.work import rounds_alone
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.data.datasets.mnist import Mnist
-from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.candidates import CandidateSettings
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.experiment import Experiment
@@ -54,7 +54,7 @@ ROUNDS = 5
 ALONE = ("membership_accuracy", "membership_auc", "tpr_at_1_percent")
 """The scores that are reported for single rounds."""
 
-CANDIDATES = Candidates(members=200, outsiders=1000)
+CANDIDATES = CandidateSettings(members=200, outsiders=1000)
 
 FULL = replace(
     CIFAR10,
@@ -100,7 +100,7 @@ class MembershipExperiment(Experiment):
     reduced: FlipScenario = REDUCED
     attacks: Attacks = field(default_factory=lambda: ATTACKS)
     reduced_attacks: Attacks = field(default_factory=lambda: REDUCED_ATTACKS)
-    candidates: Candidates = CANDIDATES
+    candidates: CandidateSettings = CANDIDATES
     auxiliary: int = 1500
     name: str = "membership"
 

@@ -6,7 +6,7 @@ from typing import final
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.data.datasets.mnist import Mnist
-from overheard.data.partition.candidates import Candidates
+from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.model import Model
@@ -59,7 +59,7 @@ class FlipScenario:
         threats: tuple[ThreatPlan, ...],
         *,
         auxiliary: int,
-        candidates: Candidates | None = None,
+        candidates: CandidateSettings | None = None,
     ) -> Plan:
         """Build a plan of five clients, with FedAvg and with distillation arms."""
         return Plan(

@@ -21,8 +21,8 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.amortised import Amortised, pooling_weights
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.simulation.heard_alike import HeardAlike
-from overheard.simulation.mixture import MIXTURE
+from overheard.simulation.default_splits import DEFAULT_SPLITS
+from overheard.simulation.target_groups import TargetGroup
 from overheard.simulation.virtual_client import draw_counts
 from overheard.testing.worlds.planted import (
     CLASSES,
@@ -92,7 +92,7 @@ def leaked(leaky) -> Claims:
 @pytest.fixture(scope="module")
 def forty() -> tuple[Overheard, Claims]:
     """Forty clients that follow the attacker's prior, with other examples."""
-    counts = [draw_counts(n, MIXTURE, (40, 40), CLASSES, Seed(77)) for n in range(40)]
+    counts = [draw_counts(n, DEFAULT_SPLITS, (40, 40), CLASSES, Seed(77)) for n in range(40)]
     run = federate(counts)
     knowledge = replace(run.knowledge, auxiliary=blobs((50,) * CLASSES, Seed(99)))
     return run, infer(server_view(run), knowledge, tuple(map(client, range(40))))
@@ -213,13 +213,13 @@ class TestOverRounds:
     )
     def test_reads_the_first_the_last_and_evenly_spaced_rounds(self, most, expected):
         # Of seven rounds, those at positions 0, 6 k / (most - 1), ..., 6.
-        group = HeardAlike(FOUR, (2, 3, 4, 5, 7, 8, 9), None)
+        group = TargetGroup(FOUR, (2, 3, 4, 5, 7, 8, 9), None)
         spread = replace(ATTACK, most_rounds=most)._spread(group)
         assert spread == replace(group, rounds=expected)
 
     @given(st.integers(1, 30), st.integers(1, 40))
     def test_reads_at_most_the_allowed_and_observed_rounds(self, most, there):
-        group = HeardAlike(FOUR, tuple(range(there)), None)
+        group = TargetGroup(FOUR, tuple(range(there)), None)
         rounds = replace(ATTACK, most_rounds=most)._spread(group).rounds
         assert len(rounds) == min(most, there)
         assert rounds[0] == 0

@@ -17,7 +17,7 @@ from overheard.questions.label_shares.attacks.whispers import (
     teachers,
     virtual_norms,
 )
-from overheard.simulation.heard_alike import HeardAlike
+from overheard.simulation.target_groups import TargetGroup
 from overheard.testing.worlds.planted import CLASSES, SKEWED, blobs, federate_often
 
 ONE = (client(0),)
@@ -63,7 +63,7 @@ def test_squared_errors_are_averaged_over_classes():
 class TestSize:
     def norms(self, leaky, kind, size):
         view = leaky.transcript.seen_by(SERVER)
-        return virtual_norms(view, leaky.knowledge, HeardAlike(ONE, (0,), None), kind, size)
+        return virtual_norms(view, leaky.knowledge, TargetGroup(ONE, (0,), None), kind, size)
 
     def test_larger_virtual_clients_have_longer_updates(self, leaky):
         lengths = [float(self.norms(leaky, "even", size)[0]) for size in (8, 40, 200)]

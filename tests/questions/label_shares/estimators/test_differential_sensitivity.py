@@ -10,7 +10,7 @@ from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.differential_sensitivity import (
     DifferentialSensitivity,
 )
-from overheard.simulation.probe import Scene
+from overheard.simulation.probe import ProbeContext
 
 # One example per class, each with its own feature.
 HELD_OUT = Examples(torch.eye(2), torch.tensor([0, 1]))
@@ -22,8 +22,8 @@ def linear() -> nn.Module:
     return nn.Sequential(nn.Linear(2, 2))
 
 
-def scene(held_out: Examples = HELD_OUT) -> Scene:
-    return Scene(0, ZEROS, linear, 2, held_out, held_out, None, Seed(0), "cpu")
+def scene(held_out: Examples = HELD_OUT) -> ProbeContext:
+    return ProbeContext(0, ZEROS, linear, 2, held_out, held_out, None, Seed(0), "cpu")
 
 
 # Sure of class 0 wherever its feature is 1: logits of 100 and -100, so that softmax less target
@@ -59,7 +59,7 @@ def test_reads_the_named_layer():
         "2.weight": torch.tensor([[1.0, 1, 1], [-1, -1, -1]]),
         "2.bias": torch.zeros(2),
     }
-    there = Scene(0, start, deep, 2, HELD_OUT, HELD_OUT, None, Seed(0), "cpu")
+    there = ProbeContext(0, start, deep, 2, HELD_OUT, HELD_OUT, None, Seed(0), "cpu")
     # With its output weights gone a model has no slope below them: its first layer is still.
     silent = {name: -w if name == "2.weight" else 0 * w for name, w in start.items()}
     first, last = (

@@ -12,7 +12,7 @@ from overheard.questions.membership.attacks.loss_membership import LossMembershi
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.questions.membership.scorer import MembershipScorer
 from overheard.testing.worlds.planted_membership import CLIENTS, EACH
-from tests.simulation.world import Spy
+from tests.simulation.small_run import CountingCache
 
 SCORER, FIRST = MembershipScorer(), client(0)
 
@@ -57,14 +57,14 @@ def test_does_not_claim_the_records_of_another_client(by_heart) -> None:
 
 def test_nearly_diverging_shadow_models_do_not_dominate(by_heart) -> None:
     view, known = by_heart.transcript.seen_by(SERVER), by_heart.knowledge
-    shelf = Spy()
+    shelf = CountingCache()
     known = replace(known, compute=replace(known.compute, cache=shelf))
     Lira(models=32).infer(view, (FIRST,), known, Seed(0))
     # The first four of 32 models have extreme confidence in every prediction.
-    for key, kept in shelf.kept.items():
+    for key, kept in shelf.entries.items():
         answers = kept["answers"].clone()
         answers[:4] *= 1e6
-        shelf.kept[key] = {**kept, "answers": answers}
+        shelf.entries[key] = {**kept, "answers": answers}
     run = replace(by_heart, knowledge=known)
     assert figure(run, Lira(models=32), "membership_auc") > 0.65
 

@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.lira_pooled import LiraPooled
 from tests.questions.membership.attacks.test_lira import figure
-from tests.simulation.world import Spy
+from tests.simulation.small_run import CountingCache
 
 
 @pytest.mark.parametrize("models", [4, 8])
@@ -29,7 +29,7 @@ def test_is_at_chance_with_few_models_if_no_record_was_trained_on(never_seen) ->
 
 
 def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     known = replace(
         by_heart.knowledge, compute=replace(by_heart.knowledge.compute, cache=shelf)
     )

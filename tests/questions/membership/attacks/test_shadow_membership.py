@@ -11,13 +11,15 @@ from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.questions.membership.claim import Membership
 from overheard.testing.worlds.planted_membership import CLIENTS, EACH
-from tests.simulation.world import Spy
+from tests.simulation.small_run import CountingCache
 
 EVERYONE = tuple(client(number) for number in range(CLIENTS))
 
 
-def claims_of(run, attack, shelf: Spy | None = None, rounds=(0, 1)) -> dict[str, Membership]:
-    means = replace(run.knowledge.compute, cache=shelf or Spy())
+def claims_of(
+    run, attack, shelf: CountingCache | None = None, rounds=(0, 1)
+) -> dict[str, Membership]:
+    means = replace(run.knowledge.compute, cache=shelf or CountingCache())
     view = run.transcript.seen_by(SERVER).during(rounds)
     return dict(attack.infer(view, EVERYONE, replace(run.knowledge, compute=means), Seed(0)))
 
@@ -57,14 +59,14 @@ def test_catboost_defaults_to_the_published_number_of_stumps() -> None:
 
 def test_refuses_a_missing_extra_before_any_training(by_heart, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "catboost", None)
-    shelf = Spy()
+    shelf = CountingCache()
     with pytest.raises(NeedsError, match=r"overheard\[membership\]"):
         claims_of(by_heart, ShadowMembership(booster="catboost"), shelf)
     assert not shelf.saved
 
 
 def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     claims_of(by_heart, Lira(), shelf)
     trained = len(shelf.saved)
     assert trained == 2
@@ -74,7 +76,7 @@ def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
 
 
 def test_reuses_cached_predictions_for_a_single_round(by_heart) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     both = claims_of(by_heart, ShadowMembership(stumps=10), shelf)
     saved = len(shelf.saved)
     rounds = [claims_of(by_heart, ShadowMembership(stumps=10), shelf, (n,)) for n in (0, 1)]
@@ -85,7 +87,7 @@ def test_reuses_cached_predictions_for_a_single_round(by_heart) -> None:
 
 
 def test_another_number_of_stumps_is_boosted_again(by_heart) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     claims_of(by_heart, ShadowMembership(stumps=10), shelf)
     saved = len(shelf.saved)
     claims_of(by_heart, ShadowMembership(stumps=11), shelf)

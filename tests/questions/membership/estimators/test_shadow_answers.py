@@ -16,7 +16,7 @@ from overheard.questions.membership.estimators.shadow_answers import (
     shadow_answers,
 )
 from overheard.testing.worlds.planted_membership import EACH, Remembered, federate_records
-from tests.simulation.world import Spy
+from tests.simulation.small_run import CountingCache
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,12 @@ def logits_of(
     count: int = 6,
     rounds: tuple[int, ...] = (0, 1),
     *,
-    shelf: Spy | None = None,
+    shelf: CountingCache | None = None,
     online: bool = True,
     knowledge: Knowledge | None = None,
 ) -> ShadowAnswers:
     known = knowledge or run.knowledge
-    known = replace(known, compute=replace(known.compute, cache=shelf or Spy()))
+    known = replace(known, compute=replace(known.compute, cache=shelf or CountingCache()))
     view = run.transcript.seen_by(SERVER).during(rounds)
     return shadow_answers(view, known, rounds, count, asked=online)
 
@@ -87,7 +87,7 @@ def test_refuses_a_single_example(run) -> None:
 
 
 def test_reuses_models_for_fewer_rounds_or_more_models(run) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     both = logits_of(run, 8, shelf=shelf)
     assert len(shelf.saved) == 2 * 2
     alone = logits_of(run, 8, (1,), shelf=shelf)
@@ -100,7 +100,7 @@ def test_reuses_models_for_fewer_rounds_or_more_models(run) -> None:
 
 
 def test_excluding_candidates_trains_separate_models(run) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     logits_of(run, shelf=shelf)
     logits_of(run, shelf=shelf, online=False)
     assert len(shelf.saved) == 2 * 4
@@ -117,14 +117,14 @@ def changes(known: Knowledge) -> tuple[Knowledge, ...]:
 
 
 def test_a_change_of_any_input_trains_new_models(run) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     for number, known in enumerate((run.knowledge, *changes(run.knowledge)), start=1):
         logits_of(run, shelf=shelf, knowledge=known)
         assert len(shelf.saved) == 4 * number
 
 
 def test_other_broadcasts_train_new_models(run) -> None:
-    shelf = Spy()
+    shelf = CountingCache()
     logits_of(run, shelf=shelf)
     logits_of(federate_records(by_heart=False), shelf=shelf)
     # Both runs start from equal weights and continue from different updates.
@@ -132,7 +132,7 @@ def test_other_broadcasts_train_new_models(run) -> None:
 
 
 def test_an_interrupted_training_continues_from_the_cache(run) -> None:
-    shelf, progress = Spy(), list[tuple[str, int, int]]()
+    shelf, progress = CountingCache(), list[tuple[str, int, int]]()
 
     def interrupt(what: str, done: int, total: int) -> None:
         progress.append((what, done, total))

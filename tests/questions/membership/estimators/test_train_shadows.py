@@ -13,8 +13,8 @@ from overheard.questions.membership.estimators.train_shadows import (
     INSIDE,
     TrainShadows,
 )
-from overheard.simulation.job_tensors import BROADCAST
-from tests.simulation.world import CLASSES, RECIPE, blobs, broadcast, build
+from overheard.simulation.job_tensors import BROADCAST_PREFIX
+from tests.simulation.small_run import CLASSES, RECIPE, blobs, broadcast, build
 
 AUXILIARY, RECORDS = blobs(4, seed=1), blobs(6, seed=2)
 JOB = TrainShadows(1, range(2, 5), 10, True, build, RECIPE, Seed(3), "cpu")
@@ -26,7 +26,7 @@ def tensors() -> dict[str, torch.Tensor]:
         "auxiliary/labels": AUXILIARY.labels,
         "records/inputs": RECORDS.inputs,
         "records/labels": RECORDS.labels,
-        **{BROADCAST + name: weight for name, weight in broadcast(1).items()},
+        **{BROADCAST_PREFIX + name: weight for name, weight in broadcast(1).items()},
     }
 
 

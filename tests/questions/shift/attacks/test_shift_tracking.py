@@ -14,7 +14,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking, _as_asked
 from overheard.questions.shift.claim import Shift
-from overheard.simulation.heard_alike import heard_alike
+from overheard.simulation.target_groups import group_targets
 from tests.worlds.rivals import (
     DIGITS,
     KNOWLEDGE,
@@ -109,11 +109,11 @@ def test_a_rival_assumes_its_own_sampling_rate_for_others() -> None:
     view = view_of(None, client(0))
     absent = [m for m in view.messages if not (m.sender == client(0) and m.round % 2)]
     seen = View(view.observers, tuple(absent), view.closing_broadcasts)
-    (group,) = heard_alike(seen, [COHORT], 99)
-    of_nine = replace(group, members=9)
+    (group,) = group_targets(seen, [COHORT], 99)
+    of_nine = replace(group, cohort_size=9)
     # It was sampled in rounds 0, 2, 4, 6 and 8 of nine.
-    assert _as_asked(seen, of_nine).members == 5
-    assert _as_asked(view, of_nine).members == 9
+    assert _as_asked(seen, of_nine).cohort_size == 5
+    assert _as_asked(view, of_nine).cohort_size == 9
 
 
 def test_refuses_too_few_rounds_and_states_both_numbers() -> None:

@@ -4,21 +4,21 @@ from torch import nn
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.questions.shift.estimators.mean_features import MeanFeatures
-from overheard.simulation.probe import Scene
+from overheard.simulation.probe import ProbeContext
 
 
 def build() -> nn.Module:
     return nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(), nn.Linear(2, 2))
 
 
-def scene() -> Scene:
+def scene() -> ProbeContext:
     weights = {
         "0.weight": torch.eye(2),
         "2.weight": torch.ones(2, 2),
         "2.bias": torch.zeros(2),
     }
     held_out = Examples(torch.tensor([[1.0, -1.0], [3.0, 5.0]]), torch.tensor([0, 1]))
-    return Scene(0, weights, build, 2, held_out, held_out, None, Seed(0), "cpu")
+    return ProbeContext(0, weights, build, 2, held_out, held_out, None, Seed(0), "cpu")
 
 
 def test_returns_the_change_of_each_mean_feature() -> None:

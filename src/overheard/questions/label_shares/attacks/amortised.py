@@ -22,16 +22,21 @@ from overheard.questions.label_shares.estimators.conformal import Cases
 from overheard.questions.label_shares.estimators.cross_fit import CrossFit
 from overheard.questions.label_shares.estimators.kept_fit import kept_cross_fit
 from overheard.questions.label_shares.estimators.size_reader import SizeReader, size_reader
-from overheard.simulation.answers import Answers
-from overheard.simulation.bank import build_bank, read_broadcasts, read_updates
-from overheard.simulation.chunk import MOST_MEMBERS
-from overheard.simulation.class_pull import ClassPull
-from overheard.simulation.heard_alike import HeardAlike, heard_alike
+from overheard.simulation.auxiliary_logits import AuxiliaryLogits
+from overheard.simulation.chunk import MAX_COHORT_SIZE
+from overheard.simulation.class_gradient_fit import ClassGradientFit
 from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.probe import Probe
+from overheard.simulation.simulation import read_broadcasts, read_updates, run_simulation
+from overheard.simulation.target_groups import TargetGroup, group_targets
 from overheard.simulation.update_norms import UpdateNorms
 
-CHANGE, ANSWERS, PULL, NORMS = LastLayerChange(), Answers(), ClassPull(), UpdateNorms()
+CHANGE, ANSWERS, PULL, NORMS = (
+    LastLayerChange(),
+    AuxiliaryLogits(),
+    ClassGradientFit(),
+    UpdateNorms(),
+)
 PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, PULL, NORMS)
 
 
@@ -98,19 +103,21 @@ class Amortised(Attack[LabelShares]):
         """Claim every target's shares, with intervals, null probabilities and size."""
         claims: dict[Party, LabelShares] = {}
         groups = [
-            self._spread(group) for group in heard_alike(view, targets, len(view.messages))
+            self._spread(group) for group in group_targets(view, targets, len(view.messages))
         ]
         fits: dict[tuple[int, int | None], CrossFit] = {}
         for group in groups:
             estimator = _Scene(view, knowledge, group, _are_told(view))
             for number in group.rounds:
-                key = (number, group.members)
+                key = (number, group.cohort_size)
                 if key not in fits:
                     fits[key] = estimator.fit(number, self.steps, seed.child("fit", number))
-            claims |= estimator.claims([fits[number, group.members] for number in group.rounds])
+            claims |= estimator.claims(
+                [fits[number, group.cohort_size] for number in group.rounds]
+            )
         return claims
 
-    def _spread(self, group: HeardAlike) -> HeardAlike:
+    def _spread(self, group: TargetGroup) -> TargetGroup:
         most = min(self.most_rounds, len(group.rounds))
         last = len(group.rounds) - 1
         positions = {round(index * last / max(1, most - 1)) for index in range(most)}
@@ -129,18 +136,20 @@ class _Scene:
     """The estimator of one group of targets, fitted on its virtual clients."""
 
     def __init__(
-        self, view: View, knowledge: Knowledge, group: HeardAlike, sizes_known: bool
+        self, view: View, knowledge: Knowledge, group: TargetGroup, sizes_known: bool
     ) -> None:
         self._view, self._knowledge, self._group = view, knowledge, group
-        self._bank = build_bank(view, knowledge, group.rounds, PROBES, members=group.members)
+        self._bank = run_simulation(
+            view, knowledge, group.rounds, PROBES, cohort_size=group.cohort_size
+        )
         self._before = read_broadcasts(view, knowledge, group.rounds, [ANSWERS])[ANSWERS]
-        self._told = sizes_known and group.members is None
+        self._told = sizes_known and group.cohort_size is None
 
     def fit(self, number: int, steps: int, seed: Seed) -> CrossFit:
         bank = self._bank
         position = bank.rounds.index(number)
         log_sizes = bank.sizes.double().log().float() if self._told else None
-        readings = self._readings(bank.read, position, log_sizes)
+        readings = self._readings(bank.readings, position, log_sizes)
         cache = self._knowledge.compute.cache
         return kept_cross_fit(cache, readings, bank.shares, bank.halves, steps, seed)
 
@@ -204,11 +213,11 @@ class _Scene:
         )
 
     def _size_reader(self, cases: Cases) -> SizeReader:
-        bank, clients = self._bank, self._group.clients
+        bank, clients = self._bank, self._group.clients_per_update
         # A virtual cohort has at most MOST_MEMBERS members; each then represents several.
-        scale = clients / min(clients, MOST_MEMBERS)
+        scale = clients / min(clients, MAX_COHORT_SIZE)
         return size_reader(
-            bank.read[NORMS].flatten(1), cases.estimates, bank.sizes * scale, bank.halves
+            bank.readings[NORMS].flatten(1), cases.estimates, bank.sizes * scale, bank.halves
         )
 
 

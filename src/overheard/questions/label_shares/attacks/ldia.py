@@ -19,9 +19,9 @@ from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 from overheard.learning.fitting.rounds_image import rounds_image_network
 from overheard.learning.simplex import normalised
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.simulation.bank import build_bank, read_updates
-from overheard.simulation.heard_alike import heard_alike
 from overheard.simulation.last_layer_change import LastLayerChange
+from overheard.simulation.simulation import read_updates, run_simulation
+from overheard.simulation.target_groups import group_targets
 
 CHANGE = LastLayerChange()
 
@@ -97,9 +97,11 @@ class Ldia(Attack[LabelShares]):
     ) -> Mapping[Party, LabelShares]:
         """Claim the network's estimate for each target."""
         claims = {}
-        for group in heard_alike(view, targets, self.most_rounds):
-            bank = build_bank(view, knowledge, group.rounds, [CHANGE], members=group.members)
-            images = _images(bank.read[CHANGE])
+        for group in group_targets(view, targets, self.most_rounds):
+            bank = run_simulation(
+                view, knowledge, group.rounds, [CHANGE], cohort_size=group.cohort_size
+            )
+            images = _images(bank.readings[CHANGE])
             _, rounds, width = images.shape
             shares = rounded_shares(bank.shares) if self.rounding else bank.shares
             network = fit(

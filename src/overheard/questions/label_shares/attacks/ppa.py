@@ -21,8 +21,8 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.differential_sensitivity import (
     DifferentialSensitivity,
 )
-from overheard.simulation.bank import build_bank, read_updates
-from overheard.simulation.heard_alike import heard_alike
+from overheard.simulation.simulation import read_updates, run_simulation
+from overheard.simulation.target_groups import group_targets
 
 
 @final
@@ -92,9 +92,11 @@ class Ppa(Attack[LabelShares]):
         """Claim the classifier's estimate for each target."""
         probe = self._probe()
         claims = {}
-        for group in heard_alike(view, targets, self.most_rounds):
-            bank = build_bank(view, knowledge, group.rounds, [probe], members=group.members)
-            features = bank.read[probe].flatten(1)  # (virtual, rounds * classes)
+        for group in group_targets(view, targets, self.most_rounds):
+            bank = run_simulation(
+                view, knowledge, group.rounds, [probe], cohort_size=group.cohort_size
+            )
+            features = bank.readings[probe].flatten(1)  # (virtual, rounds * classes)
             scale = standard_of(features)
             classifier = fit(
                 partial(nn.Linear, features.shape[1], knowledge.classes),

@@ -26,14 +26,14 @@ from overheard.questions.label_shares.estimators.size_estimate import (
     bisection,
     doubling,
 )
-from overheard.simulation.answers import Answers, accuracies
-from overheard.simulation.bank import Bank, build_bank, read_updates
-from overheard.simulation.chunk import MOST_MEMBERS
-from overheard.simulation.heard_alike import HeardAlike, heard_alike
-from overheard.simulation.sizes import size_range
+from overheard.simulation.auxiliary_logits import AuxiliaryLogits, accuracies
+from overheard.simulation.chunk import MAX_COHORT_SIZE
+from overheard.simulation.client_sizes import size_range
+from overheard.simulation.simulation import Simulation, read_updates, run_simulation
+from overheard.simulation.target_groups import TargetGroup, group_targets
 from overheard.simulation.update_norms import UpdateNorms
 
-ANSWERS = Answers()
+ANSWERS = AuxiliaryLogits()
 NORMS = UpdateNorms()
 
 NEAR = 2**0.5
@@ -133,14 +133,16 @@ class Whispers(Attack[LabelShares]):
     ) -> Mapping[Party, LabelShares]:
         """Claim the network's estimate for each target, and the size used for it."""
         claims = {}
-        for group in heard_alike(view, targets, self.most_rounds):
-            bank = build_bank(view, knowledge, group.rounds, [ANSWERS], members=group.members)
+        for group in group_targets(view, targets, self.most_rounds):
+            bank = run_simulation(
+                view, knowledge, group.rounds, [ANSWERS], cohort_size=group.cohort_size
+            )
             group_seed = seed.child(self.name, *group.rounds)
             network_for = cache(partial(self._network, bank, group, knowledge, group_seed))
             norms_of = cache(partial(virtual_norms, view, knowledge, group))
             for target in group.targets:
                 size = self._size(view, target, group, knowledge, norms_of)
-                network = network_for(half_octave(size.examples / group.clients))
+                network = network_for(half_octave(size.examples / group.clients_per_update))
                 features = read_updates(view, target, knowledge, group.rounds, [ANSWERS])
                 estimate = told(network, accuracies(features[ANSWERS])[None])[0]
                 claims[target] = LabelShares(normalised(estimate).float(), size=size)
@@ -150,7 +152,7 @@ class Whispers(Attack[LabelShares]):
         self,
         view: View,
         target: Party,
-        group: HeardAlike,
+        group: TargetGroup,
         knowledge: Knowledge,
         norms_of: "NormsOf",
     ) -> SizeEstimate:
@@ -167,22 +169,30 @@ class Whispers(Attack[LabelShares]):
         if self.size == "bisection":
             smallest, largest = size_range(view, knowledge.prior)
             return _times(
-                bisection(partial(norms_of, "prior"), goal, smallest, largest), group.clients
+                bisection(partial(norms_of, "prior"), goal, smallest, largest),
+                group.clients_per_update,
             )
 
         def norm_of(size: int) -> float:
             return float(norms_of("even", size)[0])
 
-        return _times(doubling(norm_of, goal, self.guess, self.tolerance), group.clients)
+        return _times(
+            doubling(norm_of, goal, self.guess, self.tolerance), group.clients_per_update
+        )
 
     def _network(
-        self, bank: Bank, group: HeardAlike, knowledge: Knowledge, seed: Seed, octave: int
+        self,
+        bank: Simulation,
+        group: TargetGroup,
+        knowledge: Knowledge,
+        seed: Seed,
+        octave: int,
     ) -> nn.Module:
         """Fit the network for targets of about this size (stages 2 and 3)."""
-        sizes = bank.sizes / min(group.clients, MOST_MEMBERS)
+        sizes = bank.sizes / min(group.clients_per_update, MAX_COHORT_SIZE)
         rows = teachers(sizes, octave)
         rows = rows[: ceil(self.taught * len(rows))]
-        features = accuracies(bank.read[ANSWERS])  # (virtual, rounds, classes)
+        features = accuracies(bank.readings[ANSWERS])  # (virtual, rounds, classes)
         classes = knowledge.classes
         return fit(
             partial(AttentiveRecurrence, classes, classes, self.hidden),
@@ -206,7 +216,7 @@ NormsOf = Callable[[MakeUp, int], Float[Tensor, " replicates"]]
 
 
 def virtual_norms(
-    view: View, knowledge: Knowledge, group: HeardAlike, kind: MakeUp, size: int
+    view: View, knowledge: Knowledge, group: TargetGroup, kind: MakeUp, size: int
 ) -> Float[Tensor, " replicates"]:
     """Simulate new virtual clients in the group's first round; return their updates' lengths.
 
@@ -231,14 +241,14 @@ def virtual_norms(
         cluster=None,
         on_progress=ignore_progress,
     )
-    bank = build_bank(
+    bank = run_simulation(
         view,
         replace(knowledge, prior=prior, compute=means),
         group.rounds[:1],
         [NORMS],
-        members=group.members,
+        cohort_size=group.cohort_size,
     )
-    return bank.read[NORMS][:, 0, 0].exp()
+    return bank.readings[NORMS][:, 0, 0].exp()
 
 
 def half_octave(examples: float) -> int:

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.simulation.answers import mean_logits, mean_softmax
-from overheard.simulation.class_pull import common_factors, factors_of_rows
+from overheard.simulation.auxiliary_logits import mean_logits, mean_softmax
+from overheard.simulation.class_gradient_fit import common_factors, row_factors
 
 CLIP = 8.0
 """Standard deviations at which features are clipped, as divisions may produce outliers."""
@@ -21,9 +21,9 @@ class Readings:
 
     Args:
         change: see `LastLayerChange`.
-        answers: see `Answers`.
-        before: `Answers` of the broadcast.
-        pull: see `ClassPull`.
+        answers: see `AuxiliaryLogits`.
+        before: `AuxiliaryLogits` of the broadcast.
+        pull: see `ClassGradientFit`.
         log_sizes: natural logarithm of each client's size; None if hidden.
 
     """
@@ -43,7 +43,7 @@ def class_matrices(readings: Readings) -> Float[Tensor, "clients classes classes
     rows, bias = readings.change[..., :-1], readings.change[..., -1]
     products = rows @ rows.transpose(1, 2)
     products = products / (products.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] + TINY)
-    at_start, mean, product = factors_of_rows(readings.pull).unbind(1)
+    at_start, mean, product = row_factors(readings.pull).unbind(1)
     length = mean.flatten(1).norm(dim=1)[:, None, None]
     common = common_factors(readings.pull)  # (clients, two, classes)
     total = common.sum(2, keepdim=True)
@@ -90,7 +90,7 @@ def plain_numbers(readings: Readings) -> Float[Tensor, "clients numbers"]:
         readings.change,
         logits - logits.mean(2, keepdim=True),
         softmax,
-        factors_of_rows(readings.pull)[:, 1],
+        row_factors(readings.pull)[:, 1],
         common_factors(readings.pull),
     ]
     if readings.log_sizes is not None:

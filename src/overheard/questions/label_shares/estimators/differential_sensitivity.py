@@ -17,7 +17,7 @@ from overheard.learning.initial import fresh
 from overheard.learning.last_layer import last_layer
 from overheard.learning.train import train_cohort
 from overheard.simulation.chunk import CHUNK
-from overheard.simulation.probe import Probe, Scene
+from overheard.simulation.probe import Probe, ProbeContext
 
 
 @final
@@ -56,24 +56,27 @@ class DifferentialSensitivity(Probe):
             raise ValueError(f"samples must be 1 or more, got {self.samples}")
         self._recipe()
 
-    def read(self, scene: Scene, deltas: Sequence[Weights]) -> Float[Tensor, "clients classes"]:
+    def read(
+        self, context: ProbeContext, deltas: Sequence[Weights]
+    ) -> Float[Tensor, "clients classes"]:
         """Return the differences of each client.
 
         Raises:
             PlanError: if the model has no layer of that name.
 
         """
-        names = _parameters(scene, self.layer)
-        before = self._sensitivity(scene, scene.broadcast, names)
+        names = _parameters(context, self.layer)
+        before = self._sensitivity(context, context.broadcast, names)
         return torch.stack(
             [
-                before - self._sensitivity(scene, apply_update(scene.broadcast, delta), names)
+                before
+                - self._sensitivity(context, apply_update(context.broadcast, delta), names)
                 for delta in deltas
             ]
         )
 
     def _sensitivity(
-        self, scene: Scene, weights: Weights, names: Sequence[str]
+        self, scene: ProbeContext, weights: Weights, names: Sequence[str]
     ) -> Float[Tensor, " classes"]:
         labels = scene.held_out.labels
         rows = [(labels == label).nonzero().flatten() for label in range(scene.classes)]
@@ -101,7 +104,7 @@ class DifferentialSensitivity(Probe):
         return Recipe(self.rate, self.epochs, self.batch, optimizer="adam")
 
 
-def _parameters(scene: Scene, layer: str) -> list[str]:
+def _parameters(scene: ProbeContext, layer: str) -> list[str]:
     model = fresh(scene.build_model, Seed(0))
     if layer == "last":
         last = last_layer(model)

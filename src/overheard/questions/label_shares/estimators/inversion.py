@@ -11,7 +11,7 @@ from torch import Tensor
 from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.simplex import shares_that_solve
 from overheard.questions.label_shares.estimators.class_tokens import Readings
-from overheard.simulation.answers import mean_softmax
+from overheard.simulation.auxiliary_logits import mean_softmax
 
 RIDGE = 1.0
 """Ridge penalty of the regression of the scale, in units of one virtual client."""

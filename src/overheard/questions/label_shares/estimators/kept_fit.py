@@ -15,7 +15,7 @@ from overheard.questions.label_shares.estimators.number_reader import (
     NUMBER_WIDTH,
 )
 from overheard.questions.label_shares.estimators.token_reader import DROPOUT, TOKEN_WIDTH
-from overheard.simulation.keys import text_key
+from overheard.simulation.cache_keys import text_key
 
 
 def kept_cross_fit(

@@ -29,7 +29,7 @@ from overheard.questions.membership.estimators.stumps import (
     boosted,
     check_booster,
 )
-from overheard.simulation.keys import key_of
+from overheard.simulation.cache_keys import combined_key
 
 LARGEST = 10
 """Number of largest class probabilities given to the stumps."""
@@ -163,8 +163,8 @@ class _Learner:
     ) -> list[Float[Tensor, " records"]]:
         """Return the log-odds of each record, for each target's logits."""
         settings = repr((self.booster, self.stumps, self.seed, LARGEST, MOST_LABELS))
-        common = key_of(settings, logits, is_member, records.labels)
-        keys = [key_of(common, target_logits) for target_logits in targets]
+        common = combined_key(settings, logits, is_member, records.labels)
+        keys = [combined_key(common, target_logits) for target_logits in targets]
         cached = [self.shelf.load(key) for key in keys]
         missing = [place for place, tensors in enumerate(cached) if tensors is None]
         if missing:

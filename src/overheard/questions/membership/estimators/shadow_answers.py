@@ -18,16 +18,16 @@ from overheard.questions.membership.estimators.train_shadows import (
     INSIDE,
     TrainShadows,
 )
+from overheard.simulation.cache_keys import broadcast_key, combined_key
 from overheard.simulation.cached_jobs import (
-    Answer,
     CachedJob,
     JobInputs,
-    do_cached,
-    single_answer,
+    JobResult,
+    run_cached_jobs,
+    single_result_job,
 )
 from overheard.simulation.chunk import CHUNK
-from overheard.simulation.job_tensors import named_examples
-from overheard.simulation.keys import broadcast_key, key_of
+from overheard.simulation.job_tensors import pack_examples
 
 WHAT = "shadow models"
 """The label of their training in `ComputeSettings.on_progress`."""
@@ -75,14 +75,14 @@ def shadow_answers(
 
     """
     jobs = _jobs(view, knowledge, rounds, count, asked=asked)
-    results: dict[int, Answer] = {}
+    results: dict[int, JobResult] = {}
 
-    def save_result(place: int, _: int, answer: Answer) -> None:
+    def save_result(place: int, _: int, answer: JobResult) -> None:
         results[place] = answer
 
     inputs = JobInputs(lambda: _shared(knowledge), view.broadcasts())
-    do_cached(WHAT, jobs, inputs, knowledge.compute, save_result)
-    by_round: dict[int, list[Answer]] = {number: [] for number in rounds}
+    run_cached_jobs(WHAT, jobs, inputs, knowledge.compute, save_result)
+    by_round: dict[int, list[JobResult]] = {number: [] for number in rounds}
     for place, job in enumerate(jobs):
         by_round[job.round].append(results[place])
     return ShadowAnswers(
@@ -113,7 +113,7 @@ def _jobs(
         )
     size = min(_told_size(view) or available, available // 2)
     seed, broadcasts = means.seed.child("shadow models"), view.broadcasts()
-    common = key_of(
+    common = combined_key(
         repr((knowledge.recipe, seed, size, asked)),
         str(fresh(knowledge.build_model, seed)),
         auxiliary.inputs,
@@ -136,7 +136,7 @@ def _jobs(
                 seed,
                 means.job_device,
             )
-            jobs.append(single_answer(number, key_of(part, repr(numbers)), job))
+            jobs.append(single_result_job(number, combined_key(part, repr(numbers)), job))
     return jobs
 
 
@@ -144,8 +144,8 @@ def _shared(knowledge: Knowledge) -> tuple[Bundle, ...]:
     """Return the tensors that the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
     assert knowledge.candidate_records is not None
-    auxiliary = named_examples("auxiliary", knowledge.auxiliary)
-    return (Bundle(auxiliary | named_examples("records", knowledge.candidate_records)),)
+    auxiliary = pack_examples("auxiliary", knowledge.auxiliary)
+    return (Bundle(auxiliary | pack_examples("records", knowledge.candidate_records)),)
 
 
 def _told_size(view: View) -> int | None:

@@ -18,7 +18,7 @@ from overheard.learning.evaluate import logits_of_cohort
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.workers.job import Job
-from overheard.simulation.job_tensors import broadcast_of, examples_of
+from overheard.simulation.job_tensors import unpack_broadcast, unpack_examples
 
 ANSWERS = "answers"
 """The name of the tensor of logits: (models, records, classes)."""
@@ -64,8 +64,11 @@ class TrainShadows(Job):
             PlanError: if a training diverges.
 
         """
-        start = broadcast_of(tensors)
-        auxiliary, records = examples_of(tensors, "auxiliary"), examples_of(tensors, "records")
+        start = unpack_broadcast(tensors)
+        auxiliary, records = (
+            unpack_examples(tensors, "auxiliary"),
+            unpack_examples(tensors, "records"),
+        )
         pool = concatenate_examples((auxiliary, records)) if self.asked else auxiliary
         rows_of = [self._drawn(number, len(pool)) for number in self.numbers]
         is_member = torch.zeros(len(rows_of), len(records), dtype=torch.bool)

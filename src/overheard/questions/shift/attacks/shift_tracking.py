@@ -23,13 +23,13 @@ from overheard.questions.shift.estimators.alarm import alarm_set
 from overheard.questions.shift.estimators.look_track import LookTrack, look_track
 from overheard.questions.shift.estimators.mean_features import MeanFeatures
 from overheard.questions.shift.estimators.share_track import ShareTrack, share_track
-from overheard.simulation.answers import Answers, mean_logits, mean_softmax
-from overheard.simulation.bank import Bank, build_bank, read_updates
-from overheard.simulation.heard_alike import HeardAlike, heard_alike
+from overheard.simulation.auxiliary_logits import AuxiliaryLogits, mean_logits, mean_softmax
 from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.probe import Probe
+from overheard.simulation.simulation import Simulation, read_updates, run_simulation
+from overheard.simulation.target_groups import TargetGroup, group_targets
 
-CHANGE, ANSWERS, LOOK = LastLayerChange(), Answers(), MeanFeatures()
+CHANGE, ANSWERS, LOOK = LastLayerChange(), AuxiliaryLogits(), MeanFeatures()
 PROBES: Mapping[str, tuple[Probe, ...]] = {
     "shares": (CHANGE, ANSWERS),
     "representations": (LOOK,),
@@ -135,7 +135,7 @@ class ShiftTracking(Attack[Shift]):
             )
         known = self._as_expected(view, knowledge)
         claims: dict[Party, Shift] = {}
-        for group in heard_alike(view, targets, len(view.messages)):
+        for group in group_targets(view, targets, len(view.messages)):
             if len(group.rounds) < FEWEST_ROUNDS:
                 raise NeedsError(
                     f"{self.name} on {', '.join(group.targets)} needs {FEWEST_ROUNDS} or more "
@@ -166,12 +166,12 @@ class ShiftTracking(Attack[Shift]):
         return replace(knowledge, prior=prior, compute=replace(means, virtual_clients=virtual))
 
 
-def _as_asked(view: View, group: HeardAlike) -> HeardAlike:
+def _as_asked(view: View, group: TargetGroup) -> TargetGroup:
     """Set the group's size to the expected number of sampled clients per round.
 
     A client that reads broadcasts does not see who was sampled, but knows how often it was.
     """
-    if group.members is None or SERVER in view.observers:
+    if group.cohort_size is None or SERVER in view.observers:
         return group
     rounds = set(group.rounds)
     sampled = [
@@ -179,7 +179,9 @@ def _as_asked(view: View, group: HeardAlike) -> HeardAlike:
         for observer in view.observers
     ]
     share = sum(sampled) / (len(sampled) * len(rounds))
-    return replace(group, members=max(1, round(share * group.members))) if share else group
+    return (
+        replace(group, cohort_size=max(1, round(share * group.cohort_size))) if share else group
+    )
 
 
 @final
@@ -191,24 +193,24 @@ class _Watch:
         attack: ShiftTracking,
         view: View,
         knowledge: Knowledge,
-        group: HeardAlike,
+        group: TargetGroup,
         seed: Seed,
     ) -> None:
         self._attack, self._view, self._knowledge, self._group = attack, view, knowledge, group
         self._probes = PROBES[attack.follows]
-        simulation = build_bank(
-            view, knowledge, group.rounds, self._probes, members=group.members
+        simulation = run_simulation(
+            view, knowledge, group.rounds, self._probes, cohort_size=group.cohort_size
         )
         self._shares: ShareTrack | None = None
         self._representations: LookTrack | None = None
         if attack.follows == "shares":
             self._shares = share_track(
-                _signs(simulation.read), simulation.shares, simulation.halves
+                _signs(simulation.readings), simulation.shares, simulation.halves
             )
             errors = self._shares.of_virtual - simulation.shares[:, None]
             errors = errors + _draws(simulation, seed.child("draws"))[:, None]
         else:
-            self._representations = look_track(simulation.read[LOOK])
+            self._representations = look_track(simulation.readings[LOOK])
             errors = self._representations.of_virtual
         self._alarm = alarm_set(errors, attack.false_alarm_rate, seed.child("imagined"))
 
@@ -260,7 +262,7 @@ class _Watch:
         )
 
 
-def _draws(simulation: Bank, seed: Seed) -> Float[Tensor, "virtual classes"]:
+def _draws(simulation: Simulation, seed: Seed) -> Float[Tensor, "virtual classes"]:
     """Draw sampling errors of virtual clients' shares relative to their population.
 
     A shift is a change of the population. An exchange draws new examples and changes shares by

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.core.messages import Weights, apply_update
 from overheard.learning.features import features_of_cohort
-from overheard.simulation.probe import Probe, Scene
+from overheard.simulation.probe import Probe, ProbeContext
 
 
 @final
@@ -24,15 +24,15 @@ class MeanFeatures(Probe):
     """
 
     def read(
-        self, scene: Scene, deltas: Sequence[Weights]
+        self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients features"]:
         """Return the changes; takes one forward pass per client and one for the broadcast."""
-        local = (apply_update(scene.broadcast, delta) for delta in deltas)
-        (before,) = _means(scene, [scene.broadcast])
-        return torch.stack([after - before for after in _means(scene, local)])
+        local = (apply_update(context.broadcast, delta) for delta in deltas)
+        (before,) = _means(context, [context.broadcast])
+        return torch.stack([after - before for after in _means(context, local)])
 
 
-def _means(scene: Scene, cohort: Iterable[Weights]) -> list[Tensor]:
+def _means(scene: ProbeContext, cohort: Iterable[Weights]) -> list[Tensor]:
     return [
         features.double().flatten(1).mean(0).float()
         for features in features_of_cohort(

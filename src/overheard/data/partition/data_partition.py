@@ -1,0 +1,426 @@
+"""The partition of a data set: to clients round by round, to the attacker and to the test."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.parties import Party, client
+from overheard.core.seeds import Seed
+from overheard.core.split import Rows, Split
+from overheard.core.truth import NO_MEMBERS
+from overheard.data.apportion import apportion
+from overheard.data.content_hash import content_hashes
+from overheard.data.dataset import Dataset
+from overheard.data.partition.candidates import (
+    CandidateSet,
+    CandidateSettings,
+    assign_canaries,
+    draw_candidates,
+    mislabel,
+)
+from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
+from overheard.data.partition.known_user_settings import KnownUserSettings
+from overheard.data.partition.participants import (
+    Participants,
+    identify_participants,
+    permute_examples,
+)
+from overheard.data.partition.prior_private_split import PriorPrivateSplit, split_prior_private
+from overheard.data.partition.schedule import Schedule
+from overheard.data.partition.stratified_sample import check_availability, draw_stratified
+
+_UNIQUE_MASKS = WeakTensorKeyDictionary()
+"""Results of `_unique_mask`, by the inputs of the training part and then of the test part."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuxiliarySize:
+    """The number of labelled auxiliary examples; none if neither number is given.
+
+    Args:
+        per_class: examples of each label.
+        total: examples in all, with the label shares of the training part.
+
+    """
+
+    per_class: int | None = None
+    total: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse both numbers at once, and negative ones."""
+        if self.per_class is not None and self.total is not None:
+            raise PlanError("auxiliary: give per_class or total, not both")
+        if (self.per_class or 0) < 0 or (self.total or 0) < 0:
+            raise PlanError("auxiliary: per_class and total must be 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSettings:
+    """The rule that partitions examples among clients, and the clients' sizes.
+
+    Args:
+        split: determines which client holds which examples in round 0.
+        sizes: examples of the smallest and of the largest client; all sizes between are
+            equally likely.
+
+    """
+
+    split: Split
+    sizes: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DataPartition:
+    """The examples of clients, attacker and test set.
+
+    Args:
+        pool: the training part of the data set. If clients hold distorted examples: the
+            undistorted examples that any client holds, then the distorted ones.
+        rows: rows of the pool, by round and then by client.
+        auxiliary: examples of the attacker; no client holds one of them, or a copy of one.
+        test: examples that neither clients nor attacker hold.
+        shifts: by client, the rounds in which its data distribution changes.
+        participants: the users behind the clients and what the attacker knows of them; None = not
+            requested.
+        background: public examples of users who take no part; None = there are none.
+        candidates: candidate records for membership inference.
+        members: by client, the positions in `candidates` of those that it holds from round 0.
+        canary_odds: with canaries, the expected number per client for each held-out one; None
+            = candidates are no canaries.
+
+    """
+
+    pool: Examples
+    rows: tuple[tuple[Rows, ...], ...]
+    auxiliary: Examples
+    test: Examples
+    shifts: Mapping[Party, tuple[int, ...]]
+    participants: Participants | None = None
+    background: Examples | None = None
+    candidates: Examples | None = None
+    members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
+    canary_odds: float | None = None
+
+    def client_examples(self, client: int, number: int) -> Examples:
+        """Return the examples that a client holds in a round."""
+        return self.pool.take(self.rows[number][client])
+
+
+def draw_partition(
+    dataset: Dataset,
+    split_settings: SplitSettings | None,
+    *,
+    clients: int,
+    auxiliary: AuxiliarySize,
+    test: int | None,
+    schedule: Schedule,
+    seed: Seed,
+    known_users: KnownUserSettings | None = None,
+    is_permuted: bool = False,
+    background: int | None = None,
+    candidates: CandidateSettings | None = None,
+) -> DataPartition:
+    """Partition a data set; no training example is ever held by two parties.
+
+    Steps, in this order:
+
+    1. Auxiliary examples are drawn from content that the training and the test part have only
+       once. If the attacker holds any example of a record, no client holds another one.
+    2. Canaries are drawn, so that they do not depend on the clients' other examples.
+    3. The split partitions examples among clients.
+    4. Later exchanges draw examples that no client has held before.
+
+    Args:
+        dataset: to be partitioned.
+        split_settings: the rule; None = clients hold only their canaries.
+        clients: the number of clients.
+        auxiliary: the number of auxiliary examples.
+        test: the number of test examples, drawn at random; None = all.
+        schedule: when clients exchange their examples.
+        seed: determines the partition.
+        known_users: what the attacker knows of the users behind the clients; None = nothing.
+        is_permuted: whether the first examples of clients are permuted among them.
+        background: the largest number of public examples: from those of the data set or, if
+            it has none, from users who take no part. None = all that the data set has.
+        candidates: the number of candidate records; None = none.
+
+    Raises:
+        PlanError: if the data set is too small.
+
+    """
+    _check_sizes(split_settings, clients)
+    auxiliary_rows = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
+    free = unused = _unused_mask(dataset, auxiliary_rows)
+    user_split = None
+    if known_users is not None:
+        user_split = split_prior_private(dataset, free, known_users, seed.child("people"))
+        free = user_split.private.clone()
+        _check_label_matching(dataset, user_split, known_users, split_settings)
+    candidate_set = None
+    if candidates is not None and candidates.are_canaries:
+        draw_seed = seed.child("canaries")
+        candidate_set = _assign_canaries(
+            dataset, candidates, clients, free, known_users, draw_seed
+        )
+        if candidates.canaries == "mislabelled":
+            dataset = _relabel(dataset, candidate_set.rows, draw_seed)
+        free = unused = free & _unused_mask(dataset, candidate_set.rows)
+    client_rows = _split_among_clients(dataset, split_settings, clients, free, seed)
+    participants = None
+    if known_users is not None and user_split is not None:
+        participants = identify_participants(
+            dataset, user_split, client_rows, known_users, seed.child("who")
+        )
+        # Examples of holdout users are not public; those of all other absent users may be.
+        unused = unused & ~participants.is_holdout
+    draw_seed = seed.child("background")
+    background_rows = _background_rows(dataset, unused, client_rows, background, draw_seed)
+    free[background_rows] = False
+    if is_permuted:
+        client_rows = permute_examples(client_rows, seed.child("exchanged"))
+    if candidate_set is not None:
+        client_rows = _add_canaries(client_rows, candidate_set)
+    elif candidates is not None:
+        candidate_set = _draw_candidates(
+            dataset, candidates, client_rows, free, seed.child("candidates")
+        )
+        free[candidate_set.rows] = False
+    users = (
+        dataset.users
+        if split_settings is not None and split_settings.split.has_one_user_per_client
+        else None
+    )
+    timeline = draw_timeline(
+        dataset, users, client_rows, free, schedule, seed.child("exchanges")
+    )
+    shadow_rows = _shadow_devices(dataset, participants, timeline)
+    return DataPartition(
+        timeline.pool,
+        tuple((*rows, *shadow_rows) for rows in timeline.rows),
+        dataset.train.take(auxiliary_rows),
+        _test_examples(dataset.test, test, seed.child("test")),
+        timeline.shifts,
+        participants,
+        _background_examples(dataset, background_rows, background, draw_seed),
+        None if candidate_set is None else dataset.train.take(candidate_set.rows),
+        {client(number): places for number, places in enumerate(candidate_set.members)}
+        if candidate_set
+        else {},
+        None if candidates is None else candidates.canary_odds,
+    )
+
+
+def _check_sizes(shared_out: SplitSettings | None, clients: int) -> None:
+    smallest, largest = (0, 0) if shared_out is None else shared_out.sizes
+    if clients < 1 or (shared_out is not None and not 1 <= smallest <= largest):
+        raise PlanError(
+            "data: a partition needs 1 client or more and sizes of 1 example or more, smallest "
+            f"first, got {clients} clients of sizes {(smallest, largest)}"
+        )
+
+
+def _assign_canaries(
+    dataset: Dataset,
+    candidates: CandidateSettings,
+    clients: int,
+    free: Bool[Tensor, " examples"],
+    people: KnownUserSettings | None,
+    seed: Seed,
+) -> CandidateSet:
+    """Draw canaries from unused examples, and assign them to clients."""
+    if people is not None:
+        raise PlanError(
+            "candidates: a canary belongs to no user, so canaries and data.people cannot be "
+            "combined: leave out canaries or people"
+        )
+    return assign_canaries(
+        candidates, clients, free, _unique_mask(dataset), seed, dataset.records
+    )
+
+
+def _split_among_clients(
+    dataset: Dataset,
+    shared_out: SplitSettings | None,
+    clients: int,
+    free: Bool[Tensor, " examples"],
+    seed: Seed,
+) -> tuple[Rows, ...]:
+    """Return the rows that each client holds in round 0, without canaries."""
+    if shared_out is None:
+        return (torch.zeros(0, dtype=torch.long),) * clients
+    rest, (smallest, largest) = free.nonzero().flatten(), shared_out.sizes
+    generator = seed.child("sizes").generator()
+    client_sizes = torch.randint(smallest, largest + 1, (clients,), generator=generator)
+    labels, users = dataset.train.labels[rest], dataset.users
+    positions = shared_out.split.assign(
+        labels,
+        None if users is None else users[rest],
+        client_sizes,
+        dataset.task.classes,
+        seed.child("split"),
+    )
+    return tuple(rest[rows] for rows in positions)
+
+
+def _draw_candidates(
+    dataset: Dataset,
+    candidates: CandidateSettings,
+    client_rows: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    seed: Seed,
+) -> CandidateSet:
+    """Draw candidate records from the clients' examples and from unused ones."""
+    return draw_candidates(
+        candidates, client_rows, free, _unique_mask(dataset), seed, dataset.records
+    )
+
+
+def _add_canaries(
+    client_rows: tuple[Rows, ...], candidate_set: CandidateSet
+) -> tuple[Rows, ...]:
+    """Append to the rows of each client the canaries that it got."""
+    return tuple(
+        torch.cat([rows, candidate_set.rows[list(places)]])
+        for rows, places in zip(client_rows, candidate_set.members, strict=True)
+    )
+
+
+def _shadow_devices(
+    dataset: Dataset, participants: Participants | None, timeline: DataTimeline
+) -> tuple[Rows, ...]:
+    """Return the rows that each shadow device holds."""
+    shadow_rows = participants.shadow_rows if participants is not None else ()
+    if shadow_rows and timeline.pool is not dataset.train:
+        raise PlanError(
+            "people: shadow devices cannot be combined with distorted inputs: leave out "
+            "shadow_devices or the shift by distortion"
+        )
+    return shadow_rows
+
+
+def _auxiliary_rows(dataset: Dataset, auxiliary: AuxiliarySize, seed: Seed) -> Rows:
+    labels, classes = dataset.train.labels, dataset.task.classes
+    if auxiliary.per_class is not None:
+        counts = torch.full((classes,), auxiliary.per_class)
+    elif auxiliary.total is not None:
+        counts = apportion(labels.bincount(minlength=classes).double(), auxiliary.total)
+    else:
+        counts = torch.zeros(classes, dtype=torch.long)
+    if not int(counts.sum()):
+        return torch.zeros(0, dtype=torch.long)
+    unique = _unique_mask(dataset).nonzero().flatten()
+    available = labels[unique].bincount(minlength=classes)
+    check_availability(available, counts, classes)
+    (positions,) = draw_stratified(labels[unique], counts[None], classes, seed)
+    return unique[positions]
+
+
+def _unused_mask(dataset: Dataset, rows: Rows) -> Bool[Tensor, " examples"]:
+    """Mark the examples of all records from which none of these rows was cut."""
+    is_unused = torch.ones(len(dataset.train), dtype=torch.bool)
+    is_unused[rows] = False
+    if dataset.records is not None:
+        is_unused &= ~torch.isin(dataset.records, dataset.records[rows])
+    return is_unused
+
+
+def _relabel(dataset: Dataset, rows: Rows, seed: Seed) -> Dataset:
+    """Replace the labels of these rows of the training part by wrong ones."""
+    train = dataset.train
+    labels = mislabel(train.labels, rows, dataset.task.classes, seed.child("labels"))
+    return replace(dataset, train=replace(train, labels=labels))
+
+
+def _check_label_matching(
+    dataset: Dataset,
+    user_split: PriorPrivateSplit,
+    people: KnownUserSettings,
+    shared_out: SplitSettings | None,
+) -> None:
+    """Refuse clients that would hold a random part of a label-matched user's examples."""
+    smallest = 0 if shared_out is None else shared_out.sizes[0]
+    if people.per_label is None or dataset.users is None:
+        return
+    private_count = int(dataset.users[user_split.private].bincount().max())
+    if smallest < private_count:
+        raise PlanError(
+            f"people: label-matched users have {private_count} private examples each: set "
+            f"data.examples to {private_count} or more, or lower per_label"
+        )
+
+
+def _unique_mask(dataset: Dataset) -> Bool[Tensor, " examples"]:
+    """Mark the training examples whose content occurs once in training and test part.
+
+    The result is cached for as long as the data set exists, since many partitions may be drawn
+    from it. Computing it takes 0.1 s for the 70,000 images of MNIST.
+    """
+    train, test = dataset.train.inputs, dataset.test.inputs
+    if train not in _UNIQUE_MASKS:
+        _UNIQUE_MASKS[train] = WeakTensorKeyDictionary()
+    masks = _UNIQUE_MASKS[train]
+    if test not in masks:
+        hashes = torch.cat([content_hashes(train), content_hashes(test)])
+        _, key_index, copies = np.unique(
+            hashes.numpy(), return_inverse=True, return_counts=True
+        )
+        is_unique: Bool[np.ndarray, " hashes"] = copies[key_index] == 1
+        masks[test] = torch.from_numpy(is_unique[: len(train)])
+    mask: Bool[Tensor, " examples"] = masks[test]
+    return mask
+
+
+def _background_rows(
+    dataset: Dataset,
+    unused: Bool[Tensor, " examples"],
+    client_rows: tuple[Rows, ...],
+    count: int | None,
+    seed: Seed,
+) -> Rows:
+    """Draw rows of users who take no part, if the data set has no public examples."""
+    if dataset.background is not None or count is None:
+        return torch.zeros(0, dtype=torch.long)
+    if dataset.users is None:
+        raise PlanError(
+            "background: the data set has no public examples, and names no users from whom "
+            "they could be drawn: leave background out"
+        )
+    present = dataset.users[torch.cat(client_rows)]
+    available = (unused & ~torch.isin(dataset.users, present)).nonzero().flatten()
+    if len(available) < count:
+        raise PlanError(
+            f"background: {count} public examples are needed, but users who take no part have "
+            f"{len(available)}: lower background, or take fewer clients"
+        )
+    return available[torch.randperm(len(available), generator=seed.generator())[:count]]
+
+
+def _background_examples(
+    dataset: Dataset, rows: Rows, count: int | None, seed: Seed
+) -> Examples | None:
+    """Return the public examples, or None if there are none."""
+    if dataset.background is not None:
+        return _sample_examples(dataset.background, count, seed)
+    return dataset.train.take(rows) if len(rows) else None
+
+
+def _test_examples(examples: Examples, count: int | None, seed: Seed) -> Examples:
+    if count is not None and not 1 <= count <= len(examples):
+        raise PlanError(
+            f"test: {count} is not in 1 to {len(examples)}, the number of test examples: "
+            "change it"
+        )
+    return _sample_examples(examples, count, seed)
+
+
+def _sample_examples(examples: Examples, count: int | None, seed: Seed) -> Examples:
+    if count is None or count >= len(examples):
+        return examples
+    return examples.take(torch.randperm(len(examples), generator=seed.generator())[:count])

@@ -1,0 +1,335 @@
+"""The examples that each client holds in each round."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.parties import Party, client
+from overheard.core.seeds import Seed
+from overheard.core.split import Rows
+from overheard.core.task import Task
+from overheard.data.apportion import apportion
+from overheard.data.dataset import Dataset
+from overheard.data.distortion import distort
+from overheard.data.partition.composition import checked_weights, normalised_shares
+from overheard.data.partition.schedule import DataShift, Schedule
+from overheard.data.partition.stratified_sample import draw_stratified
+
+
+@dataclass(frozen=True, slots=True)
+class DataTimeline:
+    """The examples that each client holds in each round.
+
+    Args:
+        pool: the examples to which `rows` refer: the training part. If clients hold distorted
+            examples: the undistorted examples that any client holds, then the distorted ones.
+        rows: rows of the pool, by round and then by client.
+        shifts: by client, the rounds in which its data distribution changes, in order; the
+            first round of a drift. Clients without a change have no entry.
+
+    """
+
+    pool: Examples
+    rows: tuple[tuple[Rows, ...], ...]
+    shifts: Mapping[Party, tuple[int, ...]]
+
+
+def draw_timeline(
+    dataset: Dataset,
+    users: Int[Tensor, " examples"] | None,
+    first: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    schedule: Schedule,
+    seed: Seed,
+) -> DataTimeline:
+    """Exchange the clients' examples by this schedule, round by round.
+
+    No training example is ever held by two clients. A drift (`over` above 1) cuts old and new
+    examples into stratified parts: every part has its share of each label, give or take one
+    example. So label shares change evenly, and shares that do not shift stay constant.
+
+    Args:
+        dataset: the data set whose training part clients hold.
+        users: the users of the training part, if each client stands for one user; else None.
+        first: the rows that each client holds in round 0.
+        free: marks the training examples that no attacker holds.
+        schedule: the exchanges.
+        seed: determines all draws.
+
+    Raises:
+        PlanError: if too few examples are left, or a shift does not fit the data set.
+
+    """
+    _check_shifts(schedule, len(first), dataset.task, users)
+    state = _PartitionState(dataset, users, first, free)
+    rounds = [first]
+    for number in range(1, schedule.rounds):
+        starting, round_seed = schedule.shifts_starting_in(number), seed.child("round", number)
+        due = [
+            client_number
+            for client_number, holding in enumerate(state.current_holdings)
+            if client_number in starting
+            or (schedule.is_refresh_round(number) and not holding.upcoming)
+        ]
+        state.advance_drifts()
+        exchanges = [
+            state.plan_exchange(client_number, starting.get(client_number), round_seed)
+            for client_number in due
+        ]
+        if exchanges:
+            state.exchange_examples(exchanges, number, round_seed)
+        rounds.append(tuple(holding.rows for holding in state.current_holdings))
+    return state.to_timeline(rounds, seed.child("looks"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """The rows of a client now and in the remaining rounds of a drift, and their distortion."""
+
+    rows: Rows
+    upcoming: tuple[Rows, ...] = ()
+    distortion_level: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """An exchange of a client: new examples per stratum, rounds it takes, and distortion."""
+
+    client: int
+    counts: Int[Tensor, " strata"]
+    duration: int
+    distortion_level: float
+    is_shift: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _DistortedCopies:
+    """Rows of examples of which a client holds distorted copies."""
+
+    client: int
+    distortion_level: float
+    rows: Rows
+
+
+@final
+class _PartitionState:
+    """The rows that clients hold, updated round by round, and the rows never held so far."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        users: Int[Tensor, " examples"] | None,
+        first: tuple[Rows, ...],
+        free: Bool[Tensor, " examples"],
+    ) -> None:
+        self.current_holdings = tuple(_Holding(rows) for rows in first)
+        self._dataset = dataset
+        self._classes = dataset.task.classes
+        labels, held_rows = dataset.train.labels, torch.cat(first)
+        # The stratum of each row: its label or, if clients are users, user * classes + label.
+        self._strata = labels if users is None else users * self._classes + labels
+        self._unused = free.clone()
+        self._unused[held_rows] = False
+        self._seen_users = torch.zeros(
+            int(self._strata.max()) // self._classes + 1, dtype=torch.bool
+        )
+        self._seen_users[self._strata[held_rows] // self._classes] = True
+        self._copies = list[_DistortedCopies]()
+        self._shifts = dict[Party, tuple[int, ...]]()
+
+    def advance_drifts(self) -> None:
+        """Advance every drift by one round."""
+        self.current_holdings = tuple(
+            _Holding(holding.upcoming[0], holding.upcoming[1:], holding.distortion_level)
+            if holding.upcoming
+            else holding
+            for holding in self.current_holdings
+        )
+
+    def plan_exchange(self, number: int, shift: DataShift | None, seed: Seed) -> _Exchange:
+        """Return the exchange of a client: by its shift or, without one, of the same counts."""
+        holding, strata = self.current_holdings[number], len(self._seen_users) * self._classes
+        old_counts = self._strata[holding.rows].bincount(minlength=strata)
+        if shift is None:
+            return _Exchange(number, old_counts, 1, holding.distortion_level, is_shift=False)
+        base_counts = old_counts
+        if shift.new_user:
+            unused_strata = self._strata[: len(self._unused)][self._unused]
+            base_counts = self._counts_of_new_user(
+                unused_strata.bincount(minlength=strata), holding.rows, number, seed
+            )
+        counts = _shifted_counts(base_counts, len(holding.rows), shift, self._classes)
+        distortion_level = (
+            holding.distortion_level if shift.distortion is None else shift.distortion
+        )
+        is_shift = distortion_level != holding.distortion_level or not torch.equal(
+            old_counts, counts
+        )
+        return _Exchange(number, counts, shift.over, distortion_level, is_shift)
+
+    def exchange_examples(
+        self, exchanges: Sequence[_Exchange], number: int, seed: Seed
+    ) -> None:
+        """Carry out these exchanges with examples that nobody has held so far."""
+        unused = self._unused.nonzero().flatten()
+        counts = torch.stack([exchange.counts for exchange in exchanges])
+        positions = draw_stratified(self._strata[unused], counts, self._classes, seed)
+        holdings = list(self.current_holdings)
+        for exchange, chosen in zip(exchanges, positions, strict=True):
+            fresh = unused[chosen]
+            self._unused[fresh] = False
+            if exchange.distortion_level:
+                fresh = self._add_copies(
+                    _DistortedCopies(exchange.client, exchange.distortion_level, fresh)
+                )
+            if exchange.is_shift:
+                party = client(exchange.client)
+                self._shifts[party] = (*self._shifts.get(party, ()), number)
+            old = _shuffle(holdings[exchange.client].rows, seed.child("going", exchange.client))
+            steps = self._rows_by_step(old, fresh, exchange.duration)
+            holdings[exchange.client] = _Holding(steps[0], steps[1:], exchange.distortion_level)
+        self.current_holdings = tuple(holdings)
+
+    def to_timeline(self, rounds: Sequence[tuple[Rows, ...]], seed: Seed) -> DataTimeline:
+        """Return the held rows of all rounds, as rows of one pool."""
+        train = self._dataset.train
+        if not self._copies:
+            return DataTimeline(train, tuple(rounds), self._shifts)
+        all_rows = {id(rows): rows for round_rows in rounds for rows in round_rows}
+        # Examples that nobody holds undistorted are left out, to save memory.
+        is_kept = torch.zeros(len(self._strata), dtype=torch.bool)
+        is_kept[torch.cat(list(all_rows.values()))] = True
+        is_kept[len(train) :] = True
+        new_rows = is_kept.cumsum(0) - 1
+        renumbered = {name: new_rows[rows] for name, rows in all_rows.items()}
+        is_plain = is_kept[: len(train)]
+        distorted_copies = _distorted_examples(train, self._dataset.task, self._copies, seed)
+        pool = Examples(
+            torch.cat([train.inputs[is_plain], distorted_copies.inputs]),
+            torch.cat([train.labels[is_plain], distorted_copies.labels]),
+        )
+        pool_rows = tuple(
+            tuple(renumbered[id(rows)] for rows in round_rows) for round_rows in rounds
+        )
+        return DataTimeline(pool, pool_rows, self._shifts)
+
+    def _counts_of_new_user(
+        self, unused_counts: Int[Tensor, " strata"], old_rows: Rows, number: int, seed: Seed
+    ) -> Int[Tensor, " strata"]:
+        """Return the remaining counts of a random user that is new and has enough examples."""
+        by_user = unused_counts.reshape(-1, self._classes)  # (users, classes)
+        candidates = ((by_user.sum(1) >= len(old_rows)) & ~self._seen_users).nonzero().flatten()
+        if not len(candidates):
+            raise PlanError(
+                f"client {number} shifts to a user whom no client has been, but none of these "
+                f"users has {len(old_rows)} examples: take fewer or smaller clients"
+            )
+        index = torch.randint(
+            len(candidates), (), generator=seed.child("user", number).generator()
+        )
+        user = int(candidates[index])
+        self._seen_users[user] = True
+        counts = torch.zeros_like(by_user)
+        counts[user] = by_user[user]
+        return counts.flatten()  # (strata)
+
+    def _add_copies(self, copies: _DistortedCopies) -> Rows:
+        """Register distorted copies, and return their row numbers, after all existing ones."""
+        start = len(self._strata)
+        self._copies.append(copies)
+        self._strata = torch.cat([self._strata, self._strata[copies.rows]])
+        return torch.arange(start, len(self._strata))
+
+    def _rows_by_step(self, old: Rows, fresh: Rows, duration: int) -> tuple[Rows, ...]:
+        """Return the rows held in each round of an exchange."""
+        old_parts, new_parts = (self._stratified_parts(rows, duration) for rows in (old, fresh))
+        drift_rounds = (
+            torch.cat([*new_parts[:step], *old_parts[step:]]) for step in range(1, duration)
+        )
+        return (*drift_rounds, fresh)
+
+    def _stratified_parts(self, rows: Rows, count: int) -> tuple[Rows, ...]:
+        """Cut rows into stratified parts, each stratum in the order of its rows."""
+        ordered = rows[self._strata[rows].argsort(stable=True)]
+        return tuple(ordered[part::count] for part in range(count))
+
+
+def _shifted_counts(
+    before: Int[Tensor, " strata"], size: int, shift: DataShift, classes: int
+) -> Int[Tensor, " strata"]:
+    """Return the count of each stratum among `size` examples after a shift."""
+    by_user = before.double().reshape(-1, classes)  # (users, classes)
+    description = f"the shift of client {shift.client} in round {shift.round}"
+    if shift.shares is not None:
+        # If clients are users, all examples of a client are in its user's row.
+        is_held = by_user.sum(1, keepdim=True) > 0
+        by_user = is_held * normalised_shares(shift.shares, description)
+    if shift.weights is not None:
+        by_user = by_user * checked_weights(shift.weights, description)
+        if not bool(by_user.any()):
+            raise PlanError(
+                f"{description}: the weights of all labels that the client holds are 0: raise "
+                "one of them"
+            )
+    return apportion(by_user.flatten(), size)
+
+
+def _shuffle(rows: Rows, seed: Seed) -> Rows:
+    return rows[torch.randperm(len(rows), generator=seed.generator())]
+
+
+def _distorted_examples(
+    train: Examples, task: Task, copies: Sequence[_DistortedCopies], seed: Seed
+) -> Examples:
+    """Return the distorted copies, in order; each client has its own distortion."""
+    copy_index = torch.cat([torch.full((len(item.rows),), n) for n, item in enumerate(copies)])
+    originals = train.take(torch.cat([item.rows for item in copies]))
+    inputs = torch.empty_like(originals.inputs)
+    for number, distortion_level in dict.fromkeys(
+        (item.client, item.distortion_level) for item in copies
+    ):
+        matches = [
+            n
+            for n, item in enumerate(copies)
+            if (item.client, item.distortion_level) == (number, distortion_level)
+        ]
+        is_match = torch.isin(copy_index, torch.tensor(matches))
+        result = distort(
+            originals.take(is_match), task, distortion_level, seed.child("client", number)
+        )
+        inputs[is_match] = result.inputs
+    return Examples(inputs, originals.labels)
+
+
+def _check_shifts(
+    schedule: Schedule, clients: int, task: Task, users: Int[Tensor, " examples"] | None
+) -> None:
+    """Refuse shifts that do not fit the data set or the split."""
+    for shift in schedule.shifts:
+        if shift.client >= clients:
+            raise PlanError(
+                f"client {shift.client} shifts, but there are {clients} clients, numbered from "
+                "0: choose one of them"
+            )
+        for name, numbers in (("shares", shift.shares), ("weights", shift.weights)):
+            if numbers is not None and len(numbers) != task.classes:
+                raise PlanError(
+                    f"a shift has {len(numbers)} {name}, but the task has {task.classes} "
+                    "labels: give one per label"
+                )
+        if shift.distortion and task.vocabulary is not None:
+            raise PlanError(
+                f"client {shift.client} shifts by distortion, which works only for images and "
+                "columns of numbers, but the data set has texts: shift by shares or weights"
+            )
+        if shift.new_user and users is None:
+            raise PlanError(
+                f"client {shift.client} shifts to a new user, but its split does not keep "
+                "users: use a split that does, such as by_user"
+            )

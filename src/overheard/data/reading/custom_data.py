@@ -1,0 +1,102 @@
+"""A loader of the user's own data: arrays, a table, or the result of a function."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+from overheard.core.errors import DataError
+from overheard.core.seeds import Seed
+from overheard.data.dataset import Dataset
+from overheard.data.reading.custom_arrays import load_arrays
+from overheard.data.reading.custom_table import TableColumns, load_table
+from overheard.data.reading.texts import TextSettings
+
+FUNCTION_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
+
+
+def load_custom_data(
+    reference: str,
+    *,
+    label: str = "label",
+    user: str | None = None,
+    text: str | None = None,
+    time: str | None = None,
+    attributes: tuple[str, ...] = (),
+    vocabulary: int = 20_000,
+    tokens: int = 40,
+    seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
+) -> Dataset:
+    """Load the data set that a plan refers to.
+
+    Args:
+        reference: a path to an `.npz`, `.parquet`, `.csv` or `.csv.gz` file, relative to the
+            working directory; or `package.module:function`, a function without arguments that
+            returns a `Dataset`. The function is run, so name only functions that you trust.
+        label: the column of the labels in a table.
+        user: the column of the users; None = unknown.
+        text: the column of the texts to learn from; None = all remaining columns are inputs, as
+            numbers and categories.
+        time: the column of the times, as numbers or ISO dates; None = unknown. Arrays have
+            `times` in their file instead.
+        attributes: columns of sensitive attributes, each with one value per user.
+        vocabulary: the number of words in the vocabulary of a text column.
+        tokens: the number of words that are read of each text.
+        seed: chooses the fifth that is held out if the data have no test part.
+
+    Raises:
+        DataError: if the data do not exist or cannot be used.
+
+    """
+    if (time is not None or attributes) and not reference.endswith(TABLE_SUFFIXES):
+        raise DataError(
+            f"time and attributes are columns of a table, but {reference} is no table: leave "
+            "them out; arrays have `times` in their file, a function returns all in its "
+            "Dataset"
+        )
+    if reference.endswith((".npz", *TABLE_SUFFIXES)):
+        path = Path(reference)
+        if not path.is_file():
+            raise DataError(
+                f"there is no file {reference}: correct the path, which is relative to "
+                f"{Path.cwd()}"
+            )
+        if path.suffix == ".npz":
+            return load_arrays(path, seed)
+        columns = TableColumns(label, user, text, time, attributes)
+        return load_table(path, columns, TextSettings(vocabulary, tokens), seed)
+    if FUNCTION_REFERENCE.fullmatch(reference):
+        return _call(reference)
+    raise DataError(
+        f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} file, or a "
+        "function as 'package.module:function'"
+    )
+
+
+def _call(reference: str) -> Dataset:
+    module_name, _, function_name = reference.partition(":")
+    try:
+        module = import_module(module_name)
+        function = vars(module)[function_name]
+    except ImportError as failure:
+        raise DataError(
+            f"{reference} cannot be imported ({failure}): install its package, or put its "
+            "folder on PYTHONPATH"
+        ) from failure
+    except KeyError as failure:
+        raise DataError(
+            f"{module_name} has no function {function_name}: correct the reference"
+        ) from failure
+    if not callable(function):
+        raise DataError(
+            f"{reference} is of type {type(function).__name__}, not a function: correct the "
+            "reference"
+        )
+    dataset = function()
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"{reference} returned an object of type {type(dataset).__name__}: it must return "
+            "an overheard.data.dataset.Dataset"
+        )
+    return dataset

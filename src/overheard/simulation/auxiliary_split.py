@@ -1,0 +1,67 @@
+"""The split of auxiliary examples into those for probes and two halves for training."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.errors import NeedsError
+from overheard.core.seeds import Seed
+from overheard.core.split import Rows
+
+HELD_OUT_SHARE = 0.2
+"""The share of each class that is held out for probes."""
+
+MAX_HELD_OUT = 50
+"""The most held-out examples per class. Their peculiarities affect virtual and real clients
+alike, so few suffice. 100 would cost two thirds as much as training on 600 examples."""
+
+MIN_PER_CLASS = 3
+"""The fewest examples per class: one for probes and one for each half."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AuxiliarySplit:
+    """Rows of the auxiliary examples: held-out ones, and the two halves of the others."""
+
+    held_out: Rows
+    halves: tuple[Rows, Rows]
+
+
+def split_auxiliary(
+    labels: Int[Tensor, " examples"], classes: int, seed: Seed
+) -> AuxiliarySplit:
+    """Split examples at random, class by class, so that every part has every class.
+
+    About a fifth is held out, at most `MAX_HELD_OUT` per class. If the rest is odd, the first
+    half has one more.
+
+    Raises:
+        NeedsError: if a class has too few examples.
+
+    """
+    counts = labels.bincount(minlength=classes)
+    if len(counts) > classes:
+        raise ValueError(f"labels must lie between 0 and {classes - 1}")
+    if int(counts.min()) < MIN_PER_CLASS:
+        raise NeedsError(
+            f"virtual clients need {MIN_PER_CLASS} auxiliary examples or more of every class (one for "
+            "probes, one for each half of the training examples), but there are "
+            f"{counts.tolist()} by class: grant more auxiliary examples"
+        )
+    held_out = (counts * HELD_OUT_SHARE).round().long().clamp(1, MAX_HELD_OUT)
+    first = held_out + (counts - held_out + 1) // 2
+    order = torch.randperm(len(labels), generator=seed.generator())
+    order = order[labels[order].argsort(stable=True)]
+    rank = torch.arange(len(labels)) - (counts.cumsum(0) - counts)[labels[order]]
+    probe_end, half_end = held_out[labels[order]], first[labels[order]]
+    return AuxiliarySplit(
+        order[rank < probe_end].sort().values,
+        (
+            order[(rank >= probe_end) & (rank < half_end)].sort().values,
+            order[rank >= half_end].sort().values,
+        ),
+    )

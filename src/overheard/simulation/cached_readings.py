@@ -1,0 +1,119 @@
+"""Readings of virtual clients, from the cache or by training chunks."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.knowledge import Knowledge
+from overheard.learning.workers.job import Bundle
+from overheard.simulation.cache_keys import ReadingKeys
+from overheard.simulation.cached_jobs import CachedJob, JobInputs, JobResult, run_cached_jobs
+from overheard.simulation.chunk import Chunk
+from overheard.simulation.job_tensors import pack_background, pack_examples
+from overheard.simulation.probe import Probe
+from overheard.simulation.read_chunk import ReadChunk
+from overheard.simulation.simulation_context import SimulationContext
+from overheard.simulation.training_pool import build_pool
+
+DESCRIPTION = "virtual clients"
+"""The description for `ComputeSettings.on_progress`."""
+
+READING_KEY = "read"
+"""The name of the one tensor that is cached under a key."""
+
+
+def collect_readings(
+    ground: SimulationContext,
+    knowledge: Knowledge,
+    rounds: Sequence[int],
+    chunks: Sequence[Chunk],
+    probes: Sequence[Probe],
+) -> Mapping[Probe, Float[Tensor, "virtual rounds ..."]]:
+    """Return the readings of each probe on each virtual client, or cohort, in each round.
+
+    One job is one chunk in one round. If some of its readings are not cached, it is trained
+    again for those alone, with the same results bit for bit. Readings are cached at once.
+    """
+    keys = ReadingKeys(knowledge, ground.build_model, ground.auxiliary, ground.seed)
+    table = _ReadingsTable(chunks, rounds)
+    names = [repr(chunk) for chunk in chunks]
+    jobs = []
+    for number in rounds:
+        round_key = keys.round_key(number, ground.broadcasts[number])
+        for chunk, name in zip(chunks, names, strict=True):
+            reading_keys = tuple(keys.reading_key(round_key, name, probe) for probe in probes)
+            job = partial(_make_job, ground, knowledge, number, chunk, probes)
+            jobs.append(CachedJob(number, reading_keys, job))
+    inputs = JobInputs(lambda: _shared_bundles(ground, knowledge), ground.broadcasts)
+
+    def add_result(job: int, probe: int, result: JobResult) -> None:
+        number, chunk = divmod(job, len(chunks))
+        table.add(probes[probe], rounds[number], chunk, result[READING_KEY])
+
+    run_cached_jobs(DESCRIPTION, jobs, inputs, knowledge.compute, add_result, _reading)
+    return table.readings
+
+
+def _reading(tensors: Mapping[str, Tensor], position: int) -> JobResult:
+    return {READING_KEY: tensors[str(position)]}
+
+
+@final
+class _ReadingsTable:
+    """Readings by probe, filled in any order."""
+
+    def __init__(self, chunks: Sequence[Chunk], rounds: Sequence[int]) -> None:
+        self.readings: dict[Probe, Tensor] = {}
+        self._rounds = {number: position for position, number in enumerate(rounds)}
+        self._starts = [0]
+        for chunk in chunks:
+            self._starts.append(self._starts[-1] + len(chunk.clients_per_reading()))
+
+    def add(self, probe: Probe, number: int, chunk: int, read: Tensor) -> None:
+        begin, end = self._starts[chunk : chunk + 2]
+        if len(read) != end - begin:
+            raise ValueError(
+                f"{probe!r} returned {len(read)} readings for {end - begin} clients"
+            )
+        if probe not in self.readings:
+            shape = (self._starts[-1], len(self._rounds), *read.shape[1:])
+            self.readings[probe] = read.new_zeros(shape)
+        self.readings[probe][begin:end, self._rounds[number]] = read
+
+
+def _make_job(
+    ground: SimulationContext,
+    knowledge: Knowledge,
+    number: int,
+    chunk: Chunk,
+    probes: Sequence[Probe],
+    missing: tuple[int, ...],
+) -> ReadChunk:
+    return ReadChunk(
+        number,
+        chunk,
+        ground.classes,
+        ground.build_model,
+        knowledge.candidate_recipes(),
+        ground.recipe,
+        knowledge.defenses or (),
+        ground.seed,
+        knowledge.compute.job_device,
+        tuple(probes[position] for position in missing),
+    )
+
+
+def _shared_bundles(ground: SimulationContext, knowledge: Knowledge) -> tuple[Bundle, ...]:
+    """Return the inputs that jobs of all rounds share."""
+    pool = build_pool(ground.auxiliary, ground.auxiliary_split, ground.seed.child("pool"))
+    examples = {
+        **pack_examples("pool", pool.examples),
+        "half/0": pool.halves[0],
+        "half/1": pool.halves[1],
+        **pack_examples("auxiliary", ground.auxiliary),
+        "held out": ground.auxiliary_split.held_out,
+    }
+    return Bundle(examples), Bundle(pack_background(knowledge))

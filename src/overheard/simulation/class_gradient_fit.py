@@ -1,0 +1,167 @@
+"""A probe that fits the change of the last layer by the mean gradient of each class."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from overheard.core.messages import Weights, apply_update
+from overheard.learning.features import features_of_cohort
+from overheard.learning.initial import fresh
+from overheard.learning.last_layer import LastLayer, last_layer
+from overheard.simulation.probe import Probe, ProbeContext
+
+ROW_RIDGE = 1e-2
+"""Ridge of the fit of a single row, relative to the mean square of its columns. With few
+held-out examples, the gradients of two classes are nearly equal."""
+
+JOINT_RIDGE = 1e-3
+"""Ridge of the fit of all rows by one set of factors, which is better determined."""
+
+LARGEST_FACTOR = 1e15
+"""Bound of all factors. If a model is certain of all held-out examples, gradients vanish, and
+factors would be infinite. Squares of this bound fit float32."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClassGradientFit(Probe):
+    """Fit the change of the last layer by the mean gradient of each class.
+
+    Let p be the output of the model on an example of class c, and h its features. A gradient
+    step changes row k of the last layer by rate * (1{k = c} - p_k) h. The mean of
+    (1{k = c} - p_k) h over held-out examples of class c is the *class gradient* of c on row k.
+    Ridge regression of the change of row k on its class gradients gives one factor per
+    class. A second fit of all rows has common factors, which are proportional to the label
+    shares as far as class gradients stay constant. Class gradients are taken at the broadcast,
+    and as the mean of those at the broadcast and at the client's model (trapezoid rule).
+
+    A reading has 3 C + 2 rows of C numbers; see `row_factors` and `common_factors`. Entry
+    (c, k) of the first C x C is the factor of class c on row k with class gradients at the
+    broadcast. The second C x C is the same with mean class gradients. The third holds the inner
+    products of mean class gradient and change. The last two rows are the common factors, at the
+    broadcast and with mean class gradients.
+    """
+
+    def read(
+        self, context: ProbeContext, deltas: Sequence[Weights]
+    ) -> Float[Tensor, "clients rows classes"]:
+        """Run one forward pass per client over the held-out examples."""
+        layer = last_layer(fresh(context.build_model, context.seed))
+        (start_features,) = _features(context, [context.broadcast])
+        start_gradients = _class_gradients(start_features, context.broadcast, layer, context)
+        local = (apply_update(context.broadcast, delta) for delta in deltas)
+        rows = []
+        for delta, features in zip(deltas, _features(context, local), strict=True):
+            local_layer = apply_update(
+                _layer_weights(context.broadcast, layer), _layer_weights(delta, layer)
+            )
+            mean_gradients = (
+                start_gradients + _class_gradients(features, local_layer, layer, context)
+            ) / 2
+            change = _with_bias(delta, layer)
+            products = torch.einsum("kcf,kf->ck", mean_gradients, change)
+            parts = (
+                _fit_by_row(start_gradients, change),
+                _fit_by_row(mean_gradients, change),
+                products,
+                torch.stack(
+                    (
+                        _fit_jointly(start_gradients, change),
+                        _fit_jointly(mean_gradients, change),
+                    )
+                ),
+            )
+            rows.append(torch.cat(parts))
+        return torch.stack(rows).clamp(-LARGEST_FACTOR, LARGEST_FACTOR).float()
+
+
+def row_factors(
+    read: Float[Tensor, "*many rows classes"],
+) -> Float[Tensor, "*many three classes classes"]:
+    """Return per (class, row): the factor at the broadcast, the mean one, and the product."""
+    classes = read.shape[-1]
+    return read[..., : 3 * classes, :].reshape(*read.shape[:-2], 3, classes, classes)
+
+
+def common_factors(
+    read: Float[Tensor, "*many rows classes"],
+) -> Float[Tensor, "*many two classes"]:
+    """Return one factor per class for all rows: at the broadcast, and with mean gradients."""
+    return read[..., -2:, :]
+
+
+def _features(
+    context: ProbeContext, cohort: Iterable[Weights]
+) -> Iterator[Float[Tensor, "examples features"]]:
+    return features_of_cohort(
+        context.build_model, cohort, context.held_out.inputs, device=context.device
+    )
+
+
+def _layer_weights(weights: Weights, layer: LastLayer) -> dict[str, Tensor]:
+    return {name: weights[name] for name in (layer.weight, layer.bias) if name is not None}
+
+
+def _with_bias(weights: Weights, layer: LastLayer) -> Float[Tensor, "classes columns"]:
+    columns = [weights[layer.weight].cpu().double()]
+    if layer.bias is not None:
+        columns.append(weights[layer.bias].cpu().double().unsqueeze(1))
+    return torch.cat(columns, 1)
+
+
+def _class_gradients(
+    features: Float[Tensor, "examples features"],
+    weights: Weights,
+    layer: LastLayer,
+    context: ProbeContext,
+) -> Float[Tensor, "classes gradients columns"]:
+    """Return the class gradients: entry (k, c) is that of class c on row k."""
+    rows = _with_bias(weights, layer)
+    inputs = features.double()
+    if layer.bias is not None:
+        inputs = torch.cat((inputs, inputs.new_ones(len(inputs), 1)), 1)
+    labels = context.held_out.labels.cpu()
+    errors = -(inputs @ rows.T).softmax(1)  # (examples, classes)
+    errors[torch.arange(len(labels)), labels] += 1
+    return torch.stack([_mean_of(errors, inputs, labels == c) for c in range(len(rows))], 1)
+
+
+def _mean_of(
+    errors: Float[Tensor, "examples classes"],
+    features: Float[Tensor, "examples columns"],
+    is_of_class: Int[Tensor, " examples"] | Tensor,
+) -> Float[Tensor, "classes columns"]:
+    return errors[is_of_class].T @ features[is_of_class] / max(1, int(is_of_class.sum()))
+
+
+def _fit_by_row(
+    gradients: Float[Tensor, "classes gradients columns"],
+    change: Float[Tensor, "classes columns"],
+) -> Float[Tensor, "gradients classes"]:
+    products = gradients @ gradients.transpose(1, 2)  # (classes, gradients, gradients)
+    targets = torch.einsum("kcf,kf->kc", gradients, change)
+    return _solve(products, targets, ROW_RIDGE).T
+
+
+def _fit_jointly(
+    gradients: Float[Tensor, "classes gradients columns"],
+    change: Float[Tensor, "classes columns"],
+) -> Float[Tensor, " gradients"]:
+    flat = gradients.transpose(0, 1).flatten(1)  # (gradients, params)
+    return _solve((flat @ flat.T)[None], (flat @ change.flatten())[None], JOINT_RIDGE)[0]
+
+
+def _solve(
+    products: Float[Tensor, "many gradients gradients"],
+    targets: Float[Tensor, "many gradients"],
+    ridge: float,
+) -> Float[Tensor, "many gradients"]:
+    scale = products.diagonal(dim1=1, dim2=2).mean(1)[:, None, None]
+    tiny = torch.finfo(products.dtype).tiny
+    eye = torch.eye(products.shape[1], dtype=products.dtype)
+    factors: Tensor = torch.linalg.solve(products + (ridge * scale + tiny**0.5) * eye, targets)
+    return factors

@@ -1,0 +1,67 @@
+"""The defenses of virtual clients."""
+
+from dataclasses import dataclass
+from typing import final
+
+from overheard.core.defense import Defense, DefenseContext
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.messages import Update
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.learning.cohort import Trained
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SimulatedDefenses:
+    """Known defenses in one simulated round, in the order in which they act.
+
+    Args:
+        defenses: applied to data and updates.
+        round: the simulated round.
+        seed: of all draws.
+
+    """
+
+    defenses: tuple[Defense, ...]
+    round: int
+    seed: Seed
+
+    def defended_examples(
+        self, data: Examples, name: str, background: Examples | None
+    ) -> Examples:
+        """Return the data on which the client of this name trains."""
+        for defense in self.defenses:
+            data = defense.on_data(data, self.defense_context(defense, name, background))
+        return data
+
+    def defended_update(self, trained: Trained) -> Update:
+        """Return the update that a trained client sends.
+
+        Raises:
+            PlanError: if its training diverged.
+
+        """
+        name = trained.member.name
+        update = Update(trained.delta, len(trained.member.rows), {"loss": trained.loss})
+        if not all(bool(part.isfinite().all()) for part in update.delta.values()):
+            raise PlanError(
+                f"the training of {name} diverged in round {self.round} (its weights are NaN "
+                "or infinite): lower the rate of the recipe that the attacker assumes"
+            )
+        for defense in self.defenses:
+            update = defense.on_update(update, self.defense_context(defense, name))
+        return update
+
+    def defense_context(
+        self, defense: Defense, name: str, background: Examples | None = None
+    ) -> DefenseContext:
+        """Return the context in which a defense acts for the party of this name."""
+        return DefenseContext(
+            self.round,
+            Party(name),
+            self.seed.child("defense", defense.name, self.round, name),
+            background=background,
+            persistent_seed=self.seed.child("lasting", defense.name, name),
+        )

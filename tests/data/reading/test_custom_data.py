@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.reading.custom_data import load_custom_data
+
+MODULE = """
+import torch
+from overheard.core.examples import Examples
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset
+
+number = 3
+
+def wrong():
+    return 3
+
+def right():
+    part = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
+    return Dataset(part, part, Task((1,), ("a", "b")))
+"""
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a working directory with a module of the user."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mine_of_the_user.py").write_text(MODULE)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("directory")
+def test_a_function_of_the_user_returns_the_data() -> None:
+    assert load_custom_data("mine_of_the_user:right").task.class_names == ("a", "b")
+
+
+@pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("mine_of_the_user:wrong", "returned an object of type int"),
+        ("mine_of_the_user:number", "not a function"),
+        ("mine_of_the_user:absent", "has no function absent"),
+        ("no_such_module:right", "PYTHONPATH"),
+        ("data.xlsx", "is not a data reference"),
+        ("a b:c", "is not a data reference"),
+        ("absent.npz", "there is no file absent.npz"),
+        ("absent.csv.gz", "correct the path"),
+    ],
+)
+def test_refuses_a_reference_to_no_data(reference: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_custom_data(reference)
+
+
+def test_paths_are_relative_to_the_working_directory(directory: Path) -> None:
+    (directory / "sub").mkdir()
+    np.savez(directory / "sub" / "a.npz", x=np.eye(10), y=np.arange(10) % 2)
+    assert len(load_custom_data("sub/a.npz").train) == 8
+    (directory / "t.csv").write_text("a,b,diagnosis\n" + "1,x,ill\n2,y,well\n" * 5)
+    assert load_custom_data("t.csv", label="diagnosis").task.class_names == ("ill", "well")
+
+
+def test_times_and_attributes_are_columns_of_a_table(directory: Path) -> None:
+    rows = "1,x,ann,m,2020\n2,y,bob,f,2019\n" * 5
+    (directory / "t.csv").write_text("a,diagnosis,who,sex,year\n" + rows)
+    settings = {"label": "diagnosis", "user": "who", "time": "year"}
+    dataset = load_custom_data("t.csv", **settings, attributes=("sex",))
+    assert dict(dataset.attributes) == {"sex": ("m", "f")}
+    assert dataset.times is not None
+    assert dataset.users is not None
+    # The year of ann is later.
+    assert dataset.times.equal(1 - dataset.users)
+
+
+@pytest.mark.parametrize("reference", ["mine_of_the_user:right", "absent.npz"])
+@pytest.mark.usefixtures("directory")
+def test_refuses_time_and_attributes_of_data_that_are_no_table(reference: str) -> None:
+    with pytest.raises(DataError, match="are columns of a table"):
+        load_custom_data(reference, time="year")
+    with pytest.raises(DataError, match="are columns of a table"):
+        load_custom_data(reference, attributes=("sex",))

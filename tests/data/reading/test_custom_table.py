@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.core.seeds import Seed
+from overheard.data.dataset import Dataset
+from overheard.data.reading.custom_table import TableColumns, load_table
+from overheard.data.reading.texts import TextSettings
+
+FRAME = pd.DataFrame(
+    {
+        "age": ["30", "NA", "50", "40", "20"] * 4,
+        "ward": ["a", "b", "NA", "a", "b"] * 4,
+        "note": ["cold nose", "warm hands", "cold feet", "warm nose", ""] * 4,
+        "who": ["p2", "p1"] * 10,
+        "ill": [1, 0] * 10,
+    }
+)
+
+
+def loaded(
+    tmp_path: Path, columns: TableColumns, frame: pd.DataFrame = FRAME, kind: str = "csv"
+) -> Dataset:
+    path = tmp_path / f"own.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    return load_table(path, columns, TextSettings(10, 4), Seed(0))
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
+def test_numbers_and_categories_become_columns(tmp_path: Path, kind: str) -> None:
+    frame = FRAME.drop(columns="note")
+    dataset = loaded(tmp_path, TableColumns("ill", user="who"), frame, kind)
+    assert (len(dataset.train), len(dataset.test)) == (16, 4)
+    # Despite its NA, age is a column of numbers; the wards are a, b and NA.
+    assert dataset.task.shape == (4,)
+    assert dataset.task.class_names == ("0", "1")
+    assert dataset.user_names == ("p1", "p2")
+    assert dataset.users is not None
+    # p2 is ill in every row, p1 in none.
+    assert dataset.users.equal(dataset.train.labels)
+
+
+def test_a_text_column_becomes_tokens(tmp_path: Path) -> None:
+    dataset = loaded(tmp_path, TableColumns("ill", text="note"))
+    assert dataset.task.shape == (4,)
+    # cold, feet, hands, nose, warm, padding and unknown.
+    assert dataset.task.vocabulary == 7
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_times_and_attributes_are_read_but_are_no_inputs(tmp_path: Path, kind: str) -> None:
+    days = pd.to_datetime([f"2004-08-{31 - place:02}" for place in range(20)])
+    frame = FRAME.assign(when=days, sex=["f", "m"] * 10, age=range(20))
+    columns = TableColumns("ill", user="who", time="when", attributes=("sex", "ward"))
+    with pytest.raises(DataError, match="user 'p2' has several values in column 'ward'"):
+        loaded(tmp_path, columns, frame, kind)
+    columns = TableColumns("ill", user="who", time="when", attributes=("sex",))
+    dataset = loaded(tmp_path, columns, frame.drop(columns=["ward", "note"]), kind)
+    # Only age is left as input. It rises from row to row, while the date falls.
+    assert dataset.task.shape == (1,)
+    assert dataset.times is not None
+    assert dataset.times.argsort().equal(dataset.train.inputs[:, 0].argsort(descending=True))
+    # p1 is m, p2 is f.
+    assert dict(dataset.attributes) == {"sex": ("m", "f")}
+
+
+def test_without_named_columns_there_are_no_times_and_attributes(tmp_path: Path) -> None:
+    dataset = loaded(tmp_path, TableColumns("ill", user="who"), FRAME.drop(columns="note"))
+    assert dataset.times is None
+    assert not dataset.attributes
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (TableColumns("ill", time="day"), "no column 'day'"),
+        (TableColumns("ill", time="ward"), "'a', which is not a date"),
+        (TableColumns("ill", user="who", attributes=("height",)), "no column 'height'"),
+        (TableColumns("ill", user="who", attributes=("who",)), "different columns"),
+        (TableColumns("ill", attributes=("ward",)), "name the column of the users as user"),
+        (TableColumns("sick"), "no column 'sick'; it has 'age'"),
+        (TableColumns("ill", user="owner"), "no column 'owner'"),
+        (TableColumns("ill", text="ill"), "different columns"),
+        (TableColumns("ill", text="who", user="who"), "different columns"),
+    ],
+)
+def test_refuses_columns_that_do_not_exist_or_do_not_fit(
+    tmp_path: Path, columns: TableColumns, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        loaded(tmp_path, columns)
+
+
+def test_refuses_a_label_column_with_empty_cells_or_one_label(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="empty cells"):
+        loaded(tmp_path, TableColumns("ill"), FRAME.assign(ill=[None, "x"] * 10))
+    with pytest.raises(DataError, match="1 different labels"):
+        loaded(tmp_path, TableColumns("ill"), FRAME.assign(ill=3))
+
+
+def test_refuses_a_table_with_only_labels(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no column left"):
+        loaded(tmp_path, TableColumns("ill"), FRAME[["ill"]])

@@ -1,0 +1,117 @@
+import importlib.util
+import os
+import signal
+import socket
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.errors import PlanError, WorkerError
+from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.simulation.auxiliary_logits import AuxiliaryLogits
+from overheard.simulation.ray_executor import run_on_ray
+from overheard.simulation.simulation import run_simulation
+from tests.learning.jobs import DiesAtFirst, Refuses, Scaled
+from tests.simulation.small_run import KillsWorker, Raw, knowledge, server_view
+
+NUMBERS = Bundle({"numbers": torch.tensor([1.0, 3.0])})
+
+with_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="ray, an extra, is not installed"
+)
+
+
+def test_without_ray_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(PlanError, match=r"needs Ray: pip install overheard\[ray\]"):
+        list(run_on_ray([], "local"))
+
+
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:1", "127.0.0.1:1", "auto", "ray://one"])
+def test_a_cluster_that_does_not_respond_is_reported_at_once(address: str) -> None:
+    with pytest.raises(PlanError, match="does not respond: give 'local', or 'ray://host:port'"):
+        list(run_on_ray([], address))
+
+
+@with_ray
+def test_without_ray_client_the_error_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # grpc comes with ray[client], but not with ray.
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(PlanError, match=r"cannot be joined: .* have ray\[client\] here"):
+            list(run_on_ray([], address))
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """Use a Ray on this machine, and stop it after the tests of this file."""
+    module = pytest.importorskip("ray")
+    yield module
+    module.shutdown()
+
+
+# Ray leaves sockets and files to the garbage collector.
+@with_ray
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+class TestOnThisMachine:
+    def test_the_handler_of_sigterm_is_restored(self, ray) -> None:
+        ray.shutdown()
+        received = list[int]()
+        before = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+        try:
+            list(run_on_ray([], "local"))
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        assert received == [signal.SIGTERM]
+
+    def test_gives_the_same_bits_as_one_process(self, ray) -> None:
+        for members in (None, 3):
+            attacker = knowledge()
+            on_ray = replace(attacker, compute=replace(knowledge().compute, cluster="local"))
+            probes = (Raw(), AuxiliaryLogits())
+            alone, shared = (
+                run_simulation(server_view(), k, (0, 1), probes, cohort_size=members)
+                for k in (attacker, on_ray)
+            )
+            assert all(alone.readings[probe].equal(shared.readings[probe]) for probe in probes)
+
+    def test_every_task_runs_once_in_a_worker(self, ray) -> None:
+        tasks = enumerate(WorkerTask(Scaled(float(n)), (NUMBERS,)) for n in range(9))
+        results = list(run_on_ray(tasks, "local"))
+        assert sorted(result.number for result in results) == list(range(9))
+        for result in results:
+            assert result.tensors["scaled"].tolist() == [result.number, 3 * result.number]
+            assert int(result.tensors["worker"]) != os.getpid()
+
+    def test_a_killed_worker_changes_no_bit(self, ray, tmp_path) -> None:
+        probe, attacker = KillsWorker(str(tmp_path / "died")), knowledge()
+        on_ray = replace(attacker, compute=replace(attacker.compute, cluster="local"))
+        survived = run_simulation(server_view(), on_ray, (0, 1), [probe]).readings[probe]
+        assert (tmp_path / "died").exists()
+        assert survived.equal(
+            run_simulation(server_view(), knowledge(), (0, 1), [Raw()]).readings[Raw()]
+        )
+
+    def test_a_task_that_kills_all_workers_is_given_up(self, ray, tmp_path) -> None:
+        task = WorkerTask(DiesAtFirst(str(tmp_path), 99), (NUMBERS,))
+        with pytest.raises(WorkerError, match="died 4 times"):
+            list(run_on_ray([(0, task)], "local"))
+
+    def test_the_own_error_of_a_job_is_raised(self, ray) -> None:
+        with pytest.raises(PlanError, match="change the plan"):
+            list(run_on_ray([(0, WorkerTask(Refuses(), (NUMBERS,)))], "local"))
+
+    def test_closing_early_leaves_no_task_running(self, ray) -> None:
+        tasks = enumerate(WorkerTask(Scaled(1.0), (NUMBERS,)) for _ in range(50))
+        results = run_on_ray(tasks, "local")
+        next(results)
+        results.close()
+        again = list(run_on_ray([(0, WorkerTask(Scaled(2.0), (NUMBERS,)))], "local"))
+        assert again[0].tensors["scaled"].tolist() == [2.0, 6.0]

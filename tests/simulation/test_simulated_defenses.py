@@ -1,0 +1,66 @@
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import pytest
+import torch
+
+from overheard.core.defense import Defense, DefenseContext, Site
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.messages import Update
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.learning.cohort import Member, Trained
+from overheard.simulation.simulated_defenses import SimulatedDefenses
+
+DATA = Examples(torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1]))
+
+
+@final
+@dataclass(frozen=True)
+class Scaling(Defense):
+    """Multiplies inputs and updates, and records the contexts of its calls."""
+
+    factor: float
+    moments: list[DefenseContext]
+
+    name: ClassVar[str] = "scaling"
+    enforced_at: ClassVar[Site] = "client"
+
+    def on_data(self, data: Examples, context: DefenseContext) -> Examples:
+        self.moments.append(context)
+        return Examples(self.factor * data.inputs + 1, data.labels)
+
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
+        self.moments.append(context)
+        delta = {name: self.factor * part + 1 for name, part in update.delta.items()}
+        return Update(delta, update.examples, update.metrics)
+
+
+def trained(weight: float) -> Trained:
+    member = Member("virtual/0", torch.arange(2))
+    return Trained(member, {"w": torch.tensor([weight])}, 0.5)
+
+
+def test_defenses_act_in_order() -> None:
+    defenses = SimulatedDefenses((Scaling(2, []), Scaling(3, [])), 1, Seed(0))
+    # (1 * 2 + 1) * 3 + 1 = 10 and (2 * 2 + 1) * 3 + 1 = 16
+    assert defenses.defended_examples(DATA, "virtual/0", None).inputs.flatten().tolist() == [
+        10,
+        16,
+    ]
+    assert defenses.defended_update(trained(1)).delta["w"].tolist() == [10]
+
+
+def test_defenses_of_updates_get_no_background() -> None:
+    moments: list[DefenseContext] = []
+    simulated = SimulatedDefenses((Scaling(2, moments),), 1, Seed(0))
+    simulated.defended_examples(DATA, "virtual/0", DATA)
+    simulated.defended_update(trained(1))
+    assert [moment.background for moment in moments] == [DATA, None]
+    assert {(moment.round, moment.party) for moment in moments} == {(1, Party("virtual/0"))}
+
+
+def test_refuses_a_training_that_diverged() -> None:
+    with pytest.raises(PlanError, match="virtual/0 diverged in round 1"):
+        SimulatedDefenses((), 1, Seed(0)).defended_update(trained(float("nan")))

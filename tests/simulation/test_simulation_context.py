@@ -1,0 +1,44 @@
+from dataclasses import replace
+
+import pytest
+
+from overheard.core.errors import NeedsError
+from overheard.simulation.simulation_context import build_context
+from tests.simulation.small_run import blobs, knowledge, server_view
+
+
+@pytest.mark.parametrize("rounds", [(), (0, 0), (0, 7)], ids=["none", "twice", "no broadcast"])
+def test_refuses_rounds_that_cannot_be_simulated(rounds) -> None:
+    with pytest.raises(ValueError, match="have a broadcast each"):
+        build_context(server_view(), knowledge(), rounds)
+
+
+@pytest.mark.parametrize("missing", ["auxiliary", "build_model", "recipe"])
+def test_says_what_virtual_clients_need(missing: str) -> None:
+    with pytest.raises(
+        NeedsError, match=r"auxiliary examples.*architecture.*how clients train"
+    ):
+        build_context(server_view(), replace(knowledge(), **{missing: None}), (0,))
+
+
+def test_held_out_examples_are_in_no_half() -> None:
+    auxiliary = blobs(20)
+    context = build_context(server_view(), knowledge(auxiliary=auxiliary), (1,))
+    probe_context = context.probe_context(1)
+    # A fifth of 20 examples of each class.
+    assert probe_context.held_out.label_counts(3).tolist() == [4, 4, 4]
+    assert probe_context.auxiliary is auxiliary
+    training_rows = set(
+        context.auxiliary_split.halves[0].tolist() + context.auxiliary_split.halves[1].tolist()
+    )
+    assert not training_rows & set(context.auxiliary_split.held_out.tolist())
+
+
+def test_each_round_has_its_own_seed() -> None:
+    context = build_context(server_view(), knowledge(), (0, 1))
+    assert context.probe_context(0).seed != context.probe_context(1).seed
+
+
+def test_refuses_a_model_with_another_number_of_classes() -> None:
+    with pytest.raises(NeedsError, match="the model has 3 classes, but the task has 4"):
+        build_context(server_view(), replace(knowledge(), classes=4), (0,))
