@@ -18,8 +18,8 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.initial import initial_weights
-from overheard.learning.last_layer import last_layer
+from overheard.learning.initialization import initial_weights
+from overheard.learning.last_layer import find_last_layer
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.questions.label_shares.attacks.decaf import Decaf, gradient_bases
 
@@ -54,7 +54,7 @@ def decaf_milliseconds() -> list[float]:
     )
     knowledge = Knowledge(task.classes, build, auxiliary, Recipe(1.0, 1, 64, "adadelta"))
     start = initial_weights(build, Seed(1))
-    layer = last_layer(build()).weight
+    layer = find_last_layer(build()).weight
     present = torch.ones(task.classes, dtype=torch.bool)
     bases = gradient_bases(start, layer, [present], knowledge, 0, Seed(2))
     times = []

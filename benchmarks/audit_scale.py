@@ -27,7 +27,7 @@ from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.data.datasets.digits import Digits
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 
 MEGABYTES = 3000

@@ -21,16 +21,16 @@ from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.cohort import Member
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.learning.distillation.methods.flip import Flip
-from overheard.learning.distillation.moments import forgotten
-from overheard.learning.distillation.synthetic import noise
-from overheard.learning.initial import initial_weights
+from overheard.learning.distillation.moments import zero_moments
+from overheard.learning.distillation.synthetic import draw_noise_examples
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 
 CLIENTS, EXAMPLES, CLASSES = 5, 2_000, 10
 
@@ -53,22 +53,22 @@ def rounds(pixels: int) -> dict[str, Callable[[], object]]:
         torch.randint(CLASSES, (total,), generator=generator),
     )
     members = [
-        Member(f"client/{number}", rows)
+        ClientTask(f"client/{number}", rows)
         for number, rows in enumerate(torch.arange(total).split(EXAMPLES))
     ]
     start = initial_weights(build, Seed(1))
 
     def distil(method: Distillation) -> Callable[[], object]:
-        distiller = method.distiller(build, start)
-        shared = noise(task, method.samples, method.first_rate, Seed(2))
+        distiller = method.build_distiller(build, start)
+        shared = draw_noise_examples(task, method.samples, method.first_rate, Seed(2))
         return partial(
             distiller.distil,
             shared,
             pool,
             members,
-            forgotten(shared, CLIENTS),
+            zero_moments(shared, CLIENTS),
             round=0,
-            scale=1.0,
+            rate_scale=1.0,
             seed=Seed(3),
         )
 

@@ -36,10 +36,10 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.linkage.prior_updates import Source
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 
@@ -146,12 +146,12 @@ def _train(
         torch.cat([own.labels for own in examples.values()]),
     )
     rows = torch.arange(len(pool)).split(EXAMPLES)
-    members = [Member(party, own) for party, own in zip(examples, rows, strict=True)]
+    members = [ClientTask(party, own) for party, own in zip(examples, rows, strict=True)]
     trained = train_cohort(
         BUILD, start, pool, members, RECIPE, seed=Seed(0), round=number, workers=1
     )
     return {
-        Party(result.member.name): Update(result.delta, EXAMPLES, {"loss": result.loss})
+        Party(result.client.name): Update(result.delta, EXAMPLES, {"loss": result.loss})
         for result in trained
     }
 

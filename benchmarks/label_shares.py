@@ -42,7 +42,7 @@ from _label_shares.store import Store
 from _label_shares.table import load_results
 from overheard.archive.atomic import write_text
 from overheard.core.errors import AuditError
-from overheard.learning.threads import cores
+from overheard.learning.threads import available_cores
 
 POLL = 5.0
 """Seconds between progress checks; each takes some 50 ms for the whole grid."""
@@ -207,7 +207,10 @@ def read_command_line() -> Request:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with data sets")
     parser.add_argument(
-        "--workers", type=int, default=cores(), help="federations measured in parallel"
+        "--workers",
+        type=int,
+        default=available_cores(),
+        help="federations measured in parallel",
     )
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="only cells whose name contains TEXT"

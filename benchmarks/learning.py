@@ -31,16 +31,16 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.batches import epoch_order
-from overheard.learning.cohort import Member
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.initial import initial_weights
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mobilenet import MobileNet
 from overheard.learning.models.shift_census import ShiftCensus
 from overheard.learning.models.text_bag import TextBag
-from overheard.learning.threads import cores
+from overheard.learning.threads import available_cores
 from overheard.learning.train import Engine, train_cohort
+from overheard.learning.training_job import ClientTask
 
 SEED = Seed(0)
 BATCH = 64
@@ -111,7 +111,7 @@ class Cohort:
     build_model: BuildModel
     plain_model: Callable[[], nn.Module]
     pool: Examples
-    members: tuple[Member, ...]
+    members: tuple[ClientTask, ...]
     recipe: Recipe
 
     def start(self) -> Weights:
@@ -272,12 +272,12 @@ def separable(clients: int, examples: int) -> Cohort:
     return replace(images, build_model=build, plain_model=build)
 
 
-def members(clients: int, examples: int, pool: int) -> tuple[Member, ...]:
+def members(clients: int, examples: int, pool: int) -> tuple[ClientTask, ...]:
     """Return clients with this many random rows of the pool each."""
     # Drawn with replacement: truncated permutations of the pool would fragment memory, which
     # would count as the engine's.
     return tuple(
-        Member(
+        ClientTask(
             f"client/{number}",
             torch.randint(pool, (examples,), generator=SEED.child("rows", number).generator()),
         )
@@ -330,7 +330,7 @@ def measure(repeats: int, scale: int) -> None:
     torch.set_num_threads(1)
     images, records, words = decaf(scale, 600), census(32 * scale, 600), texts(2 * scale, 600)
     print(
-        f"torch {torch.__version__}, {cores()} cores, {repeats} pairs per row; differences "
+        f"torch {torch.__version__}, {available_cores()} cores, {repeats} pairs per row; differences "
         f"from the plain loop: CNN {largest_difference(images, 'sequential'):.0e}, "
         f"MLP {largest_difference(records, 'auto'):.0e}, "
         f"text {largest_difference(words, 'auto'):.0e}"
@@ -376,14 +376,14 @@ def measure(repeats: int, scale: int) -> None:
     compare(
         "evaluate, Decaf CNN, 2,000 images per model, one core",
         lambda: evaluate_plainly(models, inputs),
-        lambda: logits_of_cohort(images.build_model, models, inputs),
+        lambda: logits_of_models(images.build_model, models, inputs),
         1.5,
         repeats,
     ).print()
-    if cores() > 1:
+    if available_cores() > 1:
         many = decaf(8 * scale, 600)
         compare(
-            f"train, Decaf CNN, batch 64, {cores()} cores, wall clock",
+            f"train, Decaf CNN, batch 64, {available_cores()} cores, wall clock",
             many.train_plainly,
             lambda: many.train("processes"),
             2.4,

@@ -31,11 +31,11 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.gate.policy import Policy
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import Engine, train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.papers.find import papers
 from overheard.plans.plan import Plan
 from overheard.plans.registries import MODELS, REGISTRIES
@@ -103,7 +103,7 @@ def trained(
     build: Callable[[], nn.Module], start: Weights, pool: Examples, engine: Engine
 ) -> str:
     """Return a digest of the updates of two clients."""
-    members = [Member("one", torch.arange(0, 4)), Member("two", torch.arange(4, 8))]
+    members = [ClientTask("one", torch.arange(0, 4)), ClientTask("two", torch.arange(4, 8))]
     recipe = Recipe(rate=0.1, epochs=1, batch=2, momentum=0.5)
     done = train_cohort(
         build, start, pool, members, recipe, seed=Seed(1), round=0, engine=engine, workers=2

@@ -27,7 +27,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.finding import Audit
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.logistic import Logistic
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.plan import Plan, ThreatPlan

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from overheard.learning.models.conv_net import ConvNet
-from overheard.learning.workers.processes import are_possible
+from overheard.learning.workers.processes import are_supported
 from tests.auditing.plans import TINY, TRAINING, changed
 from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
 
@@ -295,7 +295,7 @@ def is_gone(number: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not are_possible(), reason="workers inherit a connection")
+@pytest.mark.skipif(not are_supported(), reason="workers inherit a connection")
 @pytest.mark.skipif(shutil.which("ps") is None, reason="no `ps` tells the workers")
 def test_sigterm_ends_training_and_workers_like_ctrl_c(tmp_path: Path):
     # Enough epochs to make two workers worthwhile after the first client has trained.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
 from overheard.core.errors import ClaimError
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import SUM_SLACK, LabelShares
 
 
@@ -53,12 +53,12 @@ def test_a_share_of_zero_is_no_verdict():
 
 def test_negative_weights_count_as_zero():
     # (3, -5, 1) -> (3, 0, 1) / 4
-    assert normalised(torch.tensor([3.0, -5.0, 1.0])).tolist() == [0.75, 0.0, 0.25]
+    assert normalize_to_shares(torch.tensor([3.0, -5.0, 1.0])).tolist() == [0.75, 0.0, 0.25]
 
 
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [-1.0, -2.0], [math.nan, 1.0]], ids=str)
 def test_weights_without_a_positive_sum_give_uniform_shares(weights: list[float]):
-    assert normalised(torch.tensor(weights)).tolist() == [0.5, 0.5]
+    assert normalize_to_shares(torch.tensor(weights)).tolist() == [0.5, 0.5]
 
 
 @given(
@@ -67,6 +67,6 @@ def test_weights_without_a_positive_sum_give_uniform_shares(weights: list[float]
 )
 def test_any_weights_become_shares_of_the_same_type(weights: list[float], dtype: torch.dtype):
     given_weights = torch.tensor(weights, dtype=dtype)
-    shares = normalised(given_weights)
+    shares = normalize_to_shares(given_weights)
     assert LabelShares(shares).shares.dtype == dtype
     assert given_weights.tolist() == torch.tensor(weights, dtype=dtype).tolist()

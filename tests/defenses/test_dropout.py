@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from overheard.core.defense import BuildModel, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.recipe import Recipe
-from overheard.defenses.dropout import Dropout, DroppedLinear, DroppedModel
+from overheard.defenses.dropout import Dropout, DroppedLinear, ModelWithDropout
 
 RECIPE = Recipe(rate=0.1, epochs=1, batch=4)
 
@@ -118,7 +118,7 @@ def test_does_not_change_the_recipe() -> None:
 def test_the_builder_can_be_pickled() -> None:
     builder = Dropout(0.3).on_training(LocalTraining(plain, RECIPE)).build_model
     arrived = ForkingPickler.loads(ForkingPickler.dumps(builder))
-    assert arrived == builder == DroppedModel(plain, 0.3)
+    assert arrived == builder == ModelWithDropout(plain, 0.3)
 
 
 def test_refuses_a_model_without_a_linear_layer_and_says_what_to_do() -> None:

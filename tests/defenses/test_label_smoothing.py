@@ -12,8 +12,8 @@ from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.defenses.label_smoothing import LabelSmoothing
-from overheard.learning.cohort import Member
 from overheard.learning.train import Engine, train_cohort
+from overheard.learning.training_job import ClientTask
 
 RECIPE = Recipe(rate=1.0, epochs=1, batch=8, momentum=0.5)
 
@@ -28,7 +28,7 @@ def delta(recipe: Recipe, engine: Engine, last: float = 0.0) -> list[float]:
         build_model,
         {"0.weight": torch.tensor([[0.0], [0.0], [0.0], [last]], dtype=torch.float64)},
         Examples(torch.full((3, 1), 2.0, dtype=torch.float64), torch.tensor([0, 0, 1])),
-        [Member("client/0", torch.arange(3))],
+        [ClientTask("client/0", torch.arange(3))],
         recipe,
         seed=Seed(0),
         round=0,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.defenses import _modes
-from overheard.defenses._modes import KEPT, modes_of
+from overheard.defenses._modes import CACHED_CLUSTERINGS, find_modes
 
 
 def clouds(each: int, of: int, seed: int = 3) -> Tensor:
@@ -19,7 +19,7 @@ def clouds(each: int, of: int, seed: int = 3) -> Tensor:
 
 
 def test_each_cluster_is_a_mode() -> None:
-    found = modes_of(clouds(30, 5), 5, None)
+    found = find_modes(clouds(30, 5), 5, None)
     assert sorted(rows.tolist() for rows in found) == [
         list(range(start, start + 30)) for start in range(0, 150, 30)
     ]
@@ -31,22 +31,22 @@ def test_every_example_is_in_one_mode_and_no_mode_is_empty(
     examples: int, modes: int, seed: int
 ) -> None:
     inputs = torch.randn(examples, 3, generator=Seed(seed).generator())
-    found = modes_of(inputs, modes, None)
+    found = find_modes(inputs, modes, None)
     assert 1 <= len(found) <= min(modes, examples)
     assert all(len(rows) for rows in found)
     assert sorted(torch.cat(found).tolist()) == list(range(examples))
 
 
 def test_equal_examples_are_one_mode() -> None:
-    (rows,) = modes_of(torch.ones(9, 2), 4, None)
+    (rows,) = find_modes(torch.ones(9, 2), 4, None)
     assert rows.tolist() == list(range(9))
 
 
 def test_examples_outside_the_sample_join_the_nearest_mode(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_modes, "SAMPLE", 40)
-    found = modes_of(clouds(30, 4, seed=8), 4, None)
+    monkeypatch.setattr(_modes, "SAMPLE_SIZE", 40)
+    found = find_modes(clouds(30, 4, seed=8), 4, None)
     assert sorted(rows.tolist() for rows in found) == [
         list(range(start, start + 30)) for start in range(0, 120, 30)
     ]
@@ -56,7 +56,7 @@ def test_clusters_texts_by_their_words() -> None:
     generator = Seed(0).generator()
     first = torch.randint(2, 8, (30, 6), generator=generator)
     second = torch.randint(20, 26, (30, 6), generator=generator)
-    found = modes_of(torch.cat([first, second]), 2, None)
+    found = find_modes(torch.cat([first, second]), 2, None)
     assert sorted(rows.tolist() for rows in found) == [list(range(30)), list(range(30, 60))]
 
 
@@ -71,31 +71,31 @@ def counted(inputs: Tensor) -> Tensor:
 def test_clusters_equal_inputs_once_also_in_a_new_tensor() -> None:
     ASKED.clear()
     reference, inputs = f"{__name__}:counted", clouds(5, 3, seed=4)
-    first = modes_of(inputs, 3, reference)
+    first = find_modes(inputs, 3, reference)
     for again in (inputs, inputs.clone()):
-        assert all(map(torch.equal, modes_of(again, 3, reference), first))
+        assert all(map(torch.equal, find_modes(again, 3, reference), first))
     assert ASKED == [15]
-    modes_of(inputs, 2, reference)
-    modes_of(inputs + 1, 3, reference)
+    find_modes(inputs, 2, reference)
+    find_modes(inputs + 1, 3, reference)
     assert ASKED == [15, 15, 15]
 
 
 def test_caches_only_the_latest() -> None:
-    for seed in range(KEPT + 3):
-        modes_of(clouds(2, 2, seed=100 + seed), 2, None)
-    assert len(_modes._FOUND) == KEPT
+    for seed in range(CACHED_CLUSTERINGS + 3):
+        find_modes(clouds(2, 2, seed=100 + seed), 2, None)
+    assert len(_modes._MODES) == CACHED_CLUSTERINGS
 
 
 def test_equal_inputs_give_the_same_modes() -> None:
     inputs = torch.randn(200, 6, generator=Seed(1).generator())
     torch.manual_seed(0)
-    first = modes_of(inputs, 20, None)
-    _modes._FOUND.clear()
+    first = find_modes(inputs, 20, None)
+    _modes._MODES.clear()
     before = torch.get_num_threads()
     torch.manual_seed(1)
     torch.set_num_threads(2)
     try:
-        second = modes_of(inputs, 20, None)
+        second = find_modes(inputs, 20, None)
     finally:
         torch.set_num_threads(before)
     assert len(first) == len(second)

@@ -12,12 +12,12 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.federation.cohort import (
-    EMPTY,
-    FAILED,
-    asked,
-    gather,
-    moment,
-    participants,
+    CLIENT_FAILED,
+    NO_EXAMPLES,
+    defense_context,
+    draw_participants,
+    participants_per_round,
+    sample_cohort,
     sampling_rate,
 )
 from overheard.federation.federation import Federation
@@ -92,9 +92,9 @@ class Still(Defense):
 
 
 def test_all_clients_take_part_by_default(small: Federation) -> None:
-    cohort = gather(small, 0)
-    assert [task.name for task in cohort.members] == [client(0), client(1)]
-    assert [task.rows.tolist() for task in cohort.members] == [[0], [1, 2, 3]]
+    cohort = sample_cohort(small, 0)
+    assert [task.name for task in cohort.clients] == [client(0), client(1)]
+    assert [task.rows.tolist() for task in cohort.clients] == [[0], [1, 2, 3]]
     assert cohort.missing == {}
 
 
@@ -102,15 +102,15 @@ def test_all_clients_take_part_by_default(small: Federation) -> None:
 def test_samples_a_share_of_the_clients_and_at_least_one(
     crowd: Federation, share: float, count: int
 ) -> None:
-    sampled = participants(replace(crowd, participation=share), 0)
+    sampled = draw_participants(replace(crowd, participation=share), 0)
     assert len(set(sampled)) == count
     assert list(sampled) == sorted(sampled)
 
 
 def test_the_sample_differs_by_round_and_is_reproducible(crowd: Federation) -> None:
     half = replace(crowd, participation=0.5)
-    assert len({participants(half, number) for number in range(3)}) == 3
-    assert participants(half, 1) == participants(half, 1)
+    assert len({draw_participants(half, number) for number in range(3)}) == 3
+    assert draw_participants(half, 1) == draw_participants(half, 1)
 
 
 @given(st.integers(0, 2**62))
@@ -129,38 +129,38 @@ def test_a_sampled_client_either_trains_or_is_missing(seed: int) -> None:
         participation=0.5,
         failure_rate=0.5,
     )
-    cohort = gather(federation, 0)
-    answering = {task.name for task in cohort.members}
+    cohort = sample_cohort(federation, 0)
+    answering = {task.name for task in cohort.clients}
     assert not answering & set(cohort.missing)
-    sampled = {client(index) for index in participants(federation, 0)}
+    sampled = {client(index) for index in draw_participants(federation, 0)}
     assert answering | set(cohort.missing) == sampled
 
 
 def test_clients_fail_at_the_failure_rate(crowd: Federation) -> None:
     # 60 draws at 0.3 expect 18 failures, with a deviation of sqrt(60 * 0.3 * 0.7) = 3.5.
     failing = replace(crowd, failure_rate=0.3)
-    failures = [gather(failing, number).missing for number in range(3)]
+    failures = [sample_cohort(failing, number).missing for number in range(3)]
     assert 8 <= sum(len(missing) for missing in failures) <= 28
-    assert {reason for missing in failures for reason in missing.values()} == {FAILED}
+    assert {reason for missing in failures for reason in missing.values()} == {CLIENT_FAILED}
     assert len({tuple(missing) for missing in failures}) == 3
 
 
 def test_a_client_without_examples_is_missing_with_its_reason(small: Federation) -> None:
     rows = [torch.tensor([], dtype=torch.int64), torch.tensor([1])]
-    cohort = gather(replace(small, rows=[rows] * 2), 0)
-    assert cohort.missing == {client(0): EMPTY}
-    assert [task.name for task in cohort.members] == [client(1)]
+    cohort = sample_cohort(replace(small, rows=[rows] * 2), 0)
+    assert cohort.missing == {client(0): NO_EXAMPLES}
+    assert [task.name for task in cohort.clients] == [client(1)]
 
 
 def test_without_a_defense_of_the_data_none_are_copied(small: Federation) -> None:
-    assert gather(replace(small, defenses=(Still(),)), 0).pool is small.pool
+    assert sample_cohort(replace(small, defenses=(Still(),)), 0).pool is small.pool
 
 
 def test_clients_train_on_examples_changed_by_a_defense(
     small: Federation,
 ) -> None:
-    cohort = gather(replace(small, defenses=(Mirror(),)), 0)
-    examples = [cohort.pool.take(task.rows) for task in cohort.members]
+    cohort = sample_cohort(replace(small, defenses=(Mirror(),)), 0)
+    examples = [cohort.pool.take(task.rows) for task in cohort.clients]
     assert [one.labels.tolist() for one in examples] == [[0, 1], [1, 1, 1, 0, 0, 0]]
     assert [one.inputs.flatten().tolist() for one in examples] == [[2.0] * 2, [4.0] * 6]
     assert small.pool.labels.tolist() == [0, 1, 1, 1]
@@ -172,20 +172,20 @@ def test_a_shadow_device_trains_on_unchanged_examples_unless_it_is_defended(
     # Client 1 is now the server's device: the last of two parties.
     mixed = replace(small, shadows=1, defenses=(Mirror(),))
     plain, defended = (
-        gather(replace(mixed, are_shadows_defended=is_defended), 0)
+        sample_cohort(replace(mixed, are_shadows_defended=is_defended), 0)
         for is_defended in (False, True)
     )
-    assert [task.name for task in plain.members] == [client(0), shadow_device(0)]
-    assert [len(task.rows) for task in plain.members] == [2, 3]
-    assert [len(task.rows) for task in defended.members] == [2, 6]
-    own = plain.pool.take(plain.members[1].rows)
+    assert [task.name for task in plain.clients] == [client(0), shadow_device(0)]
+    assert [len(task.rows) for task in plain.clients] == [2, 3]
+    assert [len(task.rows) for task in defended.clients] == [2, 6]
+    own = plain.pool.take(plain.clients[1].rows)
     assert own.inputs.equal(small.pool.inputs[1:])
 
 
 def test_shadow_devices_are_sampled_and_fail_like_clients(crowd: Federation) -> None:
     failing = replace(crowd, shadows=10, participation=0.5, failure_rate=0.5)
-    cohorts = [gather(failing, number) for number in range(3)]
-    answered = {task.name for cohort in cohorts for task in cohort.members}
+    cohorts = [sample_cohort(failing, number) for number in range(3)]
+    answered = {task.name for cohort in cohorts for task in cohort.clients}
     missing = {party for cohort in cohorts for party in cohort.missing}
     assert any(map(is_shadow_device, map(Party, answered)))
     assert any(map(is_shadow_device, missing))
@@ -193,11 +193,11 @@ def test_shadow_devices_are_sampled_and_fail_like_clients(crowd: Federation) -> 
 
 def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
     # If mirrored first, client 0 keeps the mirrored half; if dropped first, nothing.
-    after = gather(replace(small, defenses=(Mirror(), DropZeros())), 0)
-    assert [len(task.rows) for task in after.members] == [1, 3]
-    before = gather(replace(small, defenses=(DropZeros(), Mirror())), 0)
-    assert [len(task.rows) for task in before.members] == [6]
-    assert before.missing == {client(0): EMPTY}
+    after = sample_cohort(replace(small, defenses=(Mirror(), DropZeros())), 0)
+    assert [len(task.rows) for task in after.clients] == [1, 3]
+    before = sample_cohort(replace(small, defenses=(DropZeros(), Mirror())), 0)
+    assert [len(task.rows) for task in before.clients] == [6]
+    assert before.missing == {client(0): NO_EXAMPLES}
 
 
 def test_a_defense_of_the_data_gets_the_previous_chunk_and_its_age(
@@ -208,17 +208,17 @@ def test_a_defense_of_the_data_gets_the_previous_chunk_and_its_age(
     second, third = [rows.flip(0) for rows in first], first[1:] + first[:1]
     rows = [first, first, second, third, third]
     rounds = replace(crowd, rows=rows, rounds=5, defenses=(Witness(),))
-    assert gather(rounds, 0).missing == gather(rounds, 1).missing
-    assert len(gather(rounds, 1).missing) == 20
+    assert sample_cohort(rounds, 0).missing == sample_cohort(rounds, 1).missing
+    assert len(sample_cohort(rounds, 1).missing) == 20
     for number, before, age in ((2, first, 0), (3, second, 0), (4, second, 1)):
-        cohort = gather(rounds, number)
-        examples = cohort.pool.take(cohort.members[7].rows)
+        cohort = sample_cohort(rounds, number)
+        examples = cohort.pool.take(cohort.clients[7].rows)
         assert torch.equal(examples.inputs, crowd.pool.inputs[before[7]])
         assert examples.labels.tolist() == [age] * 10
 
 
 def test_other_hooks_get_no_previous_chunk(crowd: Federation) -> None:
-    assert moment(crowd, Witness(), 2, client(7)).previous_data is None
+    assert defense_context(crowd, Witness(), 2, client(7)).previous_data is None
 
 
 def test_the_sampling_rate_is_from_the_view_of_another_client() -> None:
@@ -226,12 +226,12 @@ def test_the_sampling_rate_is_from_the_view_of_another_client() -> None:
     assert sampling_rate(10, 0.3) == pytest.approx(3 / 9)
     assert sampling_rate(2, 0.5) == 1.0
     assert sampling_rate(1, 0.5) == sampling_rate(4, 1.0) == 1.0
-    assert asked(2, 0.1) == 1
+    assert participants_per_round(2, 0.1) == 1
 
 
 def test_every_defense_round_and_party_has_its_own_seed(small: Federation) -> None:
     moments = [
-        moment(small, defense, number, party)
+        defense_context(small, defense, number, party)
         for defense in (Mirror(), DropZeros())
         for number in (0, 1)
         for party in small.clients
@@ -245,12 +245,14 @@ def test_a_defense_of_the_data_gets_the_background_and_a_seed_for_all_rounds(
 ) -> None:
     background = Examples(torch.arange(1000.0)[:, None], torch.zeros(1000, dtype=torch.int64))
     public = replace(crowd, background=background, defenses=(Lasting(),))
-    examples = [gather(public, number).pool.inputs.flatten().tolist() for number in range(3)]
+    examples = [
+        sample_cohort(public, number).pool.inputs.flatten().tolist() for number in range(3)
+    ]
     assert examples[0] == examples[1] == examples[2]
     # Twenty draws of a thousand.
     assert len(set(examples[0])) >= 15
     with pytest.raises(AssertionError):
-        gather(replace(public, background=None), 0)
+        sample_cohort(replace(public, background=None), 0)
 
 
 def test_the_lasting_seed_depends_on_defense_party_and_federation(
@@ -259,7 +261,7 @@ def test_the_lasting_seed_depends_on_defense_party_and_federation(
     federations = (small, replace(small, seed=Seed(6)))
     moments = [
         [
-            moment(federation, defense, number, party)
+            defense_context(federation, defense, number, party)
             for federation in federations
             for defense in (Mirror(), DropZeros())
             for party in small.clients

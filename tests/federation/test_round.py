@@ -15,11 +15,11 @@ from overheard.core.parties import COHORT, SERVER, Party, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.federation.cohort import gather
+from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
-from overheard.federation.manifest import manifest_of
-from overheard.federation.round import Session, hold, next_weights
-from overheard.learning.initial import initial_weights
+from overheard.federation.manifest import build_manifest
+from overheard.federation.round import FederationRound, next_weights, run_round
+from overheard.learning.initialization import initial_weights
 
 
 class Masks(Defense):
@@ -82,8 +82,8 @@ class HalfRate(Defense):
 def messages_of(federation: Federation, folder: Path) -> Sequence[Message]:
     """The messages of round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
-    with Recorder(folder, manifest_of(federation, "none")).open_round() as record:
-        hold([Session(federation, weights, record)], 0)
+    with Recorder(folder, build_manifest(federation, "none")).open_round() as record:
+        run_round([FederationRound(federation, weights, record)], 0)
     return read_round(folder, 0)
 
 
@@ -128,7 +128,7 @@ def test_a_failed_client_is_missing_and_not_a_zero_update(
     failing = next(
         one
         for one in (replace(small, failure_rate=0.5, seed=Seed(number)) for number in range(99))
-        if list(gather(one, 0).missing) == [client(1)]
+        if list(sample_cohort(one, 0).missing) == [client(1)]
     )
     messages = messages_of(failing, tmp_path)
     (absence,) = (m for m in messages if isinstance(m.body, MissingReply))
@@ -248,7 +248,7 @@ def test_refuses_a_diverged_training_and_names_the_cause(
     wild = replace(small, recipe=Recipe(rate=2.9e38, epochs=3, batch=1))
     with pytest.raises(PlanError, match=r"training of client/\d diverged in round 0.*rate"):
         messages_of(wild, tmp_path)
-    assert Recorder(tmp_path, manifest_of(wild, "none")).committed_rounds() == 0
+    assert Recorder(tmp_path, build_manifest(wild, "none")).committed_rounds() == 0
 
 
 def test_weights_keep_their_dtype_after_a_defense(small: Federation, tmp_path: Path) -> None:
@@ -281,8 +281,11 @@ def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
     watched = replace(small, defenses=(Watches(),))
     other = replace(watched, seed=Seed(6))
     weights = initial_weights(small.build_model, Seed(0))
-    with Recorder(tmp_path, manifest_of(other, "none")).open_round() as record:
-        hold([Session(watched, weights, None), Session(other, weights, record)], 0)
+    with Recorder(tmp_path, build_manifest(other, "none")).open_round() as record:
+        run_round(
+            [FederationRound(watched, weights, None), FederationRound(other, weights, record)],
+            0,
+        )
     assert len(set(trained)) == 4
     assert sent == trained[2:]
     # The updates of the other federation were recorded, not those of the first.

@@ -19,7 +19,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.federation import Federation
-from overheard.federation.run import run, run_together
+from overheard.federation.run import run, run_federations
 from overheard.learning.workers import processes
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "kill_resume.py"
@@ -56,9 +56,9 @@ def workers_of_each_round(federation: Federation, folder: Path) -> list[list[int
     ready = list[list[int]]()
 
     def look(_: int) -> None:
-        worker_pool = processes.muster(1)
+        worker_pool = processes.acquire(1)
         ready.append([worker.process.pid for worker in worker_pool._workers])
-        worker_pool.rest()
+        worker_pool.release()
 
     run(federation, folder, look)
     return ready
@@ -68,7 +68,7 @@ def modified(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-@pytest.mark.skipif(not processes.are_possible(), reason="workers inherit a connection")
+@pytest.mark.skipif(not processes.are_supported(), reason="workers inherit a connection")
 def test_the_same_workers_train_every_round_to_the_same_bytes(
     crowd: Federation, tmp_path: Path
 ) -> None:
@@ -206,7 +206,7 @@ def test_federations_run_at_once_write_what_each_writes_alone(
     crowd: Federation, tmp_path: Path
 ) -> None:
     federations = neighbours(crowd)
-    together = run_together(federations, folders_in(tmp_path / "together"))
+    together = run_federations(federations, folders_in(tmp_path / "together"))
     for one, folder, (transcript, truth) in zip(
         federations, folders_in(tmp_path), together, strict=True
     ):
@@ -236,8 +236,8 @@ def test_reports_a_round_once_all_federations_have_it_on_the_disk(
         reported.append(number)
 
     reported: list[int] = []
-    run_together(neighbours(crowd), folders_in(tmp_path), look)
-    run_together(neighbours(crowd), folders_in(tmp_path), look)
+    run_federations(neighbours(crowd), folders_in(tmp_path), look)
+    run_federations(neighbours(crowd), folders_in(tmp_path), look)
     assert reported == [0, 1, 2]
 
 
@@ -258,12 +258,12 @@ def test_federations_resumed_within_a_round_have_the_files_of_uninterrupted_ones
         for number in range(3)
     ]
     left = list(range(12))
-    run_together(federations, folders_in(tmp_path / "whole"))
+    run_federations(federations, folders_in(tmp_path / "whole"))
     left = list(range(updates))
     with pytest.raises(KeyboardInterrupt):
-        run_together(federations, folders_in(tmp_path / "stopped"))
+        run_federations(federations, folders_in(tmp_path / "stopped"))
     left = list(range(12))
-    run_together(federations, folders_in(tmp_path / "stopped"))
+    run_federations(federations, folders_in(tmp_path / "stopped"))
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
 
 
@@ -272,12 +272,12 @@ def test_runs_missing_rounds_of_one_federation_to_the_same_files(
     crowd: Federation, tmp_path: Path
 ) -> None:
     # As after a kill while one round after the other was being closed.
-    run_together(neighbours(crowd), folders_in(tmp_path))
+    run_federations(neighbours(crowd), folders_in(tmp_path))
     before, times = files(tmp_path), modified(tmp_path)
     for number in (1, 2, 3):
         shutil.rmtree(tmp_path / "b" / "transcript" / "rounds" / f"r{number:04d}")
     reported: list[int] = []
-    run_together(neighbours(crowd), folders_in(tmp_path), reported.append)
+    run_federations(neighbours(crowd), folders_in(tmp_path), reported.append)
     assert reported == [1, 2]
     assert files(tmp_path) == before
     untouched = [path for path in times if path.relative_to(tmp_path).parts[0] != "b"]
@@ -304,26 +304,26 @@ def test_does_not_train_stacks_without_missing_rounds(
         replace(one, failure_rate=0.0, defenses=(Watches(),)) for one in neighbours(crowd)
     ]
     trained: list[Seed] = []
-    run_together(federations, folders_in(tmp_path))
+    run_federations(federations, folders_in(tmp_path))
     for number in (2, 3):
         shutil.rmtree(tmp_path / "b" / "transcript" / "rounds" / f"r{number:04d}")
     trained = []
-    run_together(federations, folders_in(tmp_path))
+    run_federations(federations, folders_in(tmp_path))
     assert set(trained) == trained_seeds(0) | trained_seeds(1)
 
 
 def test_opens_complete_federations_without_running_them(
     crowd: Federation, tmp_path: Path
 ) -> None:
-    first = run_together(neighbours(crowd), folders_in(tmp_path))
+    first = run_federations(neighbours(crowd), folders_in(tmp_path))
     times = modified(tmp_path)
-    again = run_together(neighbours(crowd), folders_in(tmp_path))
+    again = run_federations(neighbours(crowd), folders_in(tmp_path))
     assert modified(tmp_path) == times
     assert [truth.accuracy for _, truth in again] == [truth.accuracy for _, truth in first]
 
 
 def test_no_federations_give_no_results() -> None:
-    assert run_together((), ()) == ()
+    assert run_federations((), ()) == ()
 
 
 def test_refuses_federations_with_shared_or_missing_folders(
@@ -331,7 +331,7 @@ def test_refuses_federations_with_shared_or_missing_folders(
 ) -> None:
     for folders in ([tmp_path, tmp_path], [tmp_path]):
         with pytest.raises(ValueError, match="its own folder, got 2 federations and 1 folders"):
-            run_together([small, replace(small, seed=Seed(6))], folders)
+            run_federations([small, replace(small, seed=Seed(6))], folders)
     assert not any(tmp_path.iterdir())
 
 
@@ -339,7 +339,9 @@ def test_refuses_federations_that_cannot_train_at_once_before_writing(
     small: Federation, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match="federation 1 differs from federation 0 in model"):
-        run_together([small, replace(small, model="other")], [tmp_path / "a", tmp_path / "b"])
+        run_federations(
+            [small, replace(small, model="other")], [tmp_path / "a", tmp_path / "b"]
+        )
     assert not any(tmp_path.iterdir())
 
 

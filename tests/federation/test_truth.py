@@ -9,7 +9,7 @@ from overheard.core.examples import Examples
 from overheard.core.messages import MissingReply
 from overheard.core.parties import COHORT, client, is_shadow_device, shadow_device
 from overheard.defenses.class_balanced import ClassBalanced
-from overheard.federation.cohort import gather
+from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.run import run
 
@@ -50,7 +50,7 @@ def test_a_long_run_is_tested_at_evenly_spaced_rounds(
     long = replace(small, rounds=4, rows=[small.rows[0]] * 4)
     _, whole = run(long, tmp_path / "whole")
     assert list(whole.accuracy) == [0, 1, 2, 3, 4]
-    monkeypatch.setattr("overheard.federation.truth.MOST_TESTED", 3)
+    monkeypatch.setattr("overheard.federation.truth.MAX_TESTED_BROADCASTS", 3)
     _, sampled = run(long, tmp_path / "sampled")
     assert sampled.accuracy == {number: whole.accuracy[number] for number in (0, 2, 4)}
 
@@ -66,7 +66,7 @@ def test_counts_the_labels_of_a_balanced_client_before_balancing(
     # One client with one example of class 0 and three of class 1 trains on two of each.
     one = [torch.tensor([0, 1, 2, 3])]
     balanced = replace(small, rows=[one] * 2, defenses=(ClassBalanced(),))
-    assert gather(balanced, 0).pool.label_counts(2).tolist() == [2, 2]
+    assert sample_cohort(balanced, 0).pool.label_counts(2).tolist() == [2, 2]
     _, truth = run(balanced, tmp_path)
     assert truth.label_counts(client(0), (0, 1)).tolist() == [2, 6]
 

@@ -13,12 +13,12 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.batches import epoch_order
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
+from overheard.learning.training_job import ClientTask
 
 SEED = Seed(5)
 
@@ -32,10 +32,10 @@ WORDS: BuildModel = partial(TextBag(dim=4, hidden=5).build, TEXTS)
 READING: BuildModel = partial(Lstm(dim=4, hidden=5).build, TEXTS)
 
 CLIENTS = (
-    Member("client/0", torch.arange(0, 11)),
-    Member("client/1", torch.arange(11, 14)),
-    Member("client/2", torch.arange(14, 30)),
-    Member("client/3", torch.arange(20, 28)),
+    ClientTask("client/0", torch.arange(0, 11)),
+    ClientTask("client/1", torch.arange(11, 14)),
+    ClientTask("client/2", torch.arange(14, 30)),
+    ClientTask("client/3", torch.arange(20, 28)),
 )
 """Unequal sizes: full batches of 4 with a rest, less than one batch, full batches only."""
 
@@ -72,7 +72,7 @@ def start_of(build_model: BuildModel, dtype: torch.dtype = torch.float64) -> Wei
 
 
 def plain_loop(
-    build_model: BuildModel, start: Weights, pool: Examples, member: Member, recipe: Recipe
+    build_model: BuildModel, start: Weights, pool: Examples, member: ClientTask, recipe: Recipe
 ) -> tuple[dict[str, Tensor], float]:
     """Train by a plain loop; return the change and the mean loss of the last epoch."""
     model = build_model().to(next(iter(start.values())).dtype)

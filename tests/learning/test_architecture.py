@@ -4,9 +4,9 @@ import pytest
 from torch import nn
 
 from overheard.learning.architecture import (
-    draws_at_random,
-    embeds_tokens,
-    is_chain_of_linear,
+    has_dropout,
+    has_embedding,
+    is_plain_mlp,
     is_recurrent,
 )
 from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS, dropping
@@ -15,16 +15,16 @@ from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS, dropping
 @pytest.mark.parametrize(
     ("build", "found"),
     [
-        (MLP, {is_chain_of_linear}),
+        (MLP, {is_plain_mlp}),
         (CONVOLUTIONS, set()),
-        (WORDS, {embeds_tokens}),
-        (READING, {embeds_tokens, is_recurrent}),
-        (dropping, {draws_at_random}),
+        (WORDS, {has_embedding}),
+        (READING, {has_embedding, is_recurrent}),
+        (dropping, {has_dropout}),
         (lambda: nn.GRU(2, 2), {is_recurrent}),
     ],
 )
 def test_detects_dropout_embeddings_recurrence_and_plain_mlps(build, found):
-    checks = (draws_at_random, embeds_tokens, is_recurrent, is_chain_of_linear)
+    checks = (has_dropout, has_embedding, is_recurrent, is_plain_mlp)
     assert {one for one in checks if one(build())} == found
 
 
@@ -39,4 +39,4 @@ def test_detects_dropout_embeddings_recurrence_and_plain_mlps(build, found):
     ],
 )
 def test_other_networks_are_no_plain_mlps(model):
-    assert not is_chain_of_linear(model)
+    assert not is_plain_mlp(model)

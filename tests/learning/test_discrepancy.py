@@ -8,9 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
-from overheard.learning.discrepancy import BLOCK, cmd, cosine, procrustes
+from overheard.learning.discrepancy import (
+    BLOCK_SIZE,
+    central_moment_discrepancy,
+    cosine,
+    procrustes,
+)
 
-METRICS = (cosine, procrustes, cmd)
+METRICS = (cosine, procrustes, central_moment_discrepancy)
 
 VECTORS = st.lists(st.floats(-9, 9, width=32), min_size=4, max_size=4).map(torch.tensor)
 
@@ -76,36 +81,36 @@ class TestCmd:
         # Means 1 and 2. Around them (-1, 0, 0, 1) and (-2, -2, 2, 2): second moments 0.5 and
         # 4, fourth 0.5 and 16, third and fifth 0. 1 + 3.5 + 0 + 15.5 + 0 = 20.
         a, b = torch.tensor([0.0, 1.0, 1.0, 2.0]), torch.tensor([0.0, 0.0, 4.0, 4.0])
-        assert cmd(a, b) == pytest.approx(20)
-        assert cmd(a, b, moments=2) == pytest.approx(4.5)
-        assert cmd(a, b, moments=1) == pytest.approx(1)
+        assert central_moment_discrepancy(a, b) == pytest.approx(20)
+        assert central_moment_discrepancy(a, b, moments=2) == pytest.approx(4.5)
+        assert central_moment_discrepancy(a, b, moments=1) == pytest.approx(1)
 
     def test_of_matrices_takes_moments_over_rows_and_norms_over_columns(self):
         # Means (1, 0) and (4, 4): (3, 4), norm 5. Second moments (1, 0) and (1, 0): 0.
         a, b = torch.tensor([[0.0, 0.0], [2.0, 0.0]]), torch.tensor([[3.0, 4.0], [5.0, 4.0]])
-        assert cmd(a, b, moments=2) == pytest.approx(5)
+        assert central_moment_discrepancy(a, b, moments=2) == pytest.approx(5)
 
     def test_odd_moments_distinguish_the_side_of_the_tail(self):
         # Both have mean 0 and second moment 2; third moments 2 and -2.
         a, b = torch.tensor([2.0, -1.0, -1.0]), torch.tensor([-2.0, 1.0, 1.0])
-        assert cmd(a, b, moments=2) == pytest.approx(0)
-        assert cmd(a, b, moments=3) == pytest.approx(4)
+        assert central_moment_discrepancy(a, b, moments=2) == pytest.approx(0)
+        assert central_moment_discrepancy(a, b, moments=3) == pytest.approx(4)
 
     def test_ignores_the_order_of_rows(self):
         a = drawn(20, 3)
-        assert cmd(a, a.flip(0)) == pytest.approx(0, abs=1e-12)
+        assert central_moment_discrepancy(a, a.flip(0)) == pytest.approx(0, abs=1e-12)
 
     @settings(deadline=None)
     @given(VECTORS, VECTORS)
     def test_is_symmetric_and_0_with_itself(self, a, b):
-        assert cmd(a, b) == cmd(b, a) >= 0
-        assert cmd(a, a) == 0
+        assert central_moment_discrepancy(a, b) == central_moment_discrepancy(b, a) >= 0
+        assert central_moment_discrepancy(a, a) == 0
 
     def test_refuses_empty_tensors_and_fewer_than_one_moment(self):
         with pytest.raises(ValueError, match="1 or more, got 0"):
-            cmd(torch.ones(2), torch.ones(2), moments=0)
+            central_moment_discrepancy(torch.ones(2), torch.ones(2), moments=0)
         with pytest.raises(ValueError, match="not empty"):
-            cmd(torch.ones(0), torch.ones(0))
+            central_moment_discrepancy(torch.ones(0), torch.ones(0))
 
 
 class TestAll:
@@ -120,13 +125,18 @@ class TestAll:
     @pytest.mark.parametrize("metric", [cosine, procrustes])
     def test_several_blocks_give_the_result_of_one(self, metric):
         # A tensor said again and again keeps its direction.
-        a, b = drawn(BLOCK - 1, number=1).double(), drawn(BLOCK - 1, number=2).double()
+        a, b = (
+            drawn(BLOCK_SIZE - 1, number=1).double(),
+            drawn(BLOCK_SIZE - 1, number=2).double(),
+        )
         assert metric(a.repeat(3), b.repeat(3)) == pytest.approx(metric(a, b), rel=1e-10)
 
     def test_several_blocks_of_columns_give_the_result_of_one(self):
         # A column said four times: every norm over columns doubles.
-        a, b = drawn(BLOCK // 2, 1, number=1), drawn(BLOCK // 2, 1, number=2)
-        assert cmd(a.expand(-1, 4), b.expand(-1, 4)) == pytest.approx(2 * cmd(a, b))
+        a, b = drawn(BLOCK_SIZE // 2, 1, number=1), drawn(BLOCK_SIZE // 2, 1, number=2)
+        assert central_moment_discrepancy(a.expand(-1, 4), b.expand(-1, 4)) == pytest.approx(
+            2 * central_moment_discrepancy(a, b)
+        )
 
     @pytest.mark.parametrize("metric", METRICS)
     def test_compute_in_float64(self, metric):

@@ -12,11 +12,11 @@ from overheard.core.seeds import Seed
 from overheard.learning import evaluate
 from overheard.learning.evaluate import (
     accuracy,
-    logits_of_cohort,
+    logits_of_models,
     mean_absolute_error,
     top_k_accuracy,
 )
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from tests.learning.cases import (
     CONVOLUTIONS,
     IMAGES,
@@ -36,7 +36,7 @@ from tests.learning.cases import (
 def test_yields_the_logits_of_each_model_in_order(build, task):
     inputs = pool_of(task, torch.float32).inputs
     cohort = [initial_weights(build, Seed(n)) for n in range(20)]
-    answers = list(logits_of_cohort(build, cohort, inputs, batch=7))
+    answers = list(logits_of_models(build, cohort, inputs, batch=7))
     assert len(answers) == 20
     for weights, answer in zip(cohort, answers, strict=True):
         model = build()
@@ -53,12 +53,12 @@ def test_reads_only_a_few_models_ahead():
             yield initial_weights(MLP, Seed(0))
 
     inputs = pool_of(TABLE, torch.float32).inputs
-    list(islice(logits_of_cohort(MLP, cohort(), inputs), 1))
+    list(islice(logits_of_models(MLP, cohort(), inputs), 1))
     assert len(read) < 100
 
 
 def test_large_models_are_read_one_by_one(monkeypatch):
-    monkeypatch.setattr(evaluate, "STACKED", 1)
+    monkeypatch.setattr(evaluate, "MAX_STACK_BYTES", 1)
     read = list[int]()
 
     def cohort():
@@ -67,17 +67,17 @@ def test_large_models_are_read_one_by_one(monkeypatch):
             yield initial_weights(MLP, Seed(number))
 
     inputs = pool_of(TABLE, torch.float32).inputs
-    answers = logits_of_cohort(MLP, cohort(), inputs)
+    answers = logits_of_models(MLP, cohort(), inputs)
     first = next(answers)
     assert read == [0]
-    alone = next(logits_of_cohort(MLP, [initial_weights(MLP, Seed(0))], inputs))
+    alone = next(logits_of_models(MLP, [initial_weights(MLP, Seed(0))], inputs))
     assert torch.equal(first, alone)
     assert len(list(answers)) == 2
 
 
 def test_logits_can_be_used_in_training():
     inputs = pool_of(IMAGES, torch.float32).inputs
-    (logits,) = logits_of_cohort(CONVOLUTIONS, [initial_weights(CONVOLUTIONS, Seed(0))], inputs)
+    (logits,) = logits_of_models(CONVOLUTIONS, [initial_weights(CONVOLUTIONS, Seed(0))], inputs)
     scale = torch.ones(3, requires_grad=True)
     (logits * scale).sum().backward()
     assert scale.grad is not None

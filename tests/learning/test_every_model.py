@@ -9,8 +9,8 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.initial import initial_weights
-from overheard.learning.last_layer import last_layer
+from overheard.learning.initialization import initial_weights
+from overheard.learning.last_layer import find_last_layer
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
@@ -101,7 +101,7 @@ def test_returns_logits_and_has_a_last_layer_of_the_expected_width(model, task, 
     network = model.build(task)
     with torch.no_grad():
         assert network(torch.zeros(2, *task.shape)).shape == (2, task.classes)
-    weight = dict(network.named_parameters())[last_layer(network).weight]
+    weight = dict(network.named_parameters())[find_last_layer(network).weight]
     assert weight.shape == (task.classes, last)
 
 

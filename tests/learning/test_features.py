@@ -5,10 +5,10 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.features import features_of_cohort
-from overheard.learning.initial import initial_weights
-from overheard.learning.last_layer import last_layer
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.features import features_of_models
+from overheard.learning.initialization import initial_weights
+from overheard.learning.last_layer import find_last_layer
 from tests.learning.cases import (
     CONVOLUTIONS,
     IMAGES,
@@ -51,9 +51,9 @@ def linear() -> nn.Module:
 def test_one_product_with_the_last_layer_gives_the_logits(build, task):
     inputs = pool_of(task, torch.float32).inputs
     cohort = [initial_weights(build, Seed(number)) for number in range(3)]
-    layer = last_layer(build())
-    logits = list(logits_of_cohort(build, cohort, inputs))
-    features = list(features_of_cohort(build, cohort, inputs, batch=7))
+    layer = find_last_layer(build())
+    logits = list(logits_of_models(build, cohort, inputs))
+    features = list(features_of_models(build, cohort, inputs, batch=7))
     for weights, inner, outer in zip(cohort, features, logits, strict=True):
         product = inner @ weights[layer.weight].T
         if layer.bias is not None:
@@ -63,5 +63,5 @@ def test_one_product_with_the_last_layer_gives_the_logits(build, task):
 
 def test_a_model_of_one_layer_has_its_inputs_as_features():
     inputs = pool_of(TABLE, torch.float32).inputs
-    (features,) = features_of_cohort(linear, [initial_weights(linear, Seed(0))], inputs)
+    (features,) = features_of_models(linear, [initial_weights(linear, Seed(0))], inputs)
     assert torch.equal(features, inputs)

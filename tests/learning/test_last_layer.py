@@ -3,7 +3,7 @@
 import pytest
 from torch import nn
 
-from overheard.learning.last_layer import LastLayer, last_layer
+from overheard.learning.last_layer import LastLayer, find_last_layer
 from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS
 
 
@@ -12,15 +12,15 @@ from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS
 )
 def test_names_the_last_linear_layer(build, place):
     model = build()
-    found = last_layer(model)
+    found = find_last_layer(model)
     assert found == LastLayer(f"{place}.weight", f"{place}.bias")
     assert dict(model.named_parameters())[found.weight].shape[0] == 3
 
 
 def test_finds_a_layer_without_bias_and_one_that_is_the_whole_model():
-    assert last_layer(nn.Linear(2, 3, bias=False)) == LastLayer("weight", None)
+    assert find_last_layer(nn.Linear(2, 3, bias=False)) == LastLayer("weight", None)
 
 
 def test_refuses_a_model_without_linear_layers():
     with pytest.raises(ValueError, match="has no nn"):
-        last_layer(nn.Sequential(nn.Conv2d(1, 1, 1)))
+        find_last_layer(nn.Sequential(nn.Conv2d(1, 1, 1)))

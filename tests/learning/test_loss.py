@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.learning.loss import expected_rating, loss_of_each, mean_loss
+from overheard.learning.loss import expected_rating, mean_loss, per_example_loss
 
 LOGITS = torch.tensor([[0.0, 0.0, math.log(2)], [0.0, 0.0, 0.0]], dtype=torch.float64)
 LABELS = torch.tensor([2, 0])
@@ -21,7 +21,7 @@ def test_the_expected_rating_is_the_mean_of_the_labels():
 
 def test_the_squared_error_is_that_of_the_expected_rating():
     # (5/4 - 2)^2 = 9/16 and (1 - 0)^2 = 1; their mean is 25/32.
-    each = loss_of_each(LOGITS, LABELS, "squared_error", 0.0)
+    each = per_example_loss(LOGITS, LABELS, "squared_error", 0.0)
     assert each.tolist() == pytest.approx([9 / 16, 1])
     mean = mean_loss(LOGITS, LABELS, "squared_error", 0.0)
     assert float(mean) == pytest.approx(25 / 32)
@@ -30,9 +30,9 @@ def test_the_squared_error_is_that_of_the_expected_rating():
 def test_the_cross_entropy_is_that_of_the_smoothed_target():
     # -log 1/2 and -log 1/3. Smoothed by 3/10 the first target is (1/10, 1/10, 8/10).
     plain, even = math.log(2), math.log(3)
-    each = loss_of_each(LOGITS, LABELS, "cross_entropy", 0.0)
+    each = per_example_loss(LOGITS, LABELS, "cross_entropy", 0.0)
     assert each.tolist() == pytest.approx([plain, even])
-    each = loss_of_each(LOGITS, LABELS, "cross_entropy", 0.3)
+    each = per_example_loss(LOGITS, LABELS, "cross_entropy", 0.3)
     assert each.tolist() == pytest.approx([0.2 * math.log(4) + 0.8 * plain, even])
     mean = mean_loss(LOGITS, LABELS, "cross_entropy", 0.3)
     assert float(mean) == pytest.approx((0.2 * math.log(4) + 0.8 * plain + even) / 2)

@@ -13,14 +13,14 @@ from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.cohort import Lesson, Member
-from overheard.learning.engines.sequential import Learner
-from overheard.learning.evaluate import accuracy, logits_of_cohort
-from overheard.learning.features import features_of_cohort
-from overheard.learning.initial import initial_weights
+from overheard.learning.engines.sequential import SequentialTrainer
+from overheard.learning.evaluate import accuracy, logits_of_models
+from overheard.learning.features import features_of_models
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.lstm import Lstm
-from overheard.learning.representations import representations_of_cohort
+from overheard.learning.representations import representations_of_models
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask, TrainingJob
 from tests.learning.cases import (
     CLIENTS,
     READING,
@@ -54,7 +54,7 @@ def state_after(words: list[int], weights: Weights) -> Tensor:
 
 
 def logits_of(texts: list[list[int]]) -> Tensor:
-    (logits,) = logits_of_cohort(READING, [start_of(READING)], torch.tensor(texts))
+    (logits,) = logits_of_models(READING, [start_of(READING)], torch.tensor(texts))
     return logits
 
 
@@ -87,8 +87,8 @@ def test_a_text_without_words_is_like_one_padding_token():
 
 def test_the_state_after_the_last_word_is_a_layer_output_and_the_input_of_the_last_layer():
     weights, texts = start_of(READING), pool_of(TEXTS, torch.float64).inputs
-    (outputs_by_layer,) = representations_of_cohort(READING, [weights], texts)
-    (features,) = features_of_cohort(READING, [weights], texts)
+    (outputs_by_layer,) = representations_of_models(READING, [weights], texts)
+    (features,) = features_of_models(READING, [weights], texts)
     torch.testing.assert_close(outputs_by_layer["end"], features, atol=1e-12, rtol=0)
 
 
@@ -98,8 +98,9 @@ def test_a_step_of_plain_sgd_changes_only_the_looked_up_rows(recipe, is_sparse):
     network = READING()
     pool = pool_of(TEXTS, torch.float32)
     start = start_of(READING, torch.float32)
-    Learner(
-        Lesson(READING, start, pool, RECIPES[recipe], SEED, 0, torch.device("cpu")), network
+    SequentialTrainer(
+        TrainingJob(READING, start, pool, RECIPES[recipe], SEED, 0, torch.device("cpu")),
+        network,
     )
     table = dict(network.named_parameters())["table.weight"]
     (slope,) = torch.autograd.grad(network(torch.tensor([[5, 6, 5, 0]])).sum(), [table])
@@ -130,7 +131,7 @@ def test_learns_to_return_the_word_before_the_last():
         build,
         start,
         examples,
-        [Member("client/0", torch.arange(200))],
+        [ClientTask("client/0", torch.arange(200))],
         Recipe(rate=1.0, epochs=15, batch=16),
         seed=SEED,
         round=0,

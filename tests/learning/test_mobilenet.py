@@ -8,7 +8,7 @@ from torch import nn
 
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mobilenet import MobileNet
 
 TEN = tuple("0123456789")

@@ -5,9 +5,9 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.initial import initial_weights
-from overheard.learning.representations import representations_of_cohort
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.initialization import initial_weights
+from overheard.learning.representations import representations_of_models
 from tests.learning.cases import (
     CONVOLUTIONS,
     IMAGES,
@@ -47,7 +47,7 @@ def test_returns_the_outputs_of_each_layer_computed_by_hand():
         "0.weight": torch.tensor([[1.0, -1.0], [1.0, 1.0]]),
         "0.bias": torch.tensor([0.0, 1.0]),
     }
-    (outputs_by_layer,) = representations_of_cohort(with_inplace_relu, [weights], INPUTS)
+    (outputs_by_layer,) = representations_of_models(with_inplace_relu, [weights], INPUTS)
     assert outputs_by_layer["0"].tolist() == [[-1, 4], [4, 3]]
     assert outputs_by_layer["1"].tolist() == [[0, 4], [4, 3]]
 
@@ -59,15 +59,15 @@ def test_returns_the_outputs_of_each_layer_computed_by_hand():
 def test_the_last_outputs_are_the_logits_for_any_batch_size(build, task):
     inputs = pool_of(task, torch.float32).inputs
     cohort = [initial_weights(build, Seed(number)) for number in range(3)]
-    logits = list(logits_of_cohort(build, cohort, inputs))
-    outputs_by_layer = list(representations_of_cohort(build, cohort, inputs, batch=7))
+    logits = list(logits_of_models(build, cohort, inputs))
+    outputs_by_layer = list(representations_of_models(build, cohort, inputs, batch=7))
     for layers, expected in zip(outputs_by_layer, logits, strict=True):
         torch.testing.assert_close(list(layers.values())[-1], expected)
         assert {len(outputs) for outputs in layers.values()} == {len(inputs)}
 
 
 def test_concatenates_outputs_of_layers_called_twice_and_omits_unused_layers():
-    (outputs_by_layer,) = representations_of_cohort(
+    (outputs_by_layer,) = representations_of_models(
         Twice, [initial_weights(Twice, Seed(0))], INPUTS
     )
     assert {name: outputs.shape[1] for name, outputs in outputs_by_layer.items()} == {
@@ -83,18 +83,18 @@ def test_concatenates_outputs_of_layers_called_twice_and_omits_unused_layers():
 
 def test_one_layer_alone_has_the_same_outputs():
     weights = initial_weights(Twice, Seed(0))
-    (whole,) = representations_of_cohort(Twice, [weights], INPUTS)
-    (alone,) = representations_of_cohort(Twice, [weights], INPUTS, layer="body.0")
+    (whole,) = representations_of_models(Twice, [weights], INPUTS)
+    (alone,) = representations_of_models(Twice, [weights], INPUTS, layer="body.0")
     assert alone.keys() == {"body.0"}
     assert torch.equal(alone["body.0"], whole["body.0"])
-    (none,) = representations_of_cohort(Twice, [weights], INPUTS, layer="body")
+    (none,) = representations_of_models(Twice, [weights], INPUTS, layer="body")
     assert not none
 
 
 def test_removes_hooks():
     model = with_inplace_relu()
     cohort = [dict(model.named_parameters())]
-    list(representations_of_cohort(lambda: model, cohort, INPUTS))
+    list(representations_of_models(lambda: model, cohort, INPUTS))
     assert not any(module._forward_hooks for module in model.modules())
 
 
@@ -102,7 +102,7 @@ def test_removes_hooks_if_the_model_fails():
     model = with_inplace_relu()
     with pytest.raises(RuntimeError):
         list(
-            representations_of_cohort(
+            representations_of_models(
                 lambda: model, [dict(model.named_parameters())], torch.ones(2, 3)
             )
         )
@@ -117,6 +117,6 @@ def test_reads_models_lazily():
             read.append(number)
             yield initial_weights(with_inplace_relu, Seed(number))
 
-    outputs_by_layer = representations_of_cohort(with_inplace_relu, cohort(), INPUTS)
+    outputs_by_layer = representations_of_models(with_inplace_relu, cohort(), INPUTS)
     next(outputs_by_layer)
     assert read == [0]

@@ -11,10 +11,10 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Group, Member
 from overheard.learning.models.mobilenet import MobileNet
 from overheard.learning.train import _may_gain_from_processes, train_cohort, train_groups
-from overheard.learning.workers.processes import are_possible
+from overheard.learning.training_job import ClientTask, TrainingGroup
+from overheard.learning.workers.processes import are_supported
 from tests.learning.cases import (
     CLIENTS,
     CONVOLUTIONS,
@@ -53,9 +53,9 @@ def test_equals_a_plain_loop_with_the_optimizer_of_torch(case, recipe, engine):
     trained = list(
         train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine)
     )
-    assert [each.member for each in trained] == list(CLIENTS)
+    assert [each.client for each in trained] == list(CLIENTS)
     for each in trained:
-        change, loss = plain_loop(build, start, pool, each.member, recipe)
+        change, loss = plain_loop(build, start, pool, each.client, recipe)
         assert largest_difference(each.delta, change) < 1e-12
         assert each.loss == pytest.approx(loss, abs=1e-12)
 
@@ -65,7 +65,7 @@ def test_equals_a_plain_loop_with_the_optimizer_of_torch(case, recipe, engine):
 def test_sparse_steps_equal_dense_steps(build, recipe):
     start, pool = start_of(build), pool_of(TEXTS, torch.float64)
     for each in train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3):
-        change, loss = plain_loop(build, start, pool, each.member, recipe)
+        change, loss = plain_loop(build, start, pool, each.client, recipe)
         assert largest_difference(each.delta, change) < 1e-12
         assert each.loss == pytest.approx(loss, abs=1e-12)
 
@@ -89,7 +89,7 @@ def test_separable_convolutions_train_equally_stacked_and_alone():
         for each in train_cohort(
             build, start, pool, CLIENTS[:2], SHORT, seed=SEED, round=3, engine=engine
         ):
-            change, _ = plain_loop(build, start, pool, each.member, SHORT)
+            change, _ = plain_loop(build, start, pool, each.client, SHORT)
             assert largest_difference(each.delta, change) < 1e-9
 
 
@@ -139,8 +139,8 @@ def test_a_client_does_not_depend_on_the_others(engine):
     train = partial(
         train_cohort, MLP, start, pool, recipe=RECIPES["momentum"], seed=SEED, round=3
     )
-    together = {each.member.name: each for each in train(members=CLIENTS, engine=engine)}
-    (alone,) = train(members=CLIENTS[3:], engine=engine)
+    together = {each.client.name: each for each in train(clients=CLIENTS, engine=engine)}
+    (alone,) = train(clients=CLIENTS[3:], engine=engine)
     assert largest_difference(together["client/3"].delta, alone.delta) < 1e-12
 
 
@@ -156,7 +156,7 @@ def test_the_start_is_not_changed(engine):
 @settings(max_examples=15, deadline=None)
 def test_results_do_not_depend_on_chunks_or_sizes(chunk, sizes):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
-    members = [Member(f"client/{n}", torch.arange(size)) for n, size in enumerate(sizes)]
+    members = [ClientTask(f"client/{n}", torch.arange(size)) for n, size in enumerate(sizes)]
     recipe = Recipe(rate=0.1, epochs=2, batch=4, momentum=0.9, weight_decay=0.1)
     train = partial(train_cohort, MLP, start, pool, members, recipe, seed=SEED, round=0)
     stacked = train(engine="stacked", chunk=chunk)
@@ -180,7 +180,7 @@ def test_another_round_or_seed_changes_the_order(engine):
 
 def test_clients_are_trained_lazily():
     # The second member's rows are not in the pool: it would fail if it were trained ahead.
-    members = (CLIENTS[0], Member("client/9", torch.tensor([99])))
+    members = (CLIENTS[0], ClientTask("client/9", torch.tensor([99])))
     trained = train_cohort(
         MLP,
         start_of(MLP),
@@ -192,7 +192,7 @@ def test_clients_are_trained_lazily():
         engine="stacked",
         chunk=1,
     )
-    assert next(trained).member is members[0]
+    assert next(trained).client is members[0]
     with pytest.raises(IndexError):
         next(trained)
 
@@ -201,11 +201,11 @@ def test_dropout_does_not_depend_on_other_clients_or_the_global_generator():
     start, pool = start_of(dropping), pool_of(TABLE, torch.float64)
     train = partial(train_cohort, dropping, start, pool, recipe=RECIPES["sgd"], seed=SEED)
     state = torch.get_rng_state()
-    together = list(train(members=CLIENTS, round=3))
+    together = list(train(clients=CLIENTS, round=3))
     assert torch.equal(torch.get_rng_state(), state)
-    (alone,) = train(members=CLIENTS[2:3], round=3)
+    (alone,) = train(clients=CLIENTS[2:3], round=3)
     assert same_bits(together[2].delta, alone.delta)
-    (later,) = train(members=CLIENTS[2:3], round=4)
+    (later,) = train(clients=CLIENTS[2:3], round=4)
     assert not same_bits(later.delta, alone.delta)
 
 
@@ -284,10 +284,10 @@ def test_auto_trains_in_this_process_if_the_model_cannot_be_sent():
     trained = list(
         train_cohort(local, start, pool, CLIENTS, RECIPES["sgd"], seed=SEED, round=3, workers=2)
     )
-    assert [each.member for each in trained] == list(CLIENTS)
+    assert [each.client for each in trained] == list(CLIENTS)
 
 
-@pytest.mark.skipif(not are_possible(), reason="no workers on this system")
+@pytest.mark.skipif(not are_supported(), reason="no workers on this system")
 @pytest.mark.parametrize(
     ("build", "gains"), [(CONVOLUTIONS, True), (WORDS, False), (READING, True)]
 )
@@ -299,7 +299,7 @@ def test_processes_train_embeddings_only_in_recurrent_networks(build, gains):
 def group_of(build, pool, members, number):
     """A group with start weights that depend on its number."""
     start = {name: weight + 0.1 * number for name, weight in start_of(build).items()}
-    return Group(start, pool, members, Seed(number))
+    return TrainingGroup(start, pool, members, Seed(number))
 
 
 @pytest.mark.parametrize("shares_pool", [True, False], ids=["one pool", "own pools"])
@@ -316,7 +316,7 @@ def test_a_group_trains_equally_alone_and_with_others(case, recipe, engine, shar
     ]
     together = train_groups(build, groups, RECIPES[recipe], round=3, engine=engine, chunk=3)
     for group in groups:
-        for member in group.members:
+        for member in group.clients:
             each = next(together)
             (alone,) = train_cohort(
                 build,
@@ -328,7 +328,7 @@ def test_a_group_trains_equally_alone_and_with_others(case, recipe, engine, shar
                 round=3,
                 engine="sequential",
             )
-            assert each.member is member
+            assert each.client is member
             assert largest_difference(each.delta, alone.delta) < 1e-12
             assert each.loss == pytest.approx(alone.loss, abs=1e-12)
     assert next(together, None) is None
@@ -345,7 +345,7 @@ def test_results_of_groups_do_not_depend_on_chunks_or_sizes(chunk, sizes):
         group_of(
             MLP,
             pool,
-            [Member(f"client/{n}", torch.arange(size)) for n, size in enumerate(own)],
+            [ClientTask(f"client/{n}", torch.arange(size)) for n, size in enumerate(own)],
             number,
         )
         for number, own in enumerate(sizes)
@@ -353,14 +353,14 @@ def test_results_of_groups_do_not_depend_on_chunks_or_sizes(chunk, sizes):
     train = partial(train_groups, MLP, groups, RECIPES["momentum"], round=0)
     stacked = train(engine="stacked", chunk=chunk)
     for one, other in zip(stacked, train(engine="sequential"), strict=True):
-        assert one.member is other.member
+        assert one.client is other.client
         assert largest_difference(one.delta, other.delta) < 1e-12
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
 def test_clients_with_one_name_draw_from_the_seeds_of_their_groups(engine):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
-    groups = [Group(start, pool, CLIENTS[:1], seed) for seed in (SEED, Seed(6), SEED)]
+    groups = [TrainingGroup(start, pool, CLIENTS[:1], seed) for seed in (SEED, Seed(6), SEED)]
     first, other, same = train_groups(MLP, groups, RECIPES["sgd"], round=3, engine=engine)
     assert largest_difference(first.delta, other.delta) > 1e-6
     assert largest_difference(first.delta, same.delta) < 1e-12
@@ -369,7 +369,7 @@ def test_clients_with_one_name_draw_from_the_seeds_of_their_groups(engine):
 def test_refuses_groups_with_different_dtypes():
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     single = {name: weight.float() for name, weight in start.items()}
-    groups = [Group(each, pool, CLIENTS[:1], SEED) for each in (start, single)]
+    groups = [TrainingGroup(each, pool, CLIENTS[:1], SEED) for each in (start, single)]
     with pytest.raises(ValueError, match="start weights of one dtype"):
         list(train_groups(MLP, groups, RECIPES["sgd"], round=0, engine="stacked"))
 

@@ -9,8 +9,8 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Update
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.linkage.learner import learners_of, together
 from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
 from overheard.simulation.job_tensors import BROADCAST_PREFIX
@@ -67,7 +67,7 @@ def test_virtual_clients_send_the_same_updates_as_real_clients() -> None:
         build,
         broadcast(1),
         together(priors()),
-        [Member(one.name, torch.arange(one.begin, one.end)) for one in LEARNERS],
+        [ClientTask(one.name, torch.arange(one.begin, one.end)) for one in LEARNERS],
         RECIPE,
         seed=Seed(3).child("training"),
         round=1,

@@ -33,10 +33,10 @@ from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.federation.federation import Federation
 from overheard.findings.finding import Finding
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual_plan import VirtualPlan
@@ -121,13 +121,13 @@ def app_of(federation: Federation, seed: Seed) -> ClientApp:
             federation.build_model,
             start,
             federation.pool,
-            [Member(client(place), federation.rows[number][place])],
+            [ClientTask(client(place), federation.rows[number][place])],
             federation.recipe,
             seed=seed.child("training"),
             round=number,
             engine="sequential",
         )
-        metrics = MetricRecord({"num-examples": len(learned.member.rows), "loss": learned.loss})
+        metrics = MetricRecord({"num-examples": len(learned.client.rows), "loss": learned.loss})
         arrays = arrays_of(apply_update(start, learned.delta))
         return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=asked)
 

@@ -18,7 +18,7 @@ from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.simulation.probe import Probe, ProbeContext
 
 CLASSES = 3

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
-from overheard.learning.workers.job import Bundle, Job
+from overheard.learning.workers.job import Job, TensorBundle
 from overheard.simulation.cached_jobs import (
     CachedJob,
     JobInputs,
@@ -16,7 +16,7 @@ from overheard.simulation.cached_jobs import (
 )
 from overheard.simulation.job_tensors import unpack_broadcast
 
-SHARED = Bundle({"addend": torch.tensor(10.0)})
+SHARED = TensorBundle({"addend": torch.tensor(10.0)})
 
 
 @final
@@ -49,7 +49,7 @@ class JobRunner:
         self.shared = 0
 
     def run_jobs(self, *jobs: CachedJob) -> None:
-        def shared() -> tuple[Bundle, ...]:
+        def shared() -> tuple[TensorBundle, ...]:
             self.shared += 1
             return (SHARED,)
 

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.simulation.class_gradient_fit import (
     JOINT_RIDGE,
     ROW_RIDGE,
@@ -61,7 +61,7 @@ def context_of(build, start: Mapping[str, Tensor], held_out: Examples) -> ProbeC
 
 def step(build, start, pool: Examples, rate: float) -> dict[str, Tensor]:
     """Return the update of a client of this pool after one full-batch step."""
-    members = [Member("client/0", torch.arange(len(pool)))]
+    members = [ClientTask("client/0", torch.arange(len(pool)))]
     recipe = Recipe(rate=rate, epochs=1, batch=1000)
     (trained,) = train_cohort(build, start, pool, members, recipe, seed=Seed(0), round=0)
     return dict(trained.delta)

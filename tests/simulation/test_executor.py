@@ -15,9 +15,9 @@ from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.core.task import Task as LearningTask
 from overheard.core.view import View
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.workers import processes
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.executor import run_tasks
 from overheard.simulation.simulation import run_simulation
@@ -33,14 +33,14 @@ PROBES = (Raw(), AuxiliaryLogits())
 @pytest.fixture
 def two_workers() -> None:
     """Start two workers, and wait until they are ready."""
-    processes.muster(2).rest()
+    processes.acquire(2).release()
     deadline = time.monotonic() + 120
     while not processes.are_ready(2) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def pids(count: int, means: ComputeSettings) -> set[int]:
-    bundle = Bundle({"numbers": torch.ones(1, dtype=torch.int64)})
+    bundle = TensorBundle({"numbers": torch.ones(1, dtype=torch.int64)})
     tasks = (WorkerTask(Scaled(1), (bundle,)) for _ in range(count))
     return {int(done.tensors["worker"]) for done in run_tasks(tasks, count, means)}
 
@@ -102,7 +102,7 @@ def test_a_single_worker_is_this_process() -> None:
 
 
 def test_no_worker_is_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_MISSED", {})
+    monkeypatch.setattr(processes, "_SAVABLE_SECONDS", {})
     assert pids(3, ComputeSettings(workers=4)) == {os.getpid()}
     assert not processes.are_ready(4)
     assert 4 not in processes._IDLE

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from overheard.core.errors import PlanError, WorkerError
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.ray_executor import run_on_ray
 from overheard.simulation.simulation import run_simulation
 from tests.learning.jobs import DiesAtFirst, Refuses, Scaled
 from tests.simulation.small_run import KillsWorker, Raw, knowledge, server_view
 
-NUMBERS = Bundle({"numbers": torch.tensor([1.0, 3.0])})
+NUMBERS = TensorBundle({"numbers": torch.tensor([1.0, 3.0])})
 
 with_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="ray, an extra, is not installed"

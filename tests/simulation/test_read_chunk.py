@@ -12,8 +12,8 @@ from overheard.core.messages import Aggregate
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.defenses.noise import Noise
-from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.simulation.auxiliary_split import split_auxiliary
 from overheard.simulation.chunk import Chunk, draw_chunks
 from overheard.simulation.job_tensors import BACKGROUND_NAME, BROADCAST_PREFIX, pack_examples
@@ -76,7 +76,7 @@ def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.
     """Return the updates of the same clients, trained as in a federation."""
     rows = [client.draw_rows(POOL.examples.labels, POOL.halves, SEED) for client in clients]
     members = [
-        Member(c.name, client_rows) for c, client_rows in zip(clients, rows, strict=True)
+        ClientTask(c.name, client_rows) for c, client_rows in zip(clients, rows, strict=True)
     ]
     seed = SEED.child("training")
     learned = train_cohort(
@@ -132,7 +132,7 @@ class OnlyFirst(Defense):
 def test_a_defense_of_data_changes_updates_and_sizes() -> None:
     labels, halves = POOL.examples.labels, POOL.halves
     first = [client.draw_rows(labels, halves, SEED)[:1] for client in CLIENTS]
-    members = [Member(c.name, rows) for c, rows in zip(CLIENTS, first, strict=True)]
+    members = [ClientTask(c.name, rows) for c, rows in zip(CLIENTS, first, strict=True)]
     learned = train_cohort(
         build,
         broadcast(0),

@@ -10,7 +10,7 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Update
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member, Trained
+from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.simulation.simulated_defenses import SimulatedDefenses
 
 DATA = Examples(torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1]))
@@ -37,9 +37,9 @@ class Scaling(Defense):
         return Update(delta, update.examples, update.metrics)
 
 
-def trained(weight: float) -> Trained:
-    member = Member("virtual/0", torch.arange(2))
-    return Trained(member, {"w": torch.tensor([weight])}, 0.5)
+def trained(weight: float) -> ClientResult:
+    member = ClientTask("virtual/0", torch.arange(2))
+    return ClientResult(member, {"w": torch.tensor([weight])}, 0.5)
 
 
 def test_defenses_act_in_order() -> None:

@@ -17,8 +17,8 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 
 RECIPE = Recipe(rate=0.5, epochs=1, batch=1000)
 BLANK = {"0.weight": torch.zeros(3, 3), "0.bias": torch.zeros(3)}
@@ -50,7 +50,7 @@ def step(
 ) -> dict[str, Tensor]:
     """Return the update of a client with these counts, in one step by default."""
     pool = units(counts)
-    members = [Member("client/0", torch.arange(len(pool)))]
+    members = [ClientTask("client/0", torch.arange(len(pool)))]
     (trained,) = train_cohort(build, start, pool, members, recipe, seed=Seed(0), round=0)
     return dict(trained.delta)
 

@@ -15,10 +15,10 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.view import View, mean_update
 from overheard.data.datasets.digits import Digits
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 
 ROUNDS: Final = 36
 SINCE: Final = 30
@@ -73,7 +73,7 @@ def _run(even: float | None, seed: int, recipe: Recipe, rounds: int, since: int)
     for number in range(rounds):
         target_rows = old if number < since else new
         messages.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
-        members = [Member(clients[0], observer_rows), Member(clients[1], target_rows)]
+        members = [ClientTask(clients[0], observer_rows), ClientTask(clients[1], target_rows)]
         updates = [
             Update(dict(one.delta), SIZE)
             for one in train_cohort(

@@ -19,7 +19,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.federation.run import run_together
+from overheard.federation.run import run_federations
 from overheard.findings.finding import ArmRun
 from overheard.plans.description import describe_plan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
@@ -133,7 +133,7 @@ def _trained(
     rounds = plan.rounds_of(arm)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None
-    trained = run_together(
+    trained = run_federations(
         federations, folders, on_round=partial(_count, on_round, watch, description, len(batch))
     )
     on_round(description, len(batch) * rounds)

@@ -34,7 +34,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
 from overheard.findings.finding import ArmRun
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
 

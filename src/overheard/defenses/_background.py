@@ -10,26 +10,26 @@ from torch import Tensor
 from overheard.core.defense import DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.defenses._cycled import cycled
+from overheard.defenses._even_draws import draw_evenly
 
 
-def background_of(moment: DefenseContext, defense: str) -> Examples:
+def require_background(context: DefenseContext, defense: str) -> Examples:
     """Return the background examples that a defense of this name needs.
 
     Raises:
         PlanError: if there are none.
 
     """
-    background = moment.background
+    background = context.background
     if background is None or not len(background):
         raise PlanError(
-            f"{defense}: it mixes public examples with those of {moment.party}, but there are "
+            f"{defense}: it mixes public examples with those of {context.party}, but there are "
             "none; set data.background, or choose a data set that has background examples"
         )
     return background
 
 
-def share_of(count: int, share: float) -> int:
+def share_count(count: int, share: float) -> int:
     """Return share * count, rounded up.
 
     It is computed from the decimal digits of the share: in floats 0.1 * 30 exceeds 3.
@@ -37,7 +37,7 @@ def share_of(count: int, share: float) -> int:
     return math.ceil(Fraction(str(share)) * count)
 
 
-def joined(
+def add_background(
     own: Examples,
     background: Examples,
     rows: Int[Tensor, " examples"],
@@ -48,7 +48,7 @@ def joined(
 
     No row is drawn again before all rows were drawn.
     """
-    added = background.take(cycled(rows, count, generator))
+    added = background.take(draw_evenly(rows, count, generator))
     return Examples(
         torch.cat([own.inputs, added.inputs.to(own.inputs.device)]),
         torch.cat([own.labels, added.labels.to(own.labels.device)]),

@@ -9,7 +9,7 @@ from overheard.core.defense import DefenseContext
 from overheard.core.messages import Weights
 
 
-def refuse_no_mechanism(clip: float, noise_multiplier: float, delta: float) -> None:
+def check_gaussian_mechanism(clip: float, noise_multiplier: float, delta: float) -> None:
     """Refuse invalid settings of a Gaussian mechanism on clipped updates.
 
     Raises:
@@ -26,7 +26,7 @@ def refuse_no_mechanism(clip: float, noise_multiplier: float, delta: float) -> N
         raise ValueError(f"delta must be between 0 and 1, got {delta}")
 
 
-def clipped(delta: Weights, clip: float, moment: DefenseContext) -> Mapping[str, Tensor]:
+def clip_update(delta: Weights, clip: float, context: DefenseContext) -> Mapping[str, Tensor]:
     """Clip the update to an L2 norm of `clip` over all its tensors.
 
     Raises:
@@ -37,7 +37,7 @@ def clipped(delta: Weights, clip: float, moment: DefenseContext) -> Mapping[str,
     norm = math.sqrt(sum(float(part.double().square().sum()) for part in parts.values()))
     if not math.isfinite(norm):
         raise ValueError(
-            f"the update of {moment.party} in round {moment.round} must be finite to be "
+            f"the update of {context.party} in round {context.round} must be finite to be "
             "clipped, but has NaN or infinite numbers"
         )
     if norm <= clip:

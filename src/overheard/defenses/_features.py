@@ -11,23 +11,23 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.data.reading.texts import PADDING
 
-REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+FUNCTION_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """The form of a reference to a function: "package.module:function"."""
 
 FEATURES = 64
 """Features per input: enough to distinguish hundreds of topics."""
 
-SPARE = 8
+EXTRA_DIRECTIONS = 8
 """Extra directions in the random projection (oversampling), dropped at the end."""
 
-PASSES = 2
+POWER_ITERATIONS = 2
 """Power iterations; 2 suffice even if singular values decay slowly."""
 
-ROUNDING = 1e-5
+MIN_LENGTH = 1e-5
 """Length below which a reduced text vector, of length 1 before, is only float32 rounding."""
 
 
-def features_of(
+def compute_features(
     inputs: Shaped[Tensor, "examples ..."], extractor: str | None
 ) -> Float[Tensor, "examples features"]:
     """Compute features with the extractor; without one, the leading components of the inputs.
@@ -42,19 +42,19 @@ def features_of(
 
     """
     if extractor is not None:
-        return _extracted(inputs, extractor)
+        return _extract_features(inputs, extractor)
     if not inputs.is_floating_point():
-        words = _bags(inputs)
-        return _unit(_leading(words, words.t().coalesce()))
+        words = _tfidf(inputs)
+        return _to_unit_length(_leading_components(words, words.t().coalesce()))
     flat = inputs.flatten(1)
     flat = flat - flat.mean(0)
     if inputs.dim() == 2:
         deviation = flat.square().mean(0).sqrt()
         flat = flat / deviation.where(deviation > 0, 1.0)
-    return _leading(flat, flat.T)
+    return _leading_components(flat, flat.T)
 
 
-def _extracted(
+def _extract_features(
     inputs: Shaped[Tensor, "examples ..."], reference: str
 ) -> Float[Tensor, "examples features"]:
     module, _, function = reference.partition(":")
@@ -86,7 +86,7 @@ def _extracted(
     return features.float().cpu()
 
 
-def _bags(texts: Shaped[Tensor, "examples tokens"]) -> Float[Tensor, "examples words"]:
+def _tfidf(texts: Shaped[Tensor, "examples tokens"]) -> Float[Tensor, "examples words"]:
     """Compute sparse tf-idf vectors: count * log(texts / texts with the word), at length 1."""
     text, position = (texts != PADDING).nonzero().T
     words = torch.stack([text, texts[text, position]])
@@ -104,16 +104,16 @@ def _bags(texts: Shaped[Tensor, "examples tokens"]) -> Float[Tensor, "examples w
     )
 
 
-def _leading(
+def _leading_components(
     matrix: Float[Tensor, "examples columns"], transposed: Float[Tensor, "columns examples"]
 ) -> Float[Tensor, "examples features"]:
     """Project the rows of a matrix, sparse or dense, on its leading singular directions."""
     most = min(matrix.shape)
     generator = Seed(0).child("features").generator()
     sketch = matrix @ torch.randn(
-        matrix.shape[1], min(FEATURES + SPARE, most), generator=generator
+        matrix.shape[1], min(FEATURES + EXTRA_DIRECTIONS, most), generator=generator
     )
-    for _ in range(PASSES):
+    for _ in range(POWER_ITERATIONS):
         sketch = matrix @ (transposed @ torch.linalg.qr(sketch).Q)
     basis = torch.linalg.qr(sketch).Q  # (examples, directions)
     left, sizes, _ = torch.linalg.svd((transposed @ basis).T, full_matrices=False)
@@ -121,6 +121,8 @@ def _leading(
     return features
 
 
-def _unit(rows: Float[Tensor, "examples features"]) -> Float[Tensor, "examples features"]:
+def _to_unit_length(
+    rows: Float[Tensor, "examples features"],
+) -> Float[Tensor, "examples features"]:
     lengths = rows.norm(dim=1, keepdim=True)
-    return torch.where(lengths > ROUNDING, rows / lengths, 0.0)
+    return torch.where(lengths > MIN_LENGTH, rows / lengths, 0.0)

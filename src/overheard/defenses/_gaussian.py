@@ -7,9 +7,9 @@ from torch import Tensor
 from overheard.core.defense import DefenseContext
 
 
-def gaussian(
-    part: Float[Tensor, "*shape"], name: str, moment: DefenseContext
+def draw_gaussian(
+    part: Float[Tensor, "*shape"], name: str, context: DefenseContext
 ) -> Float[Tensor, "*shape"]:
     """Draw standard Gaussian noise like a tensor; each name has its own seed."""
-    generator = moment.seed.child(name).generator(part.device)
+    generator = context.seed.child(name).generator(part.device)
     return torch.randn(part.shape, generator=generator, dtype=part.dtype, device=part.device)

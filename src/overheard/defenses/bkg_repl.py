@@ -7,7 +7,7 @@ import torch
 
 from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
-from overheard.defenses._background import background_of, joined, share_of
+from overheard.defenses._background import add_background, require_background, share_count
 
 
 @final
@@ -51,8 +51,8 @@ class BkgRepl(Defense):
             PlanError: if there are no background examples.
 
         """
-        background = background_of(context, self.name)
-        count = share_of(len(data), self.alpha)
+        background = require_background(context, self.name)
+        count = share_count(len(data), self.alpha)
         if not count:
             return data
         order = torch.randperm(
@@ -60,7 +60,7 @@ class BkgRepl(Defense):
         )
         remaining = data.take(order[count:].sort().values.to(data.labels.device))
         rows = torch.arange(len(background))
-        return joined(
+        return add_background(
             remaining,
             background,
             rows,

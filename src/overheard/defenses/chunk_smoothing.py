@@ -62,8 +62,8 @@ class ChunkSmoothing(Defense):
         if not count:
             return data
         generator = context.seed.generator()
-        previous = _some(old, count, generator)
-        current = _some(data, len(data) - count, generator)
+        previous = _draw_examples(old, count, generator)
+        current = _draw_examples(data, len(data) - count, generator)
         return Examples(
             torch.cat([previous.inputs, current.inputs]),
             torch.cat([previous.labels, current.labels]),
@@ -77,7 +77,7 @@ class ChunkSmoothing(Defense):
         )
 
 
-def _some(examples: Examples, count: int, generator: torch.Generator) -> Examples:
+def _draw_examples(examples: Examples, count: int, generator: torch.Generator) -> Examples:
     """Draw examples without replacement."""
     rows = torch.randperm(len(examples), generator=generator)[:count]
     return examples.take(rows.to(examples.labels.device))

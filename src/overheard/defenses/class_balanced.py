@@ -7,7 +7,7 @@ import torch
 
 from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
-from overheard.defenses._cycled import cycled
+from overheard.defenses._even_draws import draw_evenly
 
 
 @final
@@ -46,7 +46,7 @@ class ClassBalanced(Defense):
         # The classes with one more are drawn too, so that they differ between rounds.
         one_more = torch.randperm(len(present), generator=generator) < rest
         rows = [
-            cycled((labels == label).nonzero().flatten(), per_class + extra, generator)
+            draw_evenly((labels == label).nonzero().flatten(), per_class + extra, generator)
             for label, extra in zip(present, one_more.int().tolist(), strict=True)
         ]
         return data.take(torch.cat(rows).to(data.labels.device))

@@ -62,21 +62,21 @@ class Compression(Defense):
             )
         # From the decimal digits: in floats 0.1 * 30 exceeds 3.
         count = math.ceil(Fraction(str(self.keep)) * len(sizes))
-        return replace(update, delta=_masked(parts, _largest(sizes, count)))
+        return replace(update, delta=_apply_mask(parts, _mark_largest(sizes, count)))
 
     def promise(self, run: RunParameters) -> str:
         """State that there is no formal guarantee."""
         return "no formal promise: the largest changes are sent exactly"
 
 
-def _largest(sizes: Float[Tensor, " params"], count: int) -> Bool[Tensor, " params"]:
+def _mark_largest(sizes: Float[Tensor, " params"], count: int) -> Bool[Tensor, " params"]:
     """Return a mask of the `count` largest sizes; of equal ones, the first."""
     threshold = sizes.topk(count, sorted=False).values.min()
     above, tied = sizes > threshold, sizes == threshold
     return above | (tied & (tied.cumsum(0) <= count - above.sum()))
 
 
-def _masked(parts: Weights, is_sent: Bool[Tensor, " params"]) -> Mapping[str, Tensor]:
+def _apply_mask(parts: Weights, is_sent: Bool[Tensor, " params"]) -> Mapping[str, Tensor]:
     masks = torch.split(is_sent, [part.numel() for part in parts.values()])
     return {
         name: part.where(mask.view_as(part), 0.0)

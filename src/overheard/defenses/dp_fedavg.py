@@ -10,8 +10,8 @@ from overheard.core.accountant import INSTALL_HINT, account_mechanism, format_ep
 from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Aggregate, Update
-from overheard.defenses._clipping import clipped, refuse_no_mechanism
-from overheard.defenses._gaussian import gaussian
+from overheard.defenses._clipping import check_gaussian_mechanism, clip_update
+from overheard.defenses._gaussian import draw_gaussian
 
 UNCOVERED = (
     "the server is trusted: it reads clipped updates without noise, and metrics in clear; "
@@ -67,7 +67,7 @@ class DpFedavg(Defense):
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
-        refuse_no_mechanism(self.clip, self.noise_multiplier, self.delta)
+        check_gaussian_mechanism(self.clip, self.noise_multiplier, self.delta)
 
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Clip the update, and hide the number of examples, so that all weights are equal.
@@ -79,7 +79,9 @@ class DpFedavg(Defense):
             ValueError: if the update has NaN or infinite numbers.
 
         """
-        return replace(update, delta=clipped(update.delta, self.clip, context), examples=None)
+        return replace(
+            update, delta=clip_update(update.delta, self.clip, context), examples=None
+        )
 
     def on_aggregate(self, aggregate: Aggregate, context: DefenseContext) -> Aggregate:
         """Add the noise, seeded by the context and the name of the parameter."""
@@ -87,7 +89,7 @@ class DpFedavg(Defense):
             return aggregate
         deviation = self.noise_multiplier * self.clip / len(aggregate.cohort)
         noisy: Mapping[str, Tensor] = {
-            name: part + deviation * gaussian(part, name, context)
+            name: part + deviation * draw_gaussian(part, name, context)
             for name, part in aggregate.delta.items()
         }
         return replace(aggregate, delta=noisy)

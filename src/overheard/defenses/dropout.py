@@ -48,12 +48,12 @@ class Dropout(Defense):
             PlanError: when the model is built, if it has no `nn.Linear`.
 
         """
-        return LocalTraining(DroppedModel(training.build_model, self.rate), training.recipe)
+        return LocalTraining(ModelWithDropout(training.build_model, self.rate), training.recipe)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class DroppedModel:
+class ModelWithDropout:
     """A builder of a model with dropout before its last layer.
 
     A dataclass and not a closure, so that it can be pickled for worker processes.

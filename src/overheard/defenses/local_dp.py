@@ -15,8 +15,8 @@ from overheard.core.accountant import (
 from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Update, Weights
-from overheard.defenses._clipping import clipped, refuse_no_mechanism
-from overheard.defenses._gaussian import gaussian
+from overheard.defenses._clipping import check_gaussian_mechanism, clip_update
+from overheard.defenses._gaussian import draw_gaussian
 
 
 @final
@@ -54,7 +54,7 @@ class LocalDp(Defense):
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
-        refuse_no_mechanism(self.clip, self.noise_multiplier, self.delta)
+        check_gaussian_mechanism(self.clip, self.noise_multiplier, self.delta)
 
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Clip and add noise, seeded by the context and the name of the parameter.
@@ -64,7 +64,7 @@ class LocalDp(Defense):
 
         """
         return replace(
-            update, delta=self._noisy(clipped(update.delta, self.clip, context), context)
+            update, delta=self._noisy(clip_update(update.delta, self.clip, context), context)
         )
 
     def mechanism(self) -> Mechanism:
@@ -108,6 +108,6 @@ class LocalDp(Defense):
             return delta
         deviation = self.noise_multiplier * self.clip
         return {
-            name: part + deviation * gaussian(part, name, moment)
+            name: part + deviation * draw_gaussian(part, name, moment)
             for name, part in delta.items()
         }

@@ -8,9 +8,9 @@ import torch
 
 from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
-from overheard.defenses._background import background_of, joined, share_of
-from overheard.defenses._features import REFERENCE
-from overheard.defenses._modes import modes_of
+from overheard.defenses._background import add_background, require_background, share_count
+from overheard.defenses._features import FUNCTION_REFERENCE
+from overheard.defenses._modes import find_modes
 
 
 @final
@@ -63,7 +63,7 @@ class MmAug(Defense):
             raise ValueError(f"alpha must be 0 or more and finite, got {self.alpha}")
         if self.modes < 1:
             raise ValueError(f"modes must be 1 or more, got {self.modes}")
-        if self.extractor is not None and not REFERENCE.fullmatch(self.extractor):
+        if self.extractor is not None and not FUNCTION_REFERENCE.fullmatch(self.extractor):
             raise ValueError(
                 "extractor: a function is given as 'package.module:function', got "
                 f"{self.extractor!r}"
@@ -76,13 +76,13 @@ class MmAug(Defense):
             PlanError: if there are no background examples, or the extractor cannot be used.
 
         """
-        background = background_of(context, self.name)
-        count = share_of(len(data), self.alpha)
+        background = require_background(context, self.name)
+        count = share_count(len(data), self.alpha)
         if not count:
             return data
-        mode_rows = modes_of(background.inputs, self.modes, self.extractor)
+        mode_rows = find_modes(background.inputs, self.modes, self.extractor)
         generator = context.persistent_seed.child("mode").generator()
         rows = mode_rows[int(torch.randint(len(mode_rows), (), generator=generator))]
-        return joined(
+        return add_background(
             data, background, rows, count, context.persistent_seed.child("examples").generator()
         )

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.messages import Update
-from overheard.defenses._gaussian import gaussian
+from overheard.defenses._gaussian import draw_gaussian
 
 
 @final
@@ -42,7 +42,7 @@ class Noise(Defense):
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Add noise, seeded by the context and the name of the parameter."""
         noisy = {
-            name: part + self.deviation * gaussian(part, name, context)
+            name: part + self.deviation * draw_gaussian(part, name, context)
             for name, part in update.delta.items()
         }
         return replace(update, delta=noisy)

@@ -8,7 +8,7 @@ import torch
 
 from overheard.core.defense import Defense, DefenseContext, Site
 from overheard.core.examples import Examples
-from overheard.defenses._background import background_of, joined, share_of
+from overheard.defenses._background import add_background, require_background, share_count
 
 
 @final
@@ -53,11 +53,11 @@ class RandAug(Defense):
             PlanError: if there are no background examples.
 
         """
-        background = background_of(context, self.name)
-        count = share_of(len(data), self.alpha)
+        background = require_background(context, self.name)
+        count = share_count(len(data), self.alpha)
         if not count:
             return data
         rows = torch.arange(len(background))
-        return joined(
+        return add_background(
             data, background, rows, count, context.persistent_seed.child("examples").generator()
         )

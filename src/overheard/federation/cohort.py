@@ -8,10 +8,10 @@ from overheard.core.defense import Defense, DefenseContext, PreviousData
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
-from overheard.learning.cohort import Member
+from overheard.learning.training_job import ClientTask
 
-FAILED = "the client failed or was late"
-EMPTY = "the client held no examples"
+CLIENT_FAILED = "the client failed or was late"
+NO_EXAMPLES = "the client held no examples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,26 +19,26 @@ class Cohort:
     """The clients of one round.
 
     Args:
-        pool: examples to which the rows of `members` refer.
-        members: the clients that train, in the order of the federation's clients.
+        pool: examples to which the rows of `clients` refer.
+        clients: the clients that train, in the order of the federation's clients.
         missing: the sampled clients that send no update, with the reason.
 
     """
 
     pool: Examples
-    members: tuple[Member, ...]
+    clients: tuple[ClientTask, ...]
     missing: dict[Party, str]
 
 
-def participants(federation: Federation, number: int) -> tuple[int, ...]:
+def draw_participants(federation: Federation, number: int) -> tuple[int, ...]:
     """Sample the clients of this round, and return their indices in order."""
     clients = len(federation.clients)
-    count = asked(clients, federation.participation)
+    count = participants_per_round(clients, federation.participation)
     generator = federation.seed.child("participants", number).generator()
     return tuple(sorted(torch.randperm(clients, generator=generator)[:count].tolist()))
 
 
-def asked(clients: int, participation: float) -> int:
+def participants_per_round(clients: int, participation: float) -> int:
     """Return how many clients are sampled per round."""
     return max(1, round(participation * clients))
 
@@ -52,43 +52,43 @@ def sampling_rate(clients: int, participation: float) -> float:
     >>> sampling_rate(5, 0.4), sampling_rate(2, 0.5)
     (0.5, 1.0)
     """
-    return min(1.0, asked(clients, participation) / max(1, clients - 1))
+    return min(1.0, participants_per_round(clients, participation) / max(1, clients - 1))
 
 
-def gather(federation: Federation, number: int) -> Cohort:
+def sample_cohort(federation: Federation, number: int) -> Cohort:
     """Sample the cohort of this round, and apply the defenses that change examples."""
-    missing, training = dict[Party, str](), list[Member]()
+    missing, training = dict[Party, str](), list[ClientTask]()
     changed, start = list[Examples](), 0
-    data_defenses, clients = _on_data(federation), federation.clients
+    data_defenses, clients = _data_defenses(federation), federation.clients
     background = federation.background
-    for index in participants(federation, number):
+    for index in draw_participants(federation, number):
         party = clients[index]
         rows = federation.rows[number][index]
         if _fails(federation, number, party):
-            missing[party] = FAILED
+            missing[party] = CLIENT_FAILED
             continue
         if data_defenses:
             data = federation.pool.take(rows)
-            previous = _former(federation, number, index)
+            previous = _previous_data(federation, number, index)
             for defense in data_defenses:
                 if defense not in federation.defenses_of(party):
                     continue
-                context = moment(federation, defense, number, party)
+                context = defense_context(federation, defense, number, party)
                 context = replace(context, previous_data=previous, background=background)
                 data = defense.on_data(data, context)
             rows = torch.arange(start, start + len(data))
             start += len(data)
             changed.append(data)
         if len(rows):
-            training.append(Member(party, rows))
+            training.append(ClientTask(party, rows))
         else:
-            missing[party] = EMPTY
+            missing[party] = NO_EXAMPLES
     return Cohort(
         concatenate_examples(changed) if changed else federation.pool, tuple(training), missing
     )
 
 
-def moment(
+def defense_context(
     federation: Federation, defense: Defense, number: int, party: Party
 ) -> DefenseContext:
     """Build the context in which a defense acts: round, party and the defense's own seeds."""
@@ -106,7 +106,7 @@ def _fails(federation: Federation, number: int, party: Party) -> bool:
     return float(torch.rand((), generator=generator)) < federation.failure_rate
 
 
-def _former(federation: Federation, number: int, index: int) -> PreviousData | None:
+def _previous_data(federation: Federation, number: int, index: int) -> PreviousData | None:
     """Return the examples that a client held before its rows last changed, if they did."""
     current = federation.rows[number][index]
     for since in range(number, 0, -1):
@@ -116,6 +116,6 @@ def _former(federation: Federation, number: int, index: int) -> PreviousData | N
     return None
 
 
-def _on_data(federation: Federation) -> tuple[Defense, ...]:
+def _data_defenses(federation: Federation) -> tuple[Defense, ...]:
     """Return the defenses that may change examples; without any, no data are copied."""
     return tuple(d for d in federation.defenses if type(d).on_data is not Defense.on_data)

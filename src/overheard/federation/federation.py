@@ -93,7 +93,7 @@ class Federation:
                 f"every round must have the same clients, one or more, got {sorted(sizes)}"
             )
         for number, rows in enumerate(self.rows):
-            _refuse_strange_rows(number, torch.cat(tuple(rows)), len(self.pool))
+            _check_rows(number, torch.cat(tuple(rows)), len(self.pool))
         if not 0 < self.participation <= 1:
             raise ValueError(f"participation must be in (0, 1], got {self.participation}")
         if not 0 <= self.failure_rate < 1:
@@ -101,21 +101,21 @@ class Federation:
         if not len(self.test):
             raise ValueError("the test set must have an example or more, got none")
         for examples in (self.pool, self.test):
-            _refuse_strange_labels(examples, self.task.classes)
+            _check_labels(examples, self.task.classes)
         if not 0 <= self.shadows < sizes.pop():
             raise ValueError(
                 "shadows must be 0 or more and fewer than all parties with rows, got "
                 f"{self.shadows}"
             )
         if self.background is not None:
-            _refuse_strange_labels(self.background, self.task.classes)
-            _refuse_other_inputs(self.background, self.pool)
+            _check_labels(self.background, self.task.classes)
+            _check_background_inputs(self.background, self.pool)
         if self.distillation is not None and (self.defenses or self.shadows):
             raise ValueError(
                 "distillation cannot be combined with defenses of weights or shadow devices"
             )
         for party, shifted in self.shifts.items():
-            _refuse_strange_shifts(party, shifted, self.clients, self.rounds)
+            _check_shifts(party, shifted, self.clients, self.rounds)
         names = [defense.name for defense in self.defenses]
         if len(set(names)) != len(names):
             # Two defenses of one name would draw the same noise.
@@ -127,9 +127,9 @@ class Federation:
         real = len(self.rows[0]) - self.shadows
         return (*map(client, range(real)), *map(shadow_device, range(self.shadows)))
 
-    def defenses_of(self, who: Party) -> tuple[Defense, ...]:
+    def defenses_of(self, party: Party) -> tuple[Defense, ...]:
         """Return the defenses that act on the examples and updates of this party."""
-        if is_shadow_device(who) and not self.are_shadows_defended:
+        if is_shadow_device(party) and not self.are_shadows_defended:
             return tuple(one for one in self.defenses if one.enforced_at != "client")
         return self.defenses
 
@@ -139,12 +139,12 @@ class Federation:
         return any(defense.masks_updates for defense in self.defenses)
 
 
-def _refuse_strange_rows(number: int, rows: Int[Tensor, " examples"], length: int) -> None:
+def _check_rows(number: int, rows: Int[Tensor, " examples"], length: int) -> None:
     if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < length:
         raise ValueError(f"round {number} has rows outside the pool's {length} examples")
 
 
-def _refuse_strange_shifts(
+def _check_shifts(
     party: Party, shifted: tuple[int, ...], clients: tuple[Party, ...], rounds: int
 ) -> None:
     if party not in clients:
@@ -155,7 +155,7 @@ def _refuse_strange_shifts(
         )
 
 
-def _refuse_strange_labels(examples: Examples, classes: int) -> None:
+def _check_labels(examples: Examples, classes: int) -> None:
     labels = examples.labels
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         raise ValueError(
@@ -164,7 +164,7 @@ def _refuse_strange_labels(examples: Examples, classes: int) -> None:
         )
 
 
-def _refuse_other_inputs(background: Examples, pool: Examples) -> None:
+def _check_background_inputs(background: Examples, pool: Examples) -> None:
     """Refuse background inputs whose shape or dtype differs from those of clients."""
     given, expected = background.inputs, pool.inputs
     if given.shape[1:] != expected.shape[1:] or given.dtype != expected.dtype:

@@ -8,12 +8,12 @@ from overheard.federation.digest import data_digests
 from overheard.federation.federation import Federation
 
 
-def manifests_of(federations: Sequence[Federation]) -> tuple[Manifest, ...]:
+def build_manifests(federations: Sequence[Federation]) -> tuple[Manifest, ...]:
     """Build the manifest of each run."""
-    return tuple(map(manifest_of, federations, data_digests(federations)))
+    return tuple(map(build_manifest, federations, data_digests(federations)))
 
 
-def manifest_of(federation: Federation, data: str) -> Manifest:
+def build_manifest(federation: Federation, data: str) -> Manifest:
     """Build the manifest of a run on data with this digest."""
     return Manifest(
         task=federation.task,

@@ -22,10 +22,10 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import mean_update
-from overheard.federation.cohort import Cohort, gather, moment
+from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
-from overheard.learning.cohort import Group, Trained
 from overheard.learning.train import train_groups
+from overheard.learning.training_job import ClientResult, TrainingGroup
 
 TO_SERVER = frozenset({SERVER})
 TO_NOBODY = frozenset[Party]()
@@ -43,23 +43,23 @@ LARGEST_CHUNK = 32
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Session:
+class FederationRound:
     """The part of one federation in a round that several federations run at once.
 
     Args:
         federation: the federation.
         weights: its global model at the start of the round.
-        said: where to record the round; None if it is recorded already. Its clients then train
+        record: where to record the round; None if it is recorded already. Its clients then train
             only so that the other clients of the stack get the same bits.
 
     """
 
     federation: Federation
     weights: Weights
-    said: OpenRound | None
+    record: OpenRound | None
 
 
-def hold(sessions: Sequence[Session], number: int) -> None:
+def run_round(sessions: Sequence[FederationRound], number: int) -> None:
     """Run one round of several federations, and record its messages.
 
     The messages of each federation, in order: the broadcast, a `MissingReply` from each sampled
@@ -71,7 +71,7 @@ def hold(sessions: Sequence[Session], number: int) -> None:
         number: number of the round.
 
     """
-    cohorts = [_begin(session, number) for session in sessions]
+    cohorts = [_begin_round(session, number) for session in sessions]
     first = sessions[0].federation
     training = LocalTraining(first.build_model, first.recipe)
     for defense in first.defenses:
@@ -79,10 +79,10 @@ def hold(sessions: Sequence[Session], number: int) -> None:
     trained = train_groups(
         training.build_model,
         [
-            Group(
+            TrainingGroup(
                 session.weights,
                 cohort.pool,
-                cohort.members,
+                cohort.clients,
                 session.federation.seed.child("training"),
             )
             for session, cohort in zip(sessions, cohorts, strict=True)
@@ -95,11 +95,11 @@ def hold(sessions: Sequence[Session], number: int) -> None:
         device=first.device,
     )
     for session, cohort in zip(sessions, cohorts, strict=True):
-        results = islice(trained, len(cohort.members))
-        if session.said is None:
+        results = islice(trained, len(cohort.clients))
+        if session.record is None:
             deque(results, maxlen=0)
         else:
-            _answer(session.federation, session.said, number, results)
+            _record_updates(session.federation, session.record, number, results)
 
 
 def clients_at_once(weights: Weights) -> int:
@@ -108,35 +108,37 @@ def clients_at_once(weights: Weights) -> int:
     return min(LARGEST_CHUNK, max(1, TRAINING_BYTES // (COPIES_OF_WEIGHTS * size)))
 
 
-def _begin(session: Session, number: int) -> Cohort:
+def _begin_round(session: FederationRound, number: int) -> Cohort:
     """Record the messages that precede training, and return the cohort."""
-    cohort = gather(session.federation, number)
-    if session.said is not None:
-        session.said.record(broadcast(session.federation, number, session.weights))
+    cohort = sample_cohort(session.federation, number)
+    if session.record is not None:
+        session.record.record(broadcast_message(session.federation, number, session.weights))
         for party, reason in cohort.missing.items():
-            session.said.record(Message(number, party, TO_SERVER, MissingReply(reason)))
+            session.record.record(Message(number, party, TO_SERVER, MissingReply(reason)))
     return cohort
 
 
-def _answer(
-    federation: Federation, record: OpenRound, number: int, results: Iterator[Trained]
+def _record_updates(
+    federation: Federation, record: OpenRound, number: int, results: Iterator[ClientResult]
 ) -> None:
     """Record each update as it is trained and, if no party can read updates, their mean."""
     sent = []
     for result in results:
-        party = Party(result.member.name)
-        update = Update(result.delta, len(result.member.rows), {"loss": result.loss})
-        _refuse_divergence(update, number, party)
+        party = Party(result.client.name)
+        update = Update(result.delta, len(result.client.rows), {"loss": result.loss})
+        _check_convergence(update, number, party)
         for defense in federation.defenses_of(party):
-            update = defense.on_update(update, moment(federation, defense, number, party))
+            update = defense.on_update(
+                update, defense_context(federation, defense, number, party)
+            )
         readers = TO_NOBODY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
     if federation.is_masked and sent:
-        aggregate = _mean(federation, number, sent)
+        aggregate = _mean_aggregate(federation, number, sent)
         record.record(Message(number, COHORT, TO_SERVER, aggregate))
 
 
-def broadcast(federation: Federation, number: int, weights: Weights) -> Message:
+def broadcast_message(federation: Federation, number: int, weights: Weights) -> Message:
     """Build the message that sends the global model to all clients."""
     return Message(number, SERVER, frozenset(federation.clients), Broadcast(weights))
 
@@ -149,21 +151,21 @@ def next_weights(
     McMahan et al. 2017, Algorithm 1: the old model plus the size-weighted mean of the updates.
     Without any update the old model stays.
     """
-    old = _said(messages)
+    old = _broadcast_weights(messages)
     aggregate = _aggregate(federation, number, messages)
     if aggregate is None:
         return old
     for defense in federation.defenses:
         if defense.enforced_at == "server":
             aggregate = defense.on_aggregate(
-                aggregate, moment(federation, defense, number, SERVER)
+                aggregate, defense_context(federation, defense, number, SERVER)
             )
     return {
         name: (tensor + aggregate.delta[name]).to(tensor.dtype) for name, tensor in old.items()
     }
 
 
-def _said(messages: Sequence[Message]) -> dict[str, Tensor]:
+def _broadcast_weights(messages: Sequence[Message]) -> dict[str, Tensor]:
     for message in messages:
         if isinstance(message.body, Broadcast):
             return dict(message.body.weights)
@@ -178,10 +180,12 @@ def _aggregate(
         if isinstance(message.body, Aggregate):
             return message.body
     sent = [message for message in messages if isinstance(message.body, Update)]
-    return _mean(federation, number, sent) if sent else None
+    return _mean_aggregate(federation, number, sent) if sent else None
 
 
-def _mean(federation: Federation, number: int, messages: Sequence[Message]) -> Aggregate:
+def _mean_aggregate(
+    federation: Federation, number: int, messages: Sequence[Message]
+) -> Aggregate:
     """Average the updates, and apply the defenses that act before the server reads the mean."""
     updates = [message.body for message in messages if isinstance(message.body, Update)]
     mean = mean_update(updates)
@@ -190,12 +194,12 @@ def _mean(federation: Federation, number: int, messages: Sequence[Message]) -> A
     for defense in federation.defenses:
         if defense.enforced_at != "server":
             aggregate = defense.on_aggregate(
-                aggregate, moment(federation, defense, number, SERVER)
+                aggregate, defense_context(federation, defense, number, SERVER)
             )
     return aggregate
 
 
-def _refuse_divergence(update: Update, number: int, party: Party) -> None:
+def _check_convergence(update: Update, number: int, party: Party) -> None:
     """Refuse an update with NaN or infinite numbers, while its cause is known."""
     finite = all(bool(torch.isfinite(tensor).all()) for tensor in update.delta.values())
     if not (finite and _is_number(update.metrics)):

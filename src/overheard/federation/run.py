@@ -13,23 +13,23 @@ from overheard.archive.truth import has_truth, read_truth, write_truth
 from overheard.core.messages import Weights
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.federation.distilling import DistillingRun
+from overheard.federation.derived_updates import derive_updates
+from overheard.federation.distillation_run import DistillationRun
 from overheard.federation.federation import Federation
-from overheard.federation.manifest import manifests_of
-from overheard.federation.rebuilt import rebuilt
+from overheard.federation.manifest import build_manifests
 from overheard.federation.round import (
-    Session,
-    broadcast,
+    FederationRound,
+    broadcast_message,
     clients_at_once,
-    hold,
     next_weights,
+    run_round,
 )
-from overheard.federation.together import check_together, stacks
-from overheard.federation.truth import truth_of
-from overheard.learning.initial import initial_weights
+from overheard.federation.stacking import check_stackable, split_into_stacks
+from overheard.federation.truth import build_ground_truth
+from overheard.learning.initialization import initial_weights
 from overheard.learning.threads import one_thread
 
-__all__ = ["Federation", "run", "run_together"]
+__all__ = ["Federation", "run", "run_federations"]
 
 
 def run(
@@ -51,11 +51,11 @@ def run(
         PlanError: if the training of a client diverges.
 
     """
-    (done,) = run_together((federation,), (folder,), on_round)
+    (done,) = run_federations((federation,), (folder,), on_round)
     return done
 
 
-def run_together(
+def run_federations(
     federations: Sequence[Federation],
     folders: Sequence[Path],
     on_round: Callable[[int], None] | None = None,
@@ -72,7 +72,7 @@ def run_together(
     rounds of two epochs) take about a minute of one core. One by one they take 110 s.
 
     Args:
-        federations: the federations to run, see `check_together`.
+        federations: the federations to run, see `check_stackable`.
         folders: folders for `transcript/` and `truth.json`, one per federation.
         on_round: called with the number of each round once all have it on the disk.
 
@@ -86,41 +86,41 @@ def run_together(
             f"each federation must have its own folder, got {len(federations)} federations "
             f"and {len(set(folders))} folders"
         )
-    check_together(federations)
+    check_stackable(federations)
     with one_thread():
         runs = [
-            _Run(federation, folder, manifest, Recorder(folder, manifest))
+            _FederationRun(federation, folder, manifest, Recorder(folder, manifest))
             for federation, folder, manifest in zip(
-                federations, folders, manifests_of(federations), strict=True
+                federations, folders, build_manifests(federations), strict=True
             )
         ]
         if any(one.distillation is not None for one in federations):
-            return tuple(_distil(run, on_round) for run in runs)
-        were_complete = [run.lacks_nothing() for run in runs]
+            return tuple(_run_distillation(run, on_round) for run in runs)
+        were_complete = [run.is_complete() for run in runs]
         if not all(were_complete):
-            _go_on(runs, on_round)
-        return tuple(map(_told, runs, were_complete))
+            _run_missing_rounds(runs, on_round)
+        return tuple(map(_open_run, runs, were_complete))
 
 
-def _distil(
-    run: "_Run", on_round: Callable[[int], None] | None
+def _run_distillation(
+    run: "_FederationRun", on_round: Callable[[int], None] | None
 ) -> tuple[Transcript, GroundTruth]:
     """Run a federation that shares distilled data, and derive updates from them."""
     federation, folder = run.federation, run.folder
-    was_complete = run.lacks_nothing()
-    distilling = DistillingRun(federation, folder)
-    distilling.go_on(run.recorder, on_round)
-    transcript = rebuilt(
+    was_complete = run.is_complete()
+    distilling = DistillationRun(federation, folder)
+    distilling.run_missing_rounds(run.recorder, on_round)
+    transcript = derive_updates(
         open_transcript(folder), distilling.distiller, distilling.start, run.manifest, folder
     )
     if not (was_complete and has_truth(folder)):
-        write_truth(folder, truth_of(federation, transcript))
+        write_truth(folder, build_ground_truth(federation, transcript))
     return transcript, read_truth(folder)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Run:
+class _FederationRun:
     """A federation and the folder to which it is written."""
 
     federation: Federation
@@ -128,13 +128,13 @@ class _Run:
     manifest: Manifest
     recorder: Recorder
 
-    def lacks(self, number: int) -> bool:
+    def is_missing(self, number: int) -> bool:
         return self.recorder.committed_rounds() <= number
 
-    def lacks_nothing(self) -> bool:
-        return not self.lacks(self.federation.rounds)
+    def is_complete(self) -> bool:
+        return not self.is_missing(self.federation.rounds)
 
-    def start_of(self, number: int) -> Weights:
+    def start_weights(self, number: int) -> Weights:
         """Return the global model at the start of a round."""
         federation = self.federation
         if number == 0:
@@ -143,35 +143,39 @@ class _Run:
         return next_weights(federation, before, read_round(self.folder, before))
 
 
-def _go_on(runs: Sequence[_Run], on_round: Callable[[int], None] | None) -> None:
+def _run_missing_rounds(
+    runs: Sequence[_FederationRun], on_round: Callable[[int], None] | None
+) -> None:
     """Run the rounds that any run is missing, then record missing closing broadcasts."""
     federations = [run.federation for run in runs]
     first = federations[0]
     size = clients_at_once(initial_weights(first.build_model, first.seed.child("initial")))
-    run_stacks = [[runs[index] for index in stack] for stack in stacks(federations, size)]
+    run_stacks = [
+        [runs[index] for index in stack] for stack in split_into_stacks(federations, size)
+    ]
     for number in range(min(run.recorder.committed_rounds() for run in runs), first.rounds):
         for stack in run_stacks:
-            if any(run.lacks(number) for run in stack):
-                _hold(stack, number)
+            if any(run.is_missing(number) for run in stack):
+                _run_stack_round(stack, number)
         if on_round is not None:
             on_round(number)
     for run in runs:
-        if not run.lacks_nothing():
-            final = run.start_of(first.rounds)
+        if not run.is_complete():
+            final = run.start_weights(first.rounds)
             with run.recorder.open_round() as record:
-                record.record(broadcast(run.federation, first.rounds, final))
+                record.record(broadcast_message(run.federation, first.rounds, final))
 
 
-def _hold(stack: Sequence[_Run], number: int) -> None:
+def _run_stack_round(stack: Sequence[_FederationRun], number: int) -> None:
     """Run a round of the federations of one stack; it is committed for all of them at once."""
     with ExitStack() as rounds:
-        hold(
+        run_round(
             [
-                Session(
+                FederationRound(
                     run.federation,
-                    run.start_of(number),
+                    run.start_weights(number),
                     rounds.enter_context(run.recorder.open_round())
-                    if run.lacks(number)
+                    if run.is_missing(number)
                     else None,
                 )
                 for run in stack
@@ -180,9 +184,9 @@ def _hold(stack: Sequence[_Run], number: int) -> None:
         )
 
 
-def _told(run: _Run, was_complete: bool) -> tuple[Transcript, GroundTruth]:
+def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, GroundTruth]:
     """Open a complete run; write its ground truth if it is new or was missing."""
     transcript = open_transcript(run.folder)
     if not (was_complete and has_truth(run.folder)):
-        write_truth(run.folder, truth_of(run.federation, transcript))
+        write_truth(run.folder, build_ground_truth(run.federation, transcript))
     return transcript, read_truth(run.folder)

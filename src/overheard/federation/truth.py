@@ -8,19 +8,19 @@ from overheard.federation.federation import Federation
 from overheard.learning.evaluate import accuracy
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
-MOST_TESTED = 51
+MAX_TESTED_BROADCASTS = 51
 """Most broadcasts that are tested; with hundreds of short rounds, tests would dominate."""
 
 
-def truth_of(federation: Federation, transcript: Transcript) -> GroundTruth:
+def build_ground_truth(federation: Federation, transcript: Transcript) -> GroundTruth:
     """Build the ground truth: label counts, accuracies, shifts, users, attributes, members.
 
     Label counts are of the clients with an update, before any defense changes their examples,
     because such a defense is to protect them. Accuracies are of the broadcasts, the closing one
-    included. Of more than `MOST_TESTED` broadcasts, that many are tested, evenly spaced.
+    included. Of more than `MAX_TESTED_BROADCASTS` broadcasts, that many are tested, evenly spaced.
     """
     rounds = [one.round for one in transcript.messages if isinstance(one.body, Broadcast)]
-    tested = frozenset(select_evenly_spaced(sorted(rounds), MOST_TESTED))
+    tested = frozenset(select_evenly_spaced(sorted(rounds), MAX_TESTED_BROADCASTS))
     index_of = {party: index for index, party in enumerate(federation.clients)}
     counts, accuracies = {}, {}
     for message in transcript.messages:

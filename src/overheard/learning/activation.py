@@ -7,7 +7,7 @@ from torch import nn
 ActivationName = Literal["relu", "leaky_relu", "tanh"]
 
 
-def activation(name: ActivationName) -> nn.Module:
+def build_activation(name: ActivationName) -> nn.Module:
     """Return the activation module of this name; in place where torch offers that."""
     if name == "relu":
         return nn.ReLU(inplace=True)

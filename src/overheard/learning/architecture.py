@@ -2,7 +2,7 @@
 
 from torch import nn
 
-DROPOUTS = (
+DROPOUT_LAYERS = (
     nn.Dropout,
     nn.Dropout1d,
     nn.Dropout2d,
@@ -11,16 +11,16 @@ DROPOUTS = (
     nn.FeatureAlphaDropout,
 )
 
-BENDS = (nn.ReLU, nn.LeakyReLU, nn.Tanh)
+ELEMENTWISE_ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.Tanh)
 """Elementwise activations whose derivative follows from their output."""
 
 
-def draws_at_random(model: nn.Module) -> bool:
+def has_dropout(model: nn.Module) -> bool:
     """Return whether a forward pass in training draws random numbers."""
-    return any(isinstance(module, DROPOUTS) for module in model.modules())
+    return any(isinstance(module, DROPOUT_LAYERS) for module in model.modules())
 
 
-def embeds_tokens(model: nn.Module) -> bool:
+def has_embedding(model: nn.Module) -> bool:
     """Return whether the network has an embedding layer."""
     return any(
         isinstance(module, (nn.Embedding, nn.EmbeddingBag)) for module in model.modules()
@@ -32,20 +32,23 @@ def is_recurrent(model: nn.Module) -> bool:
     return any(isinstance(module, nn.RNNBase) for module in model.modules())
 
 
-def is_chain_of_linear(model: nn.Module) -> bool:
+def is_plain_mlp(model: nn.Module) -> bool:
     """Return whether the network is a sequence of a flatten, linear layers and activations."""
     if type(model) is not nn.Sequential:
         return False
     layers = list(model)
-    if layers and _flattens(layers[0]):
+    if layers and _is_full_flatten(layers[0]):
         layers = layers[1:]
     return (
         bool(layers)
         and type(layers[0]) is nn.Linear
         # No subclass: one, such as a linear layer with dropout, may compute something else.
-        and all(type(layer) is nn.Linear or isinstance(layer, BENDS) for layer in layers)
+        and all(
+            type(layer) is nn.Linear or isinstance(layer, ELEMENTWISE_ACTIVATIONS)
+            for layer in layers
+        )
     )
 
 
-def _flattens(layer: nn.Module) -> bool:
+def _is_full_flatten(layer: nn.Module) -> bool:
     return isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (1, -1)

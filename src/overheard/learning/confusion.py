@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 
-def confusion(
+def mean_output_by_class(
     logits: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
 ) -> Float[Tensor, "classes classes"]:
     """Average the softmax output by true class: entry (k, c) = mean p_c over class k.

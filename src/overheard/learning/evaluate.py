@@ -11,23 +11,27 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.architecture import is_chain_of_linear
-from overheard.learning.engines.stacked import stacked_gradients
-from overheard.learning.initial import fresh
-from overheard.learning.layout import channels_first, channels_last, keep_channels_last
+from overheard.learning.architecture import is_plain_mlp
+from overheard.learning.engines.stacked import build_stacked_networks
+from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import expected_rating
+from overheard.learning.memory_layout import (
+    store_kernels_channels_last,
+    to_channels_first,
+    to_channels_last,
+)
 
-STACK = 16
+MODELS_PER_STACK = 16
 """Plain MLPs that are run at once."""
 
-STACKED = 2**28
+MAX_STACK_BYTES = 2**28
 """Largest size of a stack of several models, in bytes: 16 models of 100 million parameters
 would exhaust memory and gain no speed."""
 
 
-def logits_of_cohort(
+def logits_of_models(
     build_model: BuildModel,
-    cohort: Iterable[Weights],
+    models: Iterable[Weights],
     inputs: Shaped[Tensor, "examples ..."],
     *,
     batch: int = 500,
@@ -38,11 +42,11 @@ def logits_of_cohort(
     Models are read lazily, a few ahead at most. Convolutions run in channels-last order; plain
     MLPs run several at once.
     """
-    model = fresh(build_model, Seed(0)).to(device).eval()
-    laid_out = channels_last(inputs.to(device))
-    if is_chain_of_linear(model):
-        return _stacked(model, iter(cohort), laid_out, batch)
-    return _one_by_one(model, cohort, laid_out, batch)
+    model = fresh_model(build_model, Seed(0)).to(device).eval()
+    laid_out = to_channels_last(inputs.to(device))
+    if is_plain_mlp(model):
+        return _stacked(model, iter(models), laid_out, batch)
+    return _one_by_one(model, models, laid_out, batch)
 
 
 def accuracy(
@@ -52,7 +56,7 @@ def accuracy(
     device: torch.device | str = "cpu",
 ) -> float:
     """Return the share of examples whose label the model ranks first (0..1)."""
-    (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
+    (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
     return float((logits.argmax(1) == examples.labels.cpu()).double().mean())
 
 
@@ -68,7 +72,7 @@ def top_k_accuracy(
     A label tied at rank k counts with its probability of being included under random tie
     breaking. A constant model gets k / classes; NaN logits get 0.
     """
-    (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
+    (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
     classes = logits.shape[1]
     if not 1 <= k <= classes:
         raise ValueError(f"k must be 1 to {classes}, the number of classes, got {k}")
@@ -89,7 +93,7 @@ def mean_absolute_error(
 
     Ratings are 0 .. classes - 1, as in the squared error that `Recipe.loss` can name.
     """
-    (logits,) = logits_of_cohort(build_model, [weights], examples.inputs, device=device)
+    (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
     return float((expected_rating(logits.double()) - examples.labels.cpu()).abs().mean())
 
 
@@ -98,11 +102,11 @@ def _one_by_one(
 ) -> Iterator[Tensor]:
     for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
-        keep_channels_last(model)
+        store_kernels_channels_last(model)
         with torch.inference_mode():
             for name, parameter in model.named_parameters():
                 parameter.copy_(weights[name])
-            parts = [model(channels_first(part)) for part in torch.split(inputs, batch)]
+            parts = [model(to_channels_first(part)) for part in torch.split(inputs, batch)]
         # Concatenated outside inference mode, so that a caller may train on the logits.
         yield torch.cat(parts).cpu()
 
@@ -110,17 +114,17 @@ def _one_by_one(
 def _stacked(
     model: nn.Module, models: Iterator[Weights], inputs: Tensor, batch: int
 ) -> Iterator[Tensor]:
-    networks = stacked_gradients(model)
+    networks = build_stacked_networks(model)
     names = [name for name, _ in model.named_parameters()]
     model_bytes = sum(one.numel() * one.element_size() for one in model.parameters())
-    size = max(1, min(STACK, STACKED // model_bytes))
+    size = max(1, min(MODELS_PER_STACK, MAX_STACK_BYTES // model_bytes))
     while chunk := list(islice(models, size)):
         with torch.no_grad():
             stack = [torch.stack([weights[name] for weights in chunk]) for name in names]
             stack = [weights.to(inputs.device) for weights in stack]
             parts = [
                 networks.logits(stack, part.expand(len(chunk), *part.shape))
-                for part in map(channels_first, torch.split(inputs, batch))
+                for part in map(to_channels_first, torch.split(inputs, batch))
             ]
             logits = torch.cat(parts, dim=1).cpu()  # (models, examples, classes)
         yield from logits

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.last_layer import last_layer
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.last_layer import find_last_layer
 
 
-def features_of_cohort(
+def features_of_models(
     build_model: BuildModel,
-    cohort: Iterable[Weights],
+    models: Iterable[Weights],
     inputs: Shaped[Tensor, "examples ..."],
     *,
     batch: int = 500,
@@ -25,14 +25,14 @@ def features_of_cohort(
 
     The logits are  features @ weight.T + bias.
     """
-    build_headless = partial(headless, build_model)
-    return logits_of_cohort(build_headless, cohort, inputs, batch=batch, device=device)
+    build_headless = partial(build_without_last_layer, build_model)
+    return logits_of_models(build_headless, models, inputs, batch=batch, device=device)
 
 
-def headless(build_model: BuildModel) -> nn.Module:
+def build_without_last_layer(build_model: BuildModel) -> nn.Module:
     """Build the model without its last layer; it returns that layer's inputs."""
     model = build_model()
-    place = last_layer(model).weight.removesuffix("weight").removesuffix(".")
+    place = find_last_layer(model).weight.removesuffix("weight").removesuffix(".")
     if not place:
         return nn.Identity()
     if type(model) is nn.Sequential and place == str(len(model) - 1):

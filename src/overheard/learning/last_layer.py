@@ -13,10 +13,10 @@ class LastLayer:
     bias: str | None
 
 
-def last_layer(model: nn.Module) -> LastLayer:
+def find_last_layer(model: nn.Module) -> LastLayer:
     """Find the last `nn.Linear`, in the order in which modules were registered.
 
-    >>> last_layer(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)))
+    >>> find_last_layer(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)))
     LastLayer(weight='2.weight', bias='2.bias')
 
     Raises:

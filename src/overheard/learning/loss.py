@@ -20,7 +20,7 @@ def mean_loss(
     return functional.cross_entropy(logits, labels, label_smoothing=label_smoothing)
 
 
-def loss_of_each(
+def per_example_loss(
     logits: Float[Tensor, "examples classes"],
     labels: Int[Tensor, " examples"],
     loss: LossName,
@@ -38,9 +38,9 @@ def expected_rating(
     logits: Float[Tensor, "*examples classes"],
 ) -> Float[Tensor, "*examples"]:
     """Compute the mean of the labels 0, 1, 2, ... under the softmax probabilities."""
-    return logits.softmax(-1) @ ratings(logits)
+    return logits.softmax(-1) @ rating_values(logits)
 
 
-def ratings(logits: Float[Tensor, "*examples classes"]) -> Float[Tensor, " classes"]:
+def rating_values(logits: Float[Tensor, "*examples classes"]) -> Float[Tensor, " classes"]:
     """Return the labels 0, 1, 2, ... with the dtype and device of the logits."""
     return torch.arange(logits.shape[-1], dtype=logits.dtype, device=logits.device)

@@ -11,17 +11,19 @@ from overheard.learning.last_layer import LastLayer
 
 
 @dataclass(frozen=True, slots=True)
-class LastGradient:
+class LastLayerGradient:
     """Gradient of the loss at the last layer, in float64; `bias` is None if it has none."""
 
     weight: Float[Tensor, "classes features"]
     bias: Float[Tensor, " classes"] | None
 
 
-def mean_gradient(delta: Weights, layer: LastLayer, length: float) -> LastGradient | None:
+def mean_gradient(
+    delta: Weights, layer: LastLayer, total_rate: float
+) -> LastLayerGradient | None:
     """Estimate the mean gradient behind an update:  -delta / length.
 
-    For SGD, `length` is rate * steps. This applies results for a single gradient to federated
+    For SGD, `total_rate` is rate * steps. This applies results for a single gradient to federated
     averaging; they hold as far as the gradient stays the same over the local steps.
 
     Returns:
@@ -29,8 +31,8 @@ def mean_gradient(delta: Weights, layer: LastLayer, length: float) -> LastGradie
 
     """
     names = [name for name in (layer.weight, layer.bias) if name is not None]
-    gradients = [-delta[name].double() / length for name in names]
+    gradients = [-delta[name].double() / total_rate for name in names]
     changed = any(bool(gradient.any()) for gradient in gradients)
     if not changed or not all(bool(torch.isfinite(one).all()) for one in gradients):
         return None
-    return LastGradient(gradients[0], gradients[1] if layer.bias is not None else None)
+    return LastLayerGradient(gradients[0], gradients[1] if layer.bias is not None else None)

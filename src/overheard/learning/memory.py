@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from overheard.learning.cohort import Lesson, Member
+from overheard.learning.training_job import ClientTask, TrainingJob
 
-SHARE = 0.5
+MEMORY_SHARE = 0.5
 """Share of the free memory to use; the rest is for the caller and for estimation errors."""
 
 COPIES_OF_WEIGHTS = 6
@@ -23,17 +23,17 @@ UNKNOWN_MEMORY = 2 * 2**30
 """Bytes assumed to be free if the system does not report them."""
 
 
-def members_that_fit(model: nn.Module, lesson: Lesson, members: Sequence[Member]) -> int:
+def clients_that_fit(model: nn.Module, job: TrainingJob, clients: Sequence[ClientTask]) -> int:
     """Return how many clients to stack, at least 1, so that weights and activations fit."""
-    largest = LARGEST_CHUNK.get(lesson.device.type, LARGEST_CHUNK["cuda"])
-    weights = sum(weight.numel() * weight.element_size() for weight in lesson.start.values())
-    batch = min(lesson.recipe.batch, max((len(member.rows) for member in members), default=1))
+    largest = LARGEST_CHUNK.get(job.device.type, LARGEST_CHUNK["cuda"])
+    weights = sum(weight.numel() * weight.element_size() for weight in job.start.values())
+    batch = min(job.recipe.batch, max((len(member.rows) for member in clients), default=1))
     # The backward pass needs the activations and a gradient of the same size for each.
-    each = COPIES_OF_WEIGHTS * weights + 2 * batch * _activations(model, lesson)
-    return max(1, min(largest, int(SHARE * free_bytes(lesson.device) / each)))
+    each = COPIES_OF_WEIGHTS * weights + 2 * batch * _activation_bytes(model, job)
+    return max(1, min(largest, int(MEMORY_SHARE * free_bytes(job.device) / each)))
 
 
-def _activations(model: nn.Module, job: Lesson) -> int:
+def _activation_bytes(model: nn.Module, job: TrainingJob) -> int:
     """Measure the bytes that a forward pass of one example stores for the backward pass."""
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     saved_bytes = 0

@@ -10,15 +10,15 @@ from torch import Tensor, nn
 from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.initial import fresh
+from overheard.learning.initialization import fresh_model
 
 Representations = Mapping[str, Float[Tensor, "examples features"]]
 """Layer outputs by the name of the layer, in the order in which layers are called."""
 
 
-def representations_of_cohort(
+def representations_of_models(
     build_model: BuildModel,
-    cohort: Iterable[Weights],
+    models: Iterable[Weights],
     inputs: Shaped[Tensor, "examples ..."],
     *,
     layer: str | None = None,
@@ -33,15 +33,15 @@ def representations_of_cohort(
 
     Args:
         build_model: builds the architecture.
-        cohort: the weights of each model.
+        models: the weights of each model.
         inputs: inputs of every model.
         layer: name of the only layer to return; None = all. An unknown name returns none.
         batch: inputs per forward pass.
         device: where to compute.
 
     """
-    model = fresh(build_model, Seed(0)).to(device).eval()
-    for weights in cohort:
+    model = fresh_model(build_model, Seed(0)).to(device).eval()
+    for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
         with torch.no_grad():
             for name, parameter in model.named_parameters():
@@ -54,7 +54,9 @@ def _outputs(model: nn.Module, inputs: Tensor, layer: str | None) -> dict[str, T
     """Return the layer outputs on one batch."""
     outputs_by_layer: dict[str, list[Tensor]] = {}
     hooks = [
-        module.register_forward_hook(partial(_hear, outputs_by_layer, name, len(inputs)))
+        module.register_forward_hook(
+            partial(_record_output, outputs_by_layer, name, len(inputs))
+        )
         for name, module in model.named_modules()
         if next(module.children(), None) is None and layer in (None, name)
     ]
@@ -67,7 +69,7 @@ def _outputs(model: nn.Module, inputs: Tensor, layer: str | None) -> dict[str, T
     return {name: torch.cat(outputs, 1) for name, outputs in outputs_by_layer.items()}
 
 
-def _hear(
+def _record_output(
     outputs_by_layer: dict[str, list[Tensor]],
     name: str,
     examples: int,

@@ -10,7 +10,7 @@ SUM_WEIGHT = 1e3
 large that the sum is almost an equality constraint."""
 
 
-def shares_that_solve(
+def solve_for_shares(
     system: Float[Tensor, "equations parts"],
     goal: Float[Tensor, " equations"],
     weight: float = SUM_WEIGHT,
@@ -29,10 +29,10 @@ def shares_that_solve(
     shares, _ = nnls(
         torch.cat([system, sum_row]).numpy(), torch.cat([goal, sum_row[0, :1]]).numpy()
     )
-    return normalised(torch.from_numpy(shares))
+    return normalize_to_shares(torch.from_numpy(shares))
 
 
-def normalised(weights: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
+def normalize_to_shares(weights: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
     """Scale weights to shares. Negative weights count as 0; all 0 gives equal shares."""
     clipped = weights.double().clamp(min=0)
     total = clipped.sum()

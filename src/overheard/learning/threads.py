@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 
 
-def cores() -> int:
+def available_cores() -> int:
     """Return how many cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))

@@ -15,25 +15,25 @@ from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import (
-    draws_at_random,
-    embeds_tokens,
-    is_chain_of_linear,
+    has_dropout,
+    has_embedding,
+    is_plain_mlp,
     is_recurrent,
 )
-from overheard.learning.cohort import Group, Lesson, Member, Trained
 from overheard.learning.engines.sequential import train_sequentially
-from overheard.learning.engines.stacked import Pupil, StackedLearner
-from overheard.learning.initial import fresh
-from overheard.learning.memory import members_that_fit
-from overheard.learning.threads import cores
+from overheard.learning.engines.stacked import GroupedClient, StackedTrainer
+from overheard.learning.initialization import fresh_model
+from overheard.learning.memory import clients_that_fit
+from overheard.learning.threads import available_cores
+from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup, TrainingJob
 from overheard.learning.workers import processes
 
 Engine = Literal["auto", "sequential", "processes", "stacked"]
 
-Way = Callable[[Lesson, Sequence[Member]], Iterator[Trained]]
+GroupTrainer = Callable[[TrainingJob, Sequence[ClientTask]], Iterator[ClientResult]]
 """A function that trains one group, for engines that do not stack groups."""
 
-WINDOW_PER_WORKER = 4
+CLIENTS_PER_WORKER = 4
 """Clients per worker in training or not yet taken by the caller, so that no worker waits."""
 
 
@@ -41,7 +41,7 @@ def train_cohort(
     build_model: BuildModel,
     start: Weights,
     pool: Examples,
-    members: Sequence[Member],
+    clients: Sequence[ClientTask],
     recipe: Recipe,
     *,
     seed: Seed,
@@ -50,7 +50,7 @@ def train_cohort(
     chunk: int | None = None,
     workers: int | None = None,
     device: torch.device | str = "cpu",
-) -> Iterator[Trained]:
+) -> Iterator[ClientResult]:
     """Train every client from the same start weights, and yield results in input order.
 
     This is `train_groups` for one group; see there.
@@ -59,7 +59,7 @@ def train_cohort(
         build_model: builds the architecture; its weights are not used.
         start: weights from which every client starts; their dtype is used throughout.
         pool: examples of all clients.
-        members: the clients to train, each on its rows of the pool.
+        clients: the clients to train, each on its rows of the pool.
         recipe: how each client trains.
         seed: root of every random draw.
         round: number of the round.
@@ -75,7 +75,7 @@ def train_cohort(
     """
     return train_groups(
         build_model,
-        (Group(start, pool, members, seed),),
+        (TrainingGroup(start, pool, clients, seed),),
         recipe,
         round=round,
         engine=engine,
@@ -87,7 +87,7 @@ def train_cohort(
 
 def train_groups(
     build_model: BuildModel,
-    groups: Sequence[Group],
+    groups: Sequence[TrainingGroup],
     recipe: Recipe,
     *,
     round: int,
@@ -95,7 +95,7 @@ def train_groups(
     chunk: int | None = None,
     workers: int | None = None,
     device: torch.device | str = "cpu",
-) -> Iterator[Trained]:
+) -> Iterator[ClientResult]:
     """Train the clients of every group, and yield results in input order.
 
     Training is lazy, one chunk ahead at most: a caller that drops used results needs memory for
@@ -127,14 +127,17 @@ def train_groups(
         raise ValueError(f"chunk must be 1 or more, got {chunk}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be 1 or more, got {workers}")
-    target, worker_count = torch.device(device), cores() if workers is None else workers
+    target, worker_count = (
+        torch.device(device),
+        available_cores() if workers is None else workers,
+    )
     jobs = [
-        Lesson(build_model, group.start, group.pool, recipe, group.seed, round, target)
+        TrainingJob(build_model, group.start, group.pool, recipe, group.seed, round, target)
         for group in groups
     ]
-    model = fresh(build_model, Seed(0))
+    model = fresh_model(build_model, Seed(0))
     if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, target)):
-        if draws_at_random(model):
+        if has_dropout(model):
             raise PlanError(
                 "engine: 'stacked' cannot train a model with dropout, because clients would "
                 "not draw independently; choose 'auto', 'sequential' or 'processes'"
@@ -144,34 +147,36 @@ def train_groups(
                 "engine: 'stacked' cannot train a recurrent network, which torch runs for one "
                 "client at a time; choose 'auto', 'sequential' or 'processes'"
             )
-        size = chunk or _that_fit(model, jobs, groups)
-        return _in_chunks(StackedLearner(model, recipe, round, target), groups, size)
+        size = chunk or _chunk_that_fits(model, jobs, groups)
+        return _train_in_chunks(StackedTrainer(model, recipe, round, target), groups, size)
     if engine == "processes" and target.type != "cpu":
         raise PlanError(
             f"engine: 'processes' computes on the CPU, but the device is {target}; choose the "
             "device 'cpu' or the engine 'auto'"
         )
-    train_group: Way = partial(train_sequentially, model=model)
+    train_group: GroupTrainer = partial(train_sequentially, model=model)
     if engine == "processes":
-        train_group = partial(_in_processes, workers=worker_count, chunk=chunk)
+        train_group = partial(_train_in_processes, workers=worker_count, chunk=chunk)
     elif engine == "auto" and _may_gain_from_processes(model, target, worker_count):
         train_group = partial(
-            _in_processes_once_worth_it, model=model, workers=worker_count, chunk=chunk
+            _train_until_workers_are_ready, model=model, workers=worker_count, chunk=chunk
         )
-    return _one_after_the_other(train_group, jobs, groups)
+    return _train_groups_in_turn(train_group, jobs, groups)
 
 
-def _that_fit(model: nn.Module, jobs: Sequence[Lesson], groups: Sequence[Group]) -> int:
+def _chunk_that_fits(
+    model: nn.Module, jobs: Sequence[TrainingJob], groups: Sequence[TrainingGroup]
+) -> int:
     """Return how many clients to stack; all jobs have start weights of one size."""
-    clients = [client for group in groups for client in group.members]
-    return members_that_fit(model, jobs[0], clients) if clients else 1
+    clients = [client for group in groups for client in group.clients]
+    return clients_that_fit(model, jobs[0], clients) if clients else 1
 
 
-def _one_after_the_other(
-    train_group: Way, jobs: Sequence[Lesson], groups: Sequence[Group]
-) -> Iterator[Trained]:
+def _train_groups_in_turn(
+    train_group: GroupTrainer, jobs: Sequence[TrainingJob], groups: Sequence[TrainingGroup]
+) -> Iterator[ClientResult]:
     for job, group in zip(jobs, groups, strict=True):
-        yield from train_group(job, group.members)
+        yield from train_group(job, group.clients)
 
 
 def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
@@ -180,8 +185,8 @@ def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
     On a CPU, stacked convolutions are no faster and stacked embeddings slower (0.7 times).
     """
     if device.type == "cpu":
-        return is_chain_of_linear(model)
-    obstacles = (draws_at_random, embeds_tokens, is_recurrent)
+        return is_plain_mlp(model)
+    obstacles = (has_dropout, has_embedding, is_recurrent)
     return not any(applies(model) for applies in obstacles)
 
 
@@ -196,30 +201,34 @@ def _may_gain_from_processes(model: nn.Module, device: torch.device, workers: in
     return (
         workers > 1
         and device.type == "cpu"
-        and processes.are_possible()
-        and (is_recurrent(model) or not embeds_tokens(model))
+        and processes.are_supported()
+        and (is_recurrent(model) or not has_embedding(model))
     )
 
 
-def _in_chunks(
-    trainer: StackedLearner, groups: Sequence[Group], chunk: int
-) -> Iterator[Trained]:
-    clients = [Pupil(group, client) for group in groups for client in group.members]
+def _train_in_chunks(
+    trainer: StackedTrainer, groups: Sequence[TrainingGroup], chunk: int
+) -> Iterator[ClientResult]:
+    clients = [GroupedClient(group, client) for group in groups for client in group.clients]
     for begin in range(0, len(clients), chunk):
         yield from trainer.train(clients[begin : begin + chunk])
 
 
-def _in_processes(
-    job: Lesson, clients: Sequence[Member], workers: int, chunk: int | None
-) -> Iterator[Trained]:
+def _train_in_processes(
+    job: TrainingJob, clients: Sequence[ClientTask], workers: int, chunk: int | None
+) -> Iterator[ClientResult]:
     if clients:
-        worker_pool = processes.hire(job, workers)
-        yield from worker_pool.train(clients, chunk or WINDOW_PER_WORKER * workers)
+        worker_pool = processes.acquire_for_training(job, workers)
+        yield from worker_pool.train(clients, chunk or CLIENTS_PER_WORKER * workers)
 
 
-def _in_processes_once_worth_it(
-    job: Lesson, clients: Sequence[Member], model: nn.Module, workers: int, chunk: int | None
-) -> Iterator[Trained]:
+def _train_until_workers_are_ready(
+    job: TrainingJob,
+    clients: Sequence[ClientTask],
+    model: nn.Module,
+    workers: int,
+    chunk: int | None,
+) -> Iterator[ClientResult]:
     """Train clients in this process until workers are ready; start workers if they save time.
 
     Timing does not affect results: both engines return the same bits.
@@ -229,12 +238,12 @@ def _in_processes_once_worth_it(
         rest = clients[number:]
         if processes.are_ready(workers):
             try:
-                worker_pool = processes.hire(job, workers)
+                worker_pool = processes.acquire_for_training(job, workers)
             except PlanError:  # a builder that no other process can import
-                processes.do_without(workers)
+                processes.disable(workers)
                 yield from results_here
                 return
-            yield from worker_pool.train(rest, chunk or WINDOW_PER_WORKER * workers)
+            yield from worker_pool.train(rest, chunk or CLIENTS_PER_WORKER * workers)
             return
         began = perf_counter()
         result = next(results_here)
@@ -242,5 +251,5 @@ def _in_processes_once_worth_it(
         idle = 1 - 1 / workers
         if number == 0:
             ahead = sum(len(other.rows) for other in rest) / len(client.rows)
-            processes.miss(spent * ahead * idle, workers)
+            processes.record_saving(spent * ahead * idle, workers)
         yield result

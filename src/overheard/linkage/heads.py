@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from overheard.core.seeds import Seed
-from overheard.learning.chance import seeded
+from overheard.learning.seeding import seeded
 from overheard.learning.threads import one_thread
 
 UNKNOWN = -1

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
-from overheard.learning.chance import seeded
+from overheard.learning.seeding import seeded
 from overheard.learning.threads import one_thread
 
 WIDTH = 128

@@ -17,9 +17,9 @@ from overheard.core.messages import Weights
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.linkage.learner import PriorClient, learners_of, together
 from overheard.linkage.told_beside import less_mean, told_beside
 
@@ -136,7 +136,7 @@ def _losses(
     )
     ends = torch.tensor([len(data) for data in client_data]).cumsum(0).tolist()
     members = [
-        Member(client.name, torch.arange(end - len(data), end))
+        ClientTask(client.name, torch.arange(end - len(data), end))
         for client, data, end in zip(clients, client_data, ends, strict=True)
         if len(data)
     ]
@@ -151,7 +151,7 @@ def _losses(
         workers=knowledge.compute.workers,
         device=device,
     )
-    losses = {client.member.name: client.loss for client in trained}
+    losses = {client.client.name: client.loss for client in trained}
     return [losses.get(client.name, nan) for client in clients]
 
 

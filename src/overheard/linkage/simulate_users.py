@@ -11,9 +11,9 @@ from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.learning.workers.job import Job
 from overheard.linkage.learner import PriorClient
 from overheard.linkage.sketch import sketch_for
@@ -87,7 +87,7 @@ class SimulateUsers(Job):
                 self.build_model,
                 broadcast,
                 pool,
-                [Member(self.learners[index].name, rows[index]) for index in answered],
+                [ClientTask(self.learners[index].name, rows[index]) for index in answered],
                 self.recipe,
                 seed=self.seed.child("training"),
                 round=self.round,

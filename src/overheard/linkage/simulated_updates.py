@@ -12,8 +12,8 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.initial import fresh
-from overheard.learning.workers.job import Bundle
+from overheard.learning.initialization import fresh_model
+from overheard.learning.workers.job import TensorBundle
 from overheard.linkage.learner import PriorClient, together
 from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
 from overheard.linkage.sketch import RAW, WIDTH
@@ -103,7 +103,7 @@ def simulated_updates(
 def _common(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
     """Return the part of the cache key that all rounds share."""
     assert knowledge.build_model is not None
-    model = str(fresh(knowledge.build_model, seed))
+    model = str(fresh_model(knowledge.build_model, seed))
     settings = (knowledge.recipe, knowledge.defenses or (), seed, RAW, WIDTH)
     background = knowledge.background if knowledge.defenses else None
     public = () if background is None else (background.inputs, background.labels)
@@ -126,6 +126,9 @@ def _job(
     )
 
 
-def _shared(knowledge: Knowledge, pool: Examples) -> tuple[Bundle, ...]:
+def _shared(knowledge: Knowledge, pool: Examples) -> tuple[TensorBundle, ...]:
     """Bundle the tensors that the jobs of all rounds read."""
-    return (Bundle(pack_examples("users", pool)), Bundle(pack_background(knowledge)))
+    return (
+        TensorBundle(pack_examples("users", pool)),
+        TensorBundle(pack_background(knowledge)),
+    )

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.messages import Weights, apply_update
-from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.evaluate import logits_of_models
 from overheard.simulation.probe import Probe, ProbeContext
 
 
@@ -30,7 +30,7 @@ class AuxiliaryLogits(Probe):
         labels = context.held_out.labels
         by_class = _averaging(labels, context.classes)
         local = (apply_update(context.broadcast, delta) for delta in deltas)
-        logits = logits_of_cohort(
+        logits = logits_of_models(
             context.build_model, local, context.held_out.inputs, device=context.device
         )
         return torch.stack([_summary(outputs.float(), labels, by_class) for outputs in logits])

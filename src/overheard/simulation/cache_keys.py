@@ -11,7 +11,7 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.initial import fresh
+from overheard.learning.initialization import fresh_model
 from overheard.simulation.probe import Probe
 
 VERSION = 1
@@ -57,7 +57,7 @@ class ReadingKeys:
         auxiliary: Examples,
         seed: Seed,
     ) -> None:
-        model = fresh(build_model, seed)
+        model = fresh_model(build_model, seed)
         shapes = [(name, tuple(weight.shape)) for name, weight in model.named_parameters()]
         settings = (VERSION, knowledge.classes, knowledge.recipe, knowledge.candidate_recipes())
         digest = blake2b(digest_size=20)

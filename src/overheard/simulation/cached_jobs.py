@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.messages import Weights
-from overheard.learning.workers.job import Bundle, Job, WorkerTask
+from overheard.learning.workers.job import Job, TensorBundle, WorkerTask
 from overheard.simulation.executor import run_tasks
 from overheard.simulation.job_tensors import pack_broadcast
 
@@ -51,7 +51,7 @@ class JobInputs:
 
     """
 
-    shared: Callable[[], tuple[Bundle, ...]]
+    shared: Callable[[], tuple[TensorBundle, ...]]
     broadcasts: Mapping[int, Weights]
 
 

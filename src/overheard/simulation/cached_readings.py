@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.knowledge import Knowledge
-from overheard.learning.workers.job import Bundle
+from overheard.learning.workers.job import TensorBundle
 from overheard.simulation.cache_keys import ReadingKeys
 from overheard.simulation.cached_jobs import CachedJob, JobInputs, JobResult, run_cached_jobs
 from overheard.simulation.chunk import Chunk
@@ -106,7 +106,9 @@ def _make_job(
     )
 
 
-def _shared_bundles(ground: SimulationContext, knowledge: Knowledge) -> tuple[Bundle, ...]:
+def _shared_bundles(
+    ground: SimulationContext, knowledge: Knowledge
+) -> tuple[TensorBundle, ...]:
     """Return the inputs that jobs of all rounds share."""
     pool = build_pool(ground.auxiliary, ground.auxiliary_split, ground.seed.child("pool"))
     examples = {
@@ -116,4 +118,4 @@ def _shared_bundles(ground: SimulationContext, knowledge: Knowledge) -> tuple[Bu
         **pack_examples("auxiliary", ground.auxiliary),
         "held out": ground.auxiliary_split.held_out,
     }
-    return Bundle(examples), Bundle(pack_background(knowledge))
+    return TensorBundle(examples), TensorBundle(pack_background(knowledge))

@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.messages import Weights, apply_update
-from overheard.learning.features import features_of_cohort
-from overheard.learning.initial import fresh
-from overheard.learning.last_layer import LastLayer, last_layer
+from overheard.learning.features import features_of_models
+from overheard.learning.initialization import fresh_model
+from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.simulation.probe import Probe, ProbeContext
 
 ROW_RIDGE = 1e-2
@@ -50,7 +50,7 @@ class ClassGradientFit(Probe):
         self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients rows classes"]:
         """Run one forward pass per client over the held-out examples."""
-        layer = last_layer(fresh(context.build_model, context.seed))
+        layer = find_last_layer(fresh_model(context.build_model, context.seed))
         (start_features,) = _features(context, [context.broadcast])
         start_gradients = _class_gradients(start_features, context.broadcast, layer, context)
         local = (apply_update(context.broadcast, delta) for delta in deltas)
@@ -97,7 +97,7 @@ def common_factors(
 def _features(
     context: ProbeContext, cohort: Iterable[Weights]
 ) -> Iterator[Float[Tensor, "examples features"]]:
-    return features_of_cohort(
+    return features_of_models(
         context.build_model, cohort, context.held_out.inputs, device=context.device
     )
 

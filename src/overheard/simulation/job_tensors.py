@@ -7,7 +7,7 @@ from torch import Tensor
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
-from overheard.learning.workers.job import Bundle
+from overheard.learning.workers.job import TensorBundle
 
 BROADCAST_PREFIX = "broadcast/"
 """Prefix of the names of the broadcast's weights."""
@@ -42,9 +42,9 @@ def unpack_background(tensors: Mapping[str, Tensor]) -> Examples | None:
     )
 
 
-def pack_broadcast(weights: Weights) -> Bundle:
+def pack_broadcast(weights: Weights) -> TensorBundle:
     """Return the broadcast of a round as a bundle for jobs; `unpack_broadcast` is the inverse."""
-    return Bundle({BROADCAST_PREFIX + name: weight for name, weight in weights.items()})
+    return TensorBundle({BROADCAST_PREFIX + name: weight for name, weight in weights.items()})
 
 
 def unpack_broadcast(tensors: Mapping[str, Tensor]) -> Weights:

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.messages import Weights
-from overheard.learning.initial import fresh
-from overheard.learning.last_layer import last_layer
+from overheard.learning.initialization import fresh_model
+from overheard.learning.last_layer import find_last_layer
 from overheard.simulation.probe import Probe, ProbeContext
 
 
@@ -26,7 +26,7 @@ class LastLayerChange(Probe):
         self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients classes columns"]:
         """Return the change of each client; columns are the features and the bias."""
-        layer = last_layer(fresh(context.build_model, context.seed))
+        layer = find_last_layer(fresh_model(context.build_model, context.seed))
         weights = torch.stack([delta[layer.weight] for delta in deltas]).float()
         bias = weights.new_zeros(len(weights), context.classes)
         if layer.bias is not None:

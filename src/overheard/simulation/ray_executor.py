@@ -20,8 +20,8 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError, WorkerError
 from overheard.core.escape import escape_unprintable
-from overheard.learning.threads import cores
-from overheard.learning.workers.job import Bundle, Done, Job, WorkerTask
+from overheard.learning.threads import available_cores
+from overheard.learning.workers.job import Job, TaskResult, TensorBundle, WorkerTask
 
 LOCAL = "local"
 """The address that stands for this machine."""
@@ -41,7 +41,7 @@ Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
 def run_on_ray(
     tasks: Iterable[tuple[int, WorkerTask]], address: str
-) -> Generator[Done, None, None]:
+) -> Generator[TaskResult, None, None]:
     """Run numbered tasks on a Ray cluster, and yield results as they finish, in any order.
 
     Every machine of the cluster needs this package in the same version, and the module that
@@ -70,14 +70,16 @@ def run_on_ray(
     _connect(ray, address)
     run_remote = ray.remote(num_cpus=1, max_retries=RETRIES)(run_job_remotely)
     limit = TASKS_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
-    sent: WeakKeyDictionary[Bundle, Any] = WeakKeyDictionary()  # of references that Ray made
+    sent: WeakKeyDictionary[TensorBundle, Any] = (
+        WeakKeyDictionary()
+    )  # of references that Ray made
     pending: dict[Any, tuple[int, WorkerTask]] = {}
 
-    def finished(limit_pending: int) -> Generator[Done, None, None]:
+    def finished(limit_pending: int) -> Generator[TaskResult, None, None]:
         while len(pending) > limit_pending:
             (reference,), _ = ray.wait(list(pending), num_returns=1)
             number, task = pending.pop(reference)
-            yield Done(number, _fetch_result(ray, reference, task))
+            yield TaskResult(number, _fetch_result(ray, reference, task))
 
     try:
         for number, task in tasks:
@@ -129,7 +131,7 @@ def _connect(ray: Any, address: str) -> None:  # a module without types
         if address == LOCAL:
             ray.init(
                 address=LOCAL,
-                num_cpus=cores(),
+                num_cpus=available_cores(),
                 include_dashboard=False,
                 configure_logging=False,
                 log_to_driver=False,

@@ -14,9 +14,9 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import mean_update
-from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.learning.workers.job import Job
 from overheard.simulation.chunk import CHUNK, Chunk
 from overheard.simulation.job_tensors import (
@@ -104,7 +104,7 @@ class ReadChunk(Job):
         halves = (tensors["half/0"], tensors["half/1"])
         clients = self.chunk.clients
         members = [
-            Member(client.name, client.draw_rows(pool.labels, halves, self.seed))
+            ClientTask(client.name, client.draw_rows(pool.labels, halves, self.seed))
             for client in clients
         ]
         if any(type(defense).on_data is not Defense.on_data for defense in self.defenses):
@@ -130,21 +130,21 @@ class ReadChunk(Job):
                 device=self.device,
             )
             updates |= {
-                result.member.name: self._simulated_defenses.defended_update(result)
+                result.client.name: self._simulated_defenses.defended_update(result)
                 for result in trained
             }
         return [updates[client.name] for client in clients]
 
     def _defend_examples(
-        self, pool: Examples, members: list[Member], background: Examples | None
-    ) -> tuple[Examples, list[Member]]:
+        self, pool: Examples, members: list[ClientTask], background: Examples | None
+    ) -> tuple[Examples, list[ClientTask]]:
         """Apply the defenses of data to each client, as in a federation."""
         datasets, new_members, start = [], [], 0
         for member in members:
             data = self._simulated_defenses.defended_examples(
                 pool.take(member.rows), member.name, background
             )
-            new_members.append(Member(member.name, torch.arange(start, start + len(data))))
+            new_members.append(ClientTask(member.name, torch.arange(start, start + len(data))))
             start += len(data)
             datasets.append(data)
         inputs = torch.cat([data.inputs for data in datasets])

@@ -9,7 +9,7 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Update
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Trained
+from overheard.learning.training_job import ClientResult
 
 
 @final
@@ -36,15 +36,15 @@ class SimulatedDefenses:
             data = defense.on_data(data, self.defense_context(defense, name, background))
         return data
 
-    def defended_update(self, trained: Trained) -> Update:
+    def defended_update(self, trained: ClientResult) -> Update:
         """Return the update that a trained client sends.
 
         Raises:
             PlanError: if its training diverged.
 
         """
-        name = trained.member.name
-        update = Update(trained.delta, len(trained.member.rows), {"loss": trained.loss})
+        name = trained.client.name
+        update = Update(trained.delta, len(trained.client.rows), {"loss": trained.loss})
         if not all(bool(part.isfinite().all()) for part in update.delta.values()):
             raise PlanError(
                 f"the training of {name} diverged in round {self.round} (its weights are NaN "

@@ -13,8 +13,8 @@ from overheard.core.needs import AUXILIARY, MODEL, RECIPES
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.initial import fresh
-from overheard.learning.last_layer import last_layer
+from overheard.learning.initialization import fresh_model
+from overheard.learning.last_layer import find_last_layer
 from overheard.simulation.auxiliary_split import AuxiliarySplit, split_auxiliary
 from overheard.simulation.probe import ProbeContext, probe_seed
 
@@ -79,7 +79,7 @@ def build_context(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Si
         needs = "; ".join(need.description for need in (AUXILIARY, MODEL, RECIPES))
         raise NeedsError(f"virtual clients need {needs}: grant the attacker what is missing")
     seed = knowledge.compute.seed.child("bank")
-    weight = last_layer(fresh(build_model, seed)).weight
+    weight = find_last_layer(fresh_model(build_model, seed)).weight
     outputs = len(broadcasts[rounds[0]][weight])
     if outputs != knowledge.classes:
         raise NeedsError(

@@ -11,13 +11,13 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.cohort import Member
-from overheard.learning.distillation.distillation import Distillation, Distilled
-from overheard.learning.distillation.moments import forgotten
-from overheard.learning.distillation.synthetic import noise, stack
-from overheard.learning.initial import initial_weights
+from overheard.learning.distillation.distillation import Distillation, DistillationResult
+from overheard.learning.distillation.moments import zero_moments
+from overheard.learning.distillation.synthetic import draw_noise_examples, stack_sets
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
+from overheard.learning.training_job import ClientTask
 from overheard.testing.require import require, require_part
 
 TASK = Task((4,), ("a", "b", "c"))
@@ -25,7 +25,10 @@ BUILD = partial(Mlp(hidden=(8,)).build, TASK)
 START = initial_weights(BUILD, Seed(0))
 _DRAW = Seed(3).generator()
 POOL = Examples(torch.randn(40, 4, generator=_DRAW), torch.randint(3, (40,), generator=_DRAW))
-MEMBERS = [Member("client/0", torch.arange(20)), Member("client/1", torch.arange(20, 40))]
+MEMBERS = [
+    ClientTask("client/0", torch.arange(20)),
+    ClientTask("client/1", torch.arange(20, 40)),
+]
 
 
 def check_distillation(distillation: Distillation) -> None:
@@ -42,7 +45,7 @@ def check_distillation(distillation: Distillation) -> None:
 def is_a_value_that_says_its_source(distillation: Distillation) -> None:
     """Check that it is a final frozen dataclass, and that its rates start unscaled."""
     require_part(distillation)
-    require(distillation.scale(0) == 1, f"{distillation.name}.scale(0) is not 1")
+    require(distillation.rate_scale(0) == 1, f"{distillation.name}.scale(0) is not 1")
 
 
 def gives_each_member_a_set_of_the_same_form(distillation: Distillation) -> None:
@@ -64,10 +67,10 @@ def gives_each_member_a_set_of_the_same_form(distillation: Distillation) -> None
 def teaches_each_member_by_itself_from_the_first_weights(distillation: Distillation) -> None:
     """Check that trained weights depend on the initial weights and one set alone."""
     method, name = _small(distillation), distillation.name
-    distiller = method.distiller(BUILD, START)
-    sets = [noise(TASK, 2, method.first_rate, Seed(n)) for n in (5, 6)]
-    both = distiller.train(stack(sets))
-    (alone,) = distiller.train(stack(sets[1:]))
+    distiller = method.build_distiller(BUILD, START)
+    sets = [draw_noise_examples(TASK, 2, method.first_rate, Seed(n)) for n in (5, 6)]
+    both = distiller.train(stack_sets(sets))
+    (alone,) = distiller.train(stack_sets(sets[1:]))
     require(list(alone) == list(START), f"{name} returns weights with other names")
     for key, one in alone.items():
         require(
@@ -76,7 +79,7 @@ def teaches_each_member_by_itself_from_the_first_weights(distillation: Distillat
         )
         require(not one.equal(START[key]), f"{name} does not train {key}")
     require(
-        distiller.bytes_kept(6, 2) >= distiller.bytes_kept(6, 1) > 0,
+        distiller.needed_bytes(6, 2) >= distiller.needed_bytes(6, 1) > 0,
         f"{name}: `bytes_kept` is 0, or smaller for more clients",
     )
 
@@ -85,7 +88,7 @@ def refuses_texts(distillation: Distillation) -> None:
     """Check that texts are refused with a PlanError."""
     build = partial(Lstm().build, Task((5,), ("a", "b"), vocabulary=9))
     try:
-        distillation.distiller(build, initial_weights(build, Seed(0)))
+        distillation.build_distiller(build, initial_weights(build, Seed(0)))
     except PlanError as error:
         has_words = "take images or tables" in str(error)
         require(
@@ -111,11 +114,19 @@ def _small(distillation: Distillation) -> Distillation:
     return small
 
 
-def _distil(method: Distillation, members: Sequence[Member] = MEMBERS) -> Distilled:
-    shared = noise(TASK, method.samples, method.first_rate, Seed(1))
+def _distil(
+    method: Distillation, members: Sequence[ClientTask] = MEMBERS
+) -> DistillationResult:
+    shared = draw_noise_examples(TASK, method.samples, method.first_rate, Seed(1))
     before = shared.map(torch.clone)
-    done = method.distiller(BUILD, START).distil(
-        shared, POOL, members, forgotten(shared, len(members)), round=0, scale=1.0, seed=Seed(2)
+    done = method.build_distiller(BUILD, START).distil(
+        shared,
+        POOL,
+        members,
+        zero_moments(shared, len(members)),
+        round=0,
+        rate_scale=1.0,
+        seed=Seed(2),
     )
     is_unchanged = all(one.equal(other) for one, other in zip(shared, before, strict=True))
     require(is_unchanged, f"{method.name} changes the shared set in place: copy it first")

@@ -8,8 +8,8 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.initial import initial_weights
-from overheard.learning.last_layer import last_layer
+from overheard.learning.initialization import initial_weights
+from overheard.learning.last_layer import find_last_layer
 from overheard.learning.model import Model
 from overheard.testing.require import is_same, require, require_part
 
@@ -70,7 +70,7 @@ def fits_a_task(model: Model, task: Task) -> None:
     require(not list(network.buffers()), f"{name} has buffers, which are not sent")
     softmax = any(isinstance(part, nn.Softmax | nn.LogSoftmax) for part in network.modules())
     require(not softmax, f"{name} has a softmax: remove it, as the loss includes one")
-    weight = dict(network.named_parameters())[last_layer(network).weight]
+    weight = dict(network.named_parameters())[find_last_layer(network).weight]
     require(
         len(weight) == task.classes, f"{name}: its last layer must have one output per class"
     )

@@ -2,18 +2,22 @@ import torch
 
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.distillation.moments import Pace, forgotten, step
-from overheard.learning.distillation.synthetic import Synthetic, noise, stack
+from overheard.learning.distillation.moments import StepRates, take_step, zero_moments
+from overheard.learning.distillation.synthetic import (
+    SyntheticExamples,
+    draw_noise_examples,
+    stack_sets,
+)
 
 TASK = Task((2,), ("a", "b", "c"))
-PACE = Pace(inputs=0.1, labels=0.03, rates=0.001, optimizer="adam")
+PACE = StepRates(inputs=0.1, labels=0.03, rates=0.001, optimizer="adam")
 
 
-def some(seed: int) -> Synthetic:
-    return noise(TASK, 2, 0.5, Seed(seed)).map(torch.Tensor.double)
+def some(seed: int) -> SyntheticExamples:
+    return draw_noise_examples(TASK, 2, 0.5, Seed(seed)).map(torch.Tensor.double)
 
 
-def slopes(seed: int) -> Synthetic:
+def slopes(seed: int) -> SyntheticExamples:
     draw = Seed(seed).generator()
     return some(seed).map(
         lambda one: torch.randn(one.shape, generator=draw, dtype=torch.float64)
@@ -21,17 +25,17 @@ def slopes(seed: int) -> Synthetic:
 
 
 def test_noise_has_the_classes_in_turn() -> None:
-    drawn = noise(TASK, 2, 0.5, Seed(0))
+    drawn = draw_noise_examples(TASK, 2, 0.5, Seed(0))
     assert drawn.labels.argmax(1).tolist() == [0, 1, 2, 0, 1, 2]
     assert drawn.labels.sum(1).tolist() == [1.0] * 6
     assert drawn.rates.tolist() == [0.5] * 6
     assert drawn.inputs.shape == (6, 2)
-    assert not torch.equal(drawn.inputs, noise(TASK, 2, 0.5, Seed(1)).inputs)
+    assert not torch.equal(drawn.inputs, draw_noise_examples(TASK, 2, 0.5, Seed(1)).inputs)
 
 
 def test_adam_steps_equal_those_of_torch() -> None:
-    sets, moments = [some(0), some(1)], forgotten(some(0), 2)
-    examples = stack(sets)
+    sets, moments = [some(0), some(1)], zero_moments(some(0), 2)
+    examples = stack_sets(sets)
     leaves = [[one.clone().requires_grad_() for one in own] for own in sets]
     optimizers = [
         torch.optim.Adam(
@@ -44,7 +48,7 @@ def test_adam_steps_equal_those_of_torch() -> None:
     ]
     for number in range(3):
         gradients = [slopes(10 * number + member) for member in range(2)]
-        examples, moments = step(examples, stack(gradients), moments, PACE, 0.5)
+        examples, moments = take_step(examples, stack_sets(gradients), moments, PACE, 0.5)
         for own, optimizer, client_gradients in zip(leaves, optimizers, gradients, strict=True):
             for leaf, gradient in zip(own, client_gradients, strict=True):
                 leaf.grad = gradient
@@ -56,21 +60,25 @@ def test_adam_steps_equal_those_of_torch() -> None:
 
 
 def test_sgd_follows_the_gradient_and_has_no_state() -> None:
-    plain = Pace(inputs=0.1, labels=0.2, rates=0.3, optimizer="sgd")
-    one, gradients = stack([some(0)]), stack([slopes(0)])
-    examples, moments = step(one, gradients, forgotten(some(0), 1), plain, 2.0)
+    plain = StepRates(inputs=0.1, labels=0.2, rates=0.3, optimizer="sgd")
+    one, gradients = stack_sets([some(0)]), stack_sets([slopes(0)])
+    examples, moments = take_step(one, gradients, zero_moments(some(0), 1), plain, 2.0)
     assert examples.labels.allclose(one.labels - 0.4 * gradients.labels)
     assert examples.rates.allclose(one.rates - 0.6 * gradients.rates)
     assert not moments.mean.inputs.any()
 
 
 def test_a_client_that_does_not_take_part_keeps_its_state() -> None:
-    moments = forgotten(some(0), 3)
+    moments = zero_moments(some(0), 3)
     clients = torch.tensor([2, 0])
-    _, new = step(
-        stack([some(0)] * 2), stack([slopes(1), slopes(2)]), moments.of(clients), PACE, 1.0
+    _, new = take_step(
+        stack_sets([some(0)] * 2),
+        stack_sets([slopes(1), slopes(2)]),
+        moments.select(clients),
+        PACE,
+        1.0,
     )
-    after = moments.with_those(clients, new)
+    after = moments.replace_clients(clients, new)
     assert after.steps.tolist() == [1, 0, 1]
     assert after.mean.labels[2].equal(new.mean.labels[0])
     assert not after.mean.labels[1].any()

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
-from overheard.learning.chance import seeded
 from overheard.learning.fitting.temporal_attention import AttentiveRecurrence, TemporalAttention
+from overheard.learning.seeding import seeded
 
 STATES = torch.tensor([[[0.0, 1.0], [0.5, -1.0], [1.0, 3.0]]])
 

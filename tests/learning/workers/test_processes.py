@@ -14,10 +14,10 @@ from torch import nn
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.learning.cohort import Lesson, Member
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask, TrainingJob
 from overheard.learning.workers import processes
-from overheard.learning.workers.processes import WorkerError, hire
+from overheard.learning.workers.processes import WorkerError, acquire_for_training
 from tests.learning.cases import (
     CLIENTS,
     CONVOLUTIONS,
@@ -52,7 +52,7 @@ def train(build, task, members=CLIENTS, recipe=RECIPES["momentum"], **settings):
 
 def lesson(build, task):
     start, pool = start_of(build), pool_of(task, torch.float64)
-    return Lesson(build, start, pool, RECIPES["sgd"], SEED, 3, torch.device("cpu"))
+    return TrainingJob(build, start, pool, RECIPES["sgd"], SEED, 3, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("recipe", ["momentum", "smoothed", "rated"])
@@ -61,7 +61,7 @@ def test_workers_give_the_bits_of_the_sequential_engine(case, recipe):
     build, task = CASES[case]
     here = list(train(build, task, recipe=RECIPES[recipe], engine="sequential"))
     there = list(train(build, task, recipe=RECIPES[recipe], engine="processes", workers=2))
-    assert [each.member for each in there] == list(CLIENTS)
+    assert [each.client for each in there] == list(CLIENTS)
     for one, other in zip(here, there, strict=True):
         assert same_bits(one.delta, other.delta)
         assert one.loss == other.loss
@@ -70,18 +70,18 @@ def test_workers_give_the_bits_of_the_sequential_engine(case, recipe):
 def test_workers_are_reused():
     list(train(MLP, TABLE, engine="processes", workers=2))
     assert processes.are_ready(2)
-    worker_pool = hire(lesson(MLP, TABLE), 2)
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 2)
     before = [worker.process.pid for worker in worker_pool._workers]
-    worker_pool.rest()
+    worker_pool.release()
     list(train(CONVOLUTIONS, IMAGES, engine="processes", workers=2))
-    worker_pool = hire(lesson(MLP, TABLE), 2)
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 2)
     assert [worker.process.pid for worker in worker_pool._workers] == before
-    worker_pool.rest()
+    worker_pool.release()
 
 
 @pytest.mark.slow
 def test_a_caller_that_stops_early_ends_the_workers():
-    worker_pool = hire(lesson(MLP, TABLE), 1)
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
     trained = worker_pool.train(CLIENTS, 1)
     next(trained)
     trained.close()
@@ -92,9 +92,9 @@ def test_a_caller_that_stops_early_ends_the_workers():
 
 @pytest.mark.parametrize("window", [1, len(CLIENTS), 99])
 def test_a_caller_that_took_every_result_leaves_the_workers_idle(window):
-    worker_pool = hire(lesson(MLP, TABLE), 1)
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
     trained = worker_pool.train(CLIENTS, window)
-    assert [each.member for each in islice(trained, len(CLIENTS))] == list(CLIENTS)
+    assert [each.client for each in islice(trained, len(CLIENTS))] == list(CLIENTS)
     assert processes.are_ready(1)
     trained.close()
     assert worker_pool._workers[0].process.poll() is None
@@ -103,7 +103,7 @@ def test_a_caller_that_took_every_result_leaves_the_workers_idle(window):
 
 @pytest.mark.slow
 def test_names_a_dead_worker():
-    worker_pool = hire(lesson(MLP, TABLE), 1)
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
     number = worker_pool._workers[0].process.pid
     os.kill(number, signal.SIGKILL)
     with pytest.raises(WorkerError, match=f"{number} died .exit code -9.*fewer workers"):
@@ -113,7 +113,7 @@ def test_names_a_dead_worker():
 
 @pytest.mark.slow
 def test_reports_an_error_in_a_worker():
-    members = (Member("client/9", torch.tensor([99])),)
+    members = (ClientTask("client/9", torch.tensor([99])),)
     with pytest.raises(WorkerError, match=r"client/9(.|\n)*IndexError"):
         list(train(MLP, TABLE, members, engine="processes", workers=1))
 
@@ -139,8 +139,8 @@ from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.training_job import ClientTask
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_cohort
 
@@ -152,7 +152,7 @@ for build in (partial(Mlp().build, Task((3,), ("a", "b"))), build_here):
         build,
         initial_weights(build, Seed(0)),
         Examples(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64)),
-        [Member("client/0", torch.arange(4))],
+        [ClientTask("client/0", torch.arange(4))],
         Recipe(rate=0.1, epochs=1, batch=2),
         seed=Seed(0),
         round=0,
@@ -166,14 +166,14 @@ for build in (partial(Mlp().build, Task((3,), ("a", "b"))), build_here):
 ENDLESS = (
     SCRIPT.split("def build_here", maxsplit=1)[0]
     + """
-from overheard.learning.cohort import Lesson
+from overheard.learning.training_job import TrainingJob
 from overheard.learning.workers.processes import hire
 
 build = partial(Mlp().build, Task((3,), ("a", "b")))
 pool = Examples(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64))
 recipe = Recipe(rate=0.1, epochs=10**9, batch=2)
 start = initial_weights(build, Seed(0))
-worker_pool = hire(Lesson(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
+worker_pool = hire(TrainingJob(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
 print(worker_pool._workers[0].process.pid, flush=True)
 list(worker_pool.train([Member("client/0", torch.arange(4))], 1))
 """
@@ -214,23 +214,23 @@ def test_ctrl_c_ends_the_caller_and_its_workers(tmp_path):
 def test_workers_are_started_once_they_save_time_and_change_no_bit(monkeypatch):
     # Three workers, as no other test asks for three; nothing is worth calling them at first.
     here = list(train(CONVOLUTIONS, IMAGES, engine="sequential"))
-    monkeypatch.setattr(processes, "WORTH_CALLING", 1e9)
+    monkeypatch.setattr(processes, "MIN_SAVED_SECONDS", 1e9)
     before = list(train(CONVOLUTIONS, IMAGES, workers=3))
     assert not processes.are_ready(3)
-    monkeypatch.setattr(processes, "WORTH_CALLING", 0.0)
+    monkeypatch.setattr(processes, "MIN_SAVED_SECONDS", 0.0)
     meanwhile = list(train(CONVOLUTIONS, IMAGES, workers=3))
     deadline = time.monotonic() + 120
     while not processes.are_ready(3) and time.monotonic() < deadline:
         time.sleep(0.05)
     after = list(train(CONVOLUTIONS, IMAGES, workers=3))
-    worker_pool = hire(lesson(MLP, TABLE), 3)
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 3)
     worker_pool.stop()
     for one, *others in zip(here, before, meanwhile, after, strict=True):
         assert all(same_bits(one.delta, other.delta) for other in others)
 
 
 def test_workers_that_cannot_load_the_model_are_not_started_again(monkeypatch):
-    monkeypatch.setattr(processes, "_MISSED", {})
-    processes.do_without(3)
-    processes.miss(1e9, 3)
+    monkeypatch.setattr(processes, "_SAVABLE_SECONDS", {})
+    processes.disable(3)
+    processes.record_saving(1e9, 3)
     assert not processes.are_ready(3)

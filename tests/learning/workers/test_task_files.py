@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.learning.workers.task_files import TaskFiles
 from tests.learning.jobs import Scaled
 
@@ -18,16 +18,16 @@ def test_mapped_tensors_equal_the_original_ones() -> None:
         "one": torch.tensor(4.5, dtype=torch.float64),
         "none": torch.zeros(0, 3),
     }
-    files, bundle = TaskFiles(), Bundle(tensors)
+    files, bundle = TaskFiles(), TensorBundle(tensors)
     mapped = files.tensors(WorkerTask(JOB, (bundle,)))
-    assert all(mapped[name].mapped().equal(tensor) for name, tensor in tensors.items())
+    assert all(mapped[name].map_tensor().equal(tensor) for name, tensor in tensors.items())
     files.close()
 
 
 @pytest.mark.slow
 def test_a_bundle_is_written_once_and_removed_with_its_last_reference() -> None:
     files = TaskFiles()
-    stored, dropped = (Bundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
+    stored, dropped = (TensorBundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
     both = files.tensors(WorkerTask(JOB, (stored, dropped)))
     again = files.tensors(WorkerTask(JOB, (stored,)))
     assert again["kept"] is both["kept"]

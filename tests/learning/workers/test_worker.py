@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection, Pipe
 
 import pytest
 
-from overheard.learning.workers.worker import Failed, Ready, serve
+from overheard.learning.workers.worker import WorkerFailure, WorkerReady, serve
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
 
@@ -32,9 +32,9 @@ def test_ends_without_an_error_if_a_failure_cannot_be_sent():
     parent_end, worker_end = Pipe()
     with worker_end, parent_end, ThreadPoolExecutor(1) as executor:
         serving = executor.submit(serve, os.dup(worker_end.fileno()), None)
-        assert parent_end.recv() == Ready()
+        assert parent_end.recv() == WorkerReady()
         parent_end.send_bytes(UNREADABLE)
-        assert isinstance(parent_end.recv(), Failed)
+        assert isinstance(parent_end.recv(), WorkerFailure)
         stop_reading(parent_end)
         parent_end.send_bytes(UNREADABLE)
         serving.result(60)

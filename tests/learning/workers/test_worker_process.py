@@ -8,7 +8,7 @@ from multiprocessing.reduction import ForkingPickler
 import pytest
 import torch
 
-from overheard.learning.workers.worker import Did, NamedTensor
+from overheard.learning.workers.worker import TensorHeader, TensorsFollow
 from overheard.learning.workers.worker_process import DeadWorkerError, WorkerProcess
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
@@ -34,12 +34,14 @@ def cut_off(*messages: bytes) -> WorkerProcess:
 def test_a_worker_that_dies_within_a_response_is_dead():
     worker = cut_off()
     with worker.connection, pytest.raises(DeadWorkerError, match="while doing a task"):
-        worker.answer("doing a task")
+        worker.receive("doing a task")
     assert worker.process.returncode is not None
 
 
 def test_a_worker_that_dies_within_a_tensor_is_dead():
-    message = ForkingPickler.dumps(Did((NamedTensor("delta", (25,), torch.float32),)))
+    message = ForkingPickler.dumps(
+        TensorsFollow((TensorHeader("delta", (25,), torch.float32),))
+    )
     worker = cut_off(message)
     with worker.connection, pytest.raises(DeadWorkerError, match="while sending tensors"):
-        worker.tensors("doing a task")
+        worker.receive_tensors("doing a task")

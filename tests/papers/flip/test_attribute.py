@@ -6,7 +6,7 @@ import pytest
 
 from overheard.auditing.supplies import Resources
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.learning.fitting.fit import FitSchedule
+from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.logistic import Logistic
 from overheard.papers.figure import Figure
 from overheard.papers.flip.attribute import REDUCED, AttributeExperiment

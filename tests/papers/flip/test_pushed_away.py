@@ -6,8 +6,8 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.fitting.fit import FitSchedule
-from overheard.learning.initial import initial_weights
+from overheard.learning.fitting.share_network import FitSchedule
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.logistic import Logistic
 from overheard.papers.flip.pushed_away import AffinityYardstick, lead, yardstick
 

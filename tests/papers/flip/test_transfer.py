@@ -6,7 +6,7 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.fitting.fit import FitSchedule
+from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.flip.transfer import told_by_network, told_by_plane
 

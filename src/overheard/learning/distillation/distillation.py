@@ -13,16 +13,16 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
-from overheard.learning.distillation.moments import Moments
-from overheard.learning.distillation.synthetic import Synthetic
+from overheard.learning.distillation.moments import AdamMoments
+from overheard.learning.distillation.synthetic import SyntheticExamples
+from overheard.learning.training_job import ClientTask
 
-Lacking = Literal["mask", "average"]
+MissingClassMode = Literal["mask", "average"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Distilled:
+class DistillationResult:
     """Result of one round of distillation.
 
     Args:
@@ -32,16 +32,16 @@ class Distilled:
 
     """
 
-    examples: Synthetic
+    examples: SyntheticExamples
     losses: Float[Tensor, " clients"]
-    moments: Moments
+    moments: AdamMoments
 
 
 class Distiller(ABC):
     """A network and a method that distil the data of clients."""
 
     @abstractmethod
-    def train(self, examples: Synthetic) -> list[Weights]:
+    def train(self, examples: SyntheticExamples) -> list[Weights]:
         """Train on each client's set, and return the weights, on the CPU.
 
         They depend only on the initial weights and the set, so any reader can compute them.
@@ -50,30 +50,30 @@ class Distiller(ABC):
     @abstractmethod
     def distil(
         self,
-        shared: Synthetic,
+        shared: SyntheticExamples,
         pool: Examples,
-        members: Sequence[Member],
-        moments: Moments,
+        clients: Sequence[ClientTask],
+        moments: AdamMoments,
         *,
         round: int,
-        scale: float,
+        rate_scale: float,
         seed: Seed,
-    ) -> Distilled:
+    ) -> DistillationResult:
         """Distil for one round, every client starting from the same set.
 
         Args:
             shared: set from which all clients start.
             pool: examples of all clients.
-            members: the clients, each with its rows of the pool.
+            clients: the clients, each with its rows of the pool.
             moments: optimizer state of each client.
             round: number of the round, which seeds the draws.
-            scale: factor by which the rates of the distillation are multiplied.
+            rate_scale: factor by which the rates of the distillation are multiplied.
             seed: root of the draws.
 
         """
 
     @abstractmethod
-    def bytes_kept(self, examples: int, members: int) -> int:
+    def needed_bytes(self, examples: int, clients: int) -> int:
         """Estimate the memory for networks, with this many synthetic examples per client."""
 
 
@@ -107,10 +107,10 @@ class Distillation(ABC):
     samples: int
     first_rate: float
     halve_every: int
-    lacking: Lacking
+    lacking: MissingClassMode
 
     @abstractmethod
-    def distiller(
+    def build_distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"
     ) -> Distiller:
         """Build a distiller for such a network, with these initial weights.
@@ -120,6 +120,6 @@ class Distillation(ABC):
 
         """
 
-    def scale(self, round: int) -> float:
+    def rate_scale(self, round: int) -> float:
         """Return the factor of the rates of the distillation in a round."""
         return 0.5 ** (round // self.halve_every) if self.halve_every else 1.0

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from overheard.learning.descent import ADAM_FLOOR, ADAM_MEANS
-from overheard.learning.distillation.synthetic import Synthetic
+from overheard.learning.distillation.synthetic import SyntheticExamples
+from overheard.learning.optimizers import ADAM_BETAS, ADAM_EPSILON
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Pace:
+class StepRates:
     """Rates of a step.
 
     Args:
@@ -32,7 +32,7 @@ class Pace:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class AdamMoments:
     """State of Adam for each client (Kingma and Ba 2015, Algorithm 1).
 
     Args:
@@ -43,74 +43,86 @@ class Moments:
     """
 
     steps: Int[Tensor, " clients"]
-    mean: Synthetic
-    square: Synthetic
+    mean: SyntheticExamples
+    square: SyntheticExamples
 
-    def of(self, members: Int[Tensor, " some"]) -> "Moments":
+    def select(self, clients: Int[Tensor, " some"]) -> "AdamMoments":
         """Return the state of some clients."""
-        return Moments(
-            self.steps[members],
-            self.mean.map(lambda one: one[members]),
-            self.square.map(lambda one: one[members]),
+        return AdamMoments(
+            self.steps[clients],
+            self.mean.map(lambda one: one[clients]),
+            self.square.map(lambda one: one[clients]),
         )
 
-    def on(self, device: torch.device | str) -> "Moments":
+    def to_device(self, device: torch.device | str) -> "AdamMoments":
         """Copy the state to a device."""
-        return Moments(
+        return AdamMoments(
             self.steps.to(device),
             self.mean.map(lambda one: one.to(device)),
             self.square.map(lambda one: one.to(device)),
         )
 
-    def with_those(self, members: Int[Tensor, " some"], theirs: "Moments") -> "Moments":
+    def replace_clients(
+        self, clients: Int[Tensor, " some"], new: "AdamMoments"
+    ) -> "AdamMoments":
         """Return a copy with the state of these clients replaced."""
-        return Moments(
-            self.steps.index_copy(0, members, theirs.steps),
-            _placed(self.mean, members, theirs.mean),
-            _placed(self.square, members, theirs.square),
+        return AdamMoments(
+            self.steps.index_copy(0, clients, new.steps),
+            _replace_rows(self.mean, clients, new.mean),
+            _replace_rows(self.square, clients, new.square),
         )
 
 
-def forgotten(like: Synthetic, members: int) -> Moments:
+def zero_moments(like: SyntheticExamples, clients: int) -> AdamMoments:
     """Return the initial state for sets like this one."""
-    zeros = like.map(lambda one: one.new_zeros(members, *one.shape))
-    return Moments(torch.zeros(members, dtype=torch.int64), zeros, zeros)
+    zeros = like.map(lambda one: one.new_zeros(clients, *one.shape))
+    return AdamMoments(torch.zeros(clients, dtype=torch.int64), zeros, zeros)
 
 
-def step(
-    examples: Synthetic, slopes: Synthetic, moments: Moments, pace: Pace, scale: float
-) -> tuple[Synthetic, Moments]:
+def take_step(
+    examples: SyntheticExamples,
+    gradients: SyntheticExamples,
+    moments: AdamMoments,
+    step_rates: StepRates,
+    rate_scale: float,
+) -> tuple[SyntheticExamples, AdamMoments]:
     """Take one step for each client, and return the new examples and state.
 
     Args:
         examples: examples of each client.
-        slopes: gradients of its loss.
+        gradients: gradients of its loss.
         moments: state after the steps before.
-        pace: optimizer and rates.
-        scale: factor by which the rates are multiplied.
+        step_rates: optimizer and rates.
+        rate_scale: factor by which the rates are multiplied.
 
     """
-    rates = (pace.inputs, pace.labels, pace.rates)
-    if pace.optimizer == "sgd":
+    rates = (step_rates.inputs, step_rates.labels, step_rates.rates)
+    if step_rates.optimizer == "sgd":
         updated = [
-            tensor - scale * rate * gradient
-            for tensor, gradient, rate in zip(examples, slopes, rates, strict=True)
+            tensor - rate_scale * rate * gradient
+            for tensor, gradient, rate in zip(examples, gradients, rates, strict=True)
         ]
-        return Synthetic(*updated), moments
-    beta1, beta2 = ADAM_MEANS
+        return SyntheticExamples(*updated), moments
+    beta1, beta2 = ADAM_BETAS
     steps = moments.steps + 1
     means, squares, updated = [], [], []
     for tensor, gradient, mean, square, rate in zip(
-        examples, slopes, moments.mean, moments.square, rates, strict=True
+        examples, gradients, moments.mean, moments.square, rates, strict=True
     ):
         client_steps = steps.to(tensor).view(-1, *[1] * (tensor.ndim - 1))
         means.append(beta1 * mean + (1 - beta1) * gradient)
         squares.append(beta2 * square + (1 - beta2) * gradient.square())
-        size = (squares[-1] / (1 - beta2**client_steps)).sqrt() + ADAM_FLOOR
-        updated.append(tensor - scale * rate * means[-1] / (1 - beta1**client_steps) / size)
-    return Synthetic(*updated), Moments(steps, Synthetic(*means), Synthetic(*squares))
+        size = (squares[-1] / (1 - beta2**client_steps)).sqrt() + ADAM_EPSILON
+        updated.append(
+            tensor - rate_scale * rate * means[-1] / (1 - beta1**client_steps) / size
+        )
+    return SyntheticExamples(*updated), AdamMoments(
+        steps, SyntheticExamples(*means), SyntheticExamples(*squares)
+    )
 
 
-def _placed(whole: Synthetic, clients: Int[Tensor, " some"], new: Synthetic) -> Synthetic:
+def _replace_rows(
+    whole: SyntheticExamples, clients: Int[Tensor, " some"], new: SyntheticExamples
+) -> SyntheticExamples:
     replaced = [a.index_copy(0, clients, b) for a, b in zip(whole, new, strict=True)]
-    return Synthetic(*replaced)
+    return SyntheticExamples(*replaced)

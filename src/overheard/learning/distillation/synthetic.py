@@ -15,7 +15,7 @@ from overheard.core.task import Task
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Synthetic:
+class SyntheticExamples:
     """Synthetic examples in training order.
 
     The class also holds gradients with respect to them, and the sets of several clients, which
@@ -36,25 +36,27 @@ class Synthetic:
         """Iterate over inputs, labels and rates."""
         return iter((self.inputs, self.labels, self.rates))
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> "Synthetic":
+    def map(self, change: Callable[[Tensor], Tensor]) -> "SyntheticExamples":
         """Apply one function to each tensor."""
-        return Synthetic(change(self.inputs), change(self.labels), change(self.rates))
+        return SyntheticExamples(change(self.inputs), change(self.labels), change(self.rates))
 
     def is_finite(self) -> bool:
         """Return whether all numbers are finite."""
         return all(bool(one.isfinite().all()) for one in self)
 
 
-def stack(sets: Sequence[Synthetic]) -> Synthetic:
+def stack_sets(sets: Sequence[SyntheticExamples]) -> SyntheticExamples:
     """Stack the sets of several clients."""
     inputs, labels, rates = zip(*sets, strict=True)
-    return Synthetic(torch.stack(inputs), torch.stack(labels), torch.stack(rates))
+    return SyntheticExamples(torch.stack(inputs), torch.stack(labels), torch.stack(rates))
 
 
-def noise(task: Task, per_class: int, rate: float, seed: Seed) -> Synthetic:
+def draw_noise_examples(
+    task: Task, per_class: int, rate: float, seed: Seed
+) -> SyntheticExamples:
     """Draw standard normal inputs, with one-hot labels of the classes in turn and one rate."""
     examples = per_class * task.classes
     inputs = torch.randn(examples, *task.shape, generator=seed.generator())
     classes = torch.arange(examples) % task.classes
     labels = one_hot(classes, task.classes).float()
-    return Synthetic(inputs, labels, torch.full((examples,), rate))
+    return SyntheticExamples(inputs, labels, torch.full((examples,), rate))

@@ -8,26 +8,30 @@ from torch import Tensor, nn
 
 from overheard.core.messages import Weights
 from overheard.learning.batches import epoch_order
-from overheard.learning.chance import seeded
-from overheard.learning.cohort import Lesson, Member, Trained
-from overheard.learning.descent import descent
-from overheard.learning.engines.bag import SparseBag, can_stand_in
-from overheard.learning.layout import channels_first, channels_last, keep_channels_last
+from overheard.learning.engines.sparse_embedding_bag import SparseEmbeddingBag, can_be_sparse
 from overheard.learning.loss import mean_loss
+from overheard.learning.memory_layout import (
+    store_kernels_channels_last,
+    to_channels_first,
+    to_channels_last,
+)
+from overheard.learning.optimizers import build_optimizer
+from overheard.learning.seeding import seeded
 from overheard.learning.threads import one_thread
+from overheard.learning.training_job import ClientResult, ClientTask, TrainingJob
 
 
 def train_sequentially(
-    lesson: Lesson, members: Sequence[Member], model: nn.Module
-) -> Iterator[Trained]:
+    job: TrainingJob, clients: Sequence[ClientTask], model: nn.Module
+) -> Iterator[ClientResult]:
     """Train one client after the other on one core."""
-    trainer = Learner(lesson, model)
-    for client in members:
+    trainer = SequentialTrainer(job, model)
+    for client in clients:
         yield trainer.train(client)
 
 
 @final
-class Learner:
+class SequentialTrainer:
     """A trainer that resets one model to the start weights for each client.
 
     Convolutions run in channels-last order (1.3 times the speed of a plain loop on a CPU). With
@@ -35,37 +39,39 @@ class Learner:
     (benchmarks/learning.py).
     """
 
-    def __init__(self, lesson: Lesson, model: nn.Module) -> None:
-        check_fits(lesson.start, model)
-        self._job = lesson
+    def __init__(self, job: TrainingJob, model: nn.Module) -> None:
+        check_start_weights(job.start, model)
+        self._job = job
         named = dict(model.named_parameters())
-        floats = next(iter(lesson.start.values())).dtype
-        self._model = model.to(lesson.device, floats).train()
-        if _moves_only_what_has_a_slope(lesson):
-            _look_up_sparsely(self._model)
-        keep_channels_last(self._model)
+        floats = next(iter(job.start.values())).dtype
+        self._model = model.to(job.device, floats).train()
+        if _leaves_zero_gradients_alone(job):
+            _use_sparse_gradients(self._model)
+        store_kernels_channels_last(self._model)
         self._parameters: list[Tensor] = list(self._model.parameters())
         self._names = tuple(named)
-        self._start = [lesson.start[name].to(lesson.device) for name in named]
+        self._start = [job.start[name].to(job.device) for name in named]
 
-    def train(self, member: Member) -> Trained:
+    def train(self, client: ClientTask) -> ClientResult:
         """Train one client."""
         job = self._job
-        dropout_seed = job.seed.child("dropout", job.round, member.name)
+        dropout_seed = job.seed.child("dropout", job.round, client.name)
         with one_thread(), seeded(dropout_seed, job.device):
             with torch.no_grad():
                 torch._foreach_copy_(self._parameters, self._start)
-            loss = self._descend(member)
+            loss = self._descend(client)
             changes = torch._foreach_sub([p.detach() for p in self._parameters], self._start)
         delta = zip(self._names, changes, strict=True)
-        return Trained(member, {name: part.contiguous().cpu() for name, part in delta}, loss)
+        return ClientResult(
+            client, {name: part.contiguous().cpu() for name, part in delta}, loss
+        )
 
-    def _descend(self, client: Member) -> float:
+    def _descend(self, client: ClientTask) -> float:
         recipe = self._job.recipe
         examples = self._job.pool.take(client.rows.to(self._job.pool.labels.device))
-        inputs = channels_last(examples.inputs.to(self._job.device))
+        inputs = to_channels_last(examples.inputs.to(self._job.device))
         labels = examples.labels.to(self._job.device)
-        optimizer = descent(recipe, self._parameters)
+        optimizer = build_optimizer(recipe, self._parameters)
         total = torch.zeros((), dtype=torch.float64, device=labels.device)
         for epoch in range(recipe.epochs):
             total.zero_()
@@ -73,7 +79,7 @@ class Learner:
                 self._job.seed, self._job.round, client.name, epoch, len(labels)
             ).to(labels.device)
             for batch in torch.split(order, recipe.batch):
-                logits = self._model(channels_first(inputs[batch]))
+                logits = self._model(to_channels_first(inputs[batch]))
                 loss = mean_loss(logits, labels[batch], recipe.loss, recipe.label_smoothing)
                 gradients = torch.autograd.grad(loss, self._parameters)
                 with torch.no_grad():
@@ -82,7 +88,7 @@ class Learner:
         return float(total) / len(labels)
 
 
-def check_fits(start: Weights, model: nn.Module) -> None:
+def check_start_weights(start: Weights, model: nn.Module) -> None:
     """Refuse start weights whose names or shapes differ from the model's."""
     given = {name: tuple(weight.shape) for name, weight in start.items()}
     expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
@@ -90,13 +96,13 @@ def check_fits(start: Weights, model: nn.Module) -> None:
         raise ValueError(f"start weights must have the model's shapes {expected}, got {given}")
 
 
-def _moves_only_what_has_a_slope(job: Lesson) -> bool:
+def _leaves_zero_gradients_alone(job: TrainingJob) -> bool:
     """Return whether parameters with a zero gradient stay unchanged."""
     recipe = job.recipe
     return recipe.optimizer == "sgd" and not recipe.momentum and not recipe.weight_decay
 
 
-def _look_up_sparsely(model: nn.Module) -> None:
+def _use_sparse_gradients(model: nn.Module) -> None:
     """Let each embedding return gradients only for the rows that a batch looked up.
 
     The other rows then stay unchanged.
@@ -104,8 +110,8 @@ def _look_up_sparsely(model: nn.Module) -> None:
     # In a plain sequence a bag is called with texts only, never with offsets.
     sequence = set(model.children()) if type(model) is nn.Sequential else set()
     for name, module in list(model.named_modules()):
-        if module in sequence and isinstance(module, nn.EmbeddingBag) and can_stand_in(module):
-            model.set_submodule(name, SparseBag(module))
+        if module in sequence and isinstance(module, nn.EmbeddingBag) and can_be_sparse(module):
+            model.set_submodule(name, SparseEmbeddingBag(module))
         elif isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
             takes_maxima = isinstance(module, nn.EmbeddingBag) and module.mode == "max"
             module.sparse = not (takes_maxima or module.scale_grad_by_freq)

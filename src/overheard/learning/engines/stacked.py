@@ -10,35 +10,35 @@ from torch import Tensor, nn
 
 from overheard.core.examples import Examples
 from overheard.core.recipe import LossName, Recipe
-from overheard.learning.architecture import is_chain_of_linear
+from overheard.learning.architecture import is_plain_mlp
 from overheard.learning.batches import epoch_order
-from overheard.learning.cohort import Group, Member, Trained
-from overheard.learning.descent import descent
-from overheard.learning.engines.chain import Chain
-from overheard.learning.engines.gradients import StackedGradients
-from overheard.learning.engines.sequential import check_fits
-from overheard.learning.engines.vmapped import Vmapped
+from overheard.learning.engines.sequential import check_start_weights
+from overheard.learning.engines.stacked_mlp import StackedMlp
+from overheard.learning.engines.stacked_networks import StackedNetworks
+from overheard.learning.engines.vmapped_networks import VmappedNetworks
+from overheard.learning.optimizers import build_optimizer
 from overheard.learning.threads import one_thread
+from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
 
 
-def stacked_gradients(
+def build_stacked_networks(
     model: nn.Module, label_smoothing: float = 0.0, loss: LossName = "cross_entropy"
-) -> StackedGradients:
+) -> StackedNetworks:
     """Build the stacked networks that suit this architecture."""
-    kind = Chain if is_chain_of_linear(model) else Vmapped
+    kind = StackedMlp if is_plain_mlp(model) else VmappedNetworks
     return kind(model, label_smoothing, loss)
 
 
 @dataclass(frozen=True, slots=True)
-class Pupil:
+class GroupedClient:
     """A client and the group that it belongs to."""
 
-    group: Group
-    member: Member
+    group: TrainingGroup
+    client: ClientTask
 
 
 @final
-class StackedLearner:
+class StackedTrainer:
     """A trainer of clients, of one group or several, as one computation.
 
     Clients of unequal size take unequally many steps. They are sorted by steps, so that
@@ -57,38 +57,38 @@ class StackedLearner:
         self._recipe = recipe
         self._round = round
         self._device = device
-        self._networks = stacked_gradients(
+        self._networks = build_stacked_networks(
             model.to(device).train(), recipe.label_smoothing, recipe.loss
         )
         self._names = [name for name, _ in model.named_parameters()]
 
-    def train(self, pupils: Sequence[Pupil]) -> list[Trained]:
+    def train(self, clients: Sequence[GroupedClient]) -> list[ClientResult]:
         """Train these clients, and return the results in input order."""
-        order = sorted(range(len(pupils)), key=lambda index: -len(pupils[index].member.rows))
-        ranked = [pupils[index] for index in order]
-        results: dict[int, Trained] = {}
+        order = sorted(range(len(clients)), key=lambda index: -len(clients[index].client.rows))
+        ranked = [clients[index] for index in order]
+        results: dict[int, ClientResult] = {}
         with one_thread(), torch.no_grad():
             starts = self._starts(ranked)
             stack = [torch.stack(weights) for weights in zip(*starts, strict=True)]
-            pool, rows = _pooled(ranked)
+            pool, rows = _merge_pools(ranked)
             losses = self._descend(
-                stack, pool, _schedule(self._recipe, self._round, ranked, rows)
+                stack, pool, _schedule_batches(self._recipe, self._round, ranked, rows)
             )
             for rank, index in enumerate(order):
                 changes = torch._foreach_sub([weights[rank] for weights in stack], starts[rank])
                 delta = {
                     name: part.cpu() for name, part in zip(self._names, changes, strict=True)
                 }
-                results[index] = Trained(pupils[index].member, delta, losses[rank])
-        return [results[index] for index in range(len(pupils))]
+                results[index] = ClientResult(clients[index].client, delta, losses[rank])
+        return [results[index] for index in range(len(clients))]
 
-    def _starts(self, clients: Sequence[Pupil]) -> list[list[Tensor]]:
+    def _starts(self, clients: Sequence[GroupedClient]) -> list[list[Tensor]]:
         """Return the start weights of each client; those of a group are copied once."""
-        read: dict[Group, list[Tensor]] = {}
+        read: dict[TrainingGroup, list[Tensor]] = {}
         for client in clients:
             if client.group not in read:
                 start = client.group.start
-                check_fits(start, self._model)
+                check_start_weights(start, self._model)
                 read[client.group] = [start[name].to(self._device) for name in self._names]
         types = {weights[0].dtype for weights in read.values()}
         if len(types) > 1:
@@ -96,7 +96,7 @@ class StackedLearner:
         return [read[client.group] for client in clients]
 
     def _descend(
-        self, stack: list[Tensor], pool: Examples, schedule: "_Schedule"
+        self, stack: list[Tensor], pool: Examples, schedule: "_BatchSchedule"
     ) -> list[float]:
         """Train the stack in place; return the mean loss of each client's last epoch."""
         device = self._device
@@ -104,17 +104,17 @@ class StackedLearner:
         shares = schedule.shares.to(device)
         gradients = [torch.empty_like(weight) for weight in stack]
         total = torch.zeros(len(stack[0]), dtype=torch.float64, device=device)
-        optimizer = descent(self._recipe, stack)
-        steps = zip(schedule.members, schedule.widths, strict=True)
+        optimizer = build_optimizer(self._recipe, stack)
+        steps = zip(schedule.active, schedule.widths, strict=True)
         for step, (active, width) in enumerate(steps):
             if active < len(stack[0]):
                 stack = [weight[:active] for weight in stack]
                 gradients = [gradient[:active] for gradient in gradients]
-                optimizer.keep(active)
+                optimizer.keep_first(active)
             batch = rows[step, :active, :width].flatten()
             inputs = pool.inputs.index_select(0, batch).to(device)
             labels = pool.labels.index_select(0, batch).to(device)
-            losses = self._networks.fill(
+            losses = self._networks.write_gradients(
                 gradients,
                 stack,
                 inputs.view(active, width, *inputs.shape[1:]),
@@ -127,11 +127,11 @@ class StackedLearner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Schedule:
+class _BatchSchedule:
     """The rows of the pool that each client uses at each step; most steps first.
 
     Args:
-        members: number of clients that still train at each step.
+        active: number of clients that still train at each step.
         widths: size of the largest batch at each step.
         rows: rows of the pool; 0 for padding.
         weights: one over the size of the batch; 0 for padding.
@@ -139,26 +139,26 @@ class _Schedule:
 
     """
 
-    members: list[int]
+    active: list[int]
     widths: list[int]
     rows: Int[Tensor, "steps clients batch"]
     weights: Float[Tensor, "steps clients batch"]
     shares: Float[Tensor, "steps clients"]
 
 
-def _pooled(clients: Sequence[Pupil]) -> tuple[Examples, list[Tensor]]:
+def _merge_pools(clients: Sequence[GroupedClient]) -> tuple[Examples, list[Tensor]]:
     """Return one pool of the examples of all clients, and each client's rows of it.
 
     If groups have different pools, it is the concatenation of the clients' examples.
     """
     pools = {id(client.group.pool): client.group.pool for client in clients}
-    rows = [client.member.rows for client in clients]
+    rows = [client.client.rows for client in clients]
     if len(pools) == 1:
         return clients[0].group.pool, [client_rows.cpu() for client_rows in rows]
     parts = []
     for client in clients:
         group_pool = client.group.pool
-        parts.append(group_pool.take(client.member.rows.to(group_pool.labels.device)))
+        parts.append(group_pool.take(client.client.rows.to(group_pool.labels.device)))
     pool = Examples(
         torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])
     )
@@ -166,9 +166,9 @@ def _pooled(clients: Sequence[Pupil]) -> tuple[Examples, list[Tensor]]:
     return pool, list(torch.split(torch.arange(len(pool)), sizes))
 
 
-def _schedule(
-    recipe: Recipe, round: int, clients: Sequence[Pupil], rows_of: Sequence[Tensor]
-) -> _Schedule:
+def _schedule_batches(
+    recipe: Recipe, round: int, clients: Sequence[GroupedClient], rows_of: Sequence[Tensor]
+) -> _BatchSchedule:
     steps = max(recipe.steps(len(client_rows)) for client_rows in rows_of)
     # No batch is larger than the largest client.
     batch = min(recipe.batch, max(len(client_rows) for client_rows in rows_of))
@@ -180,14 +180,14 @@ def _schedule(
         stride = recipe.steps(size) // recipe.epochs
         for epoch in range(recipe.epochs):
             begin = epoch * stride * batch
-            order = epoch_order(client.group.seed, round, client.member.name, epoch, size)
+            order = epoch_order(client.group.seed, round, client.client.name, epoch, size)
             rows[rank, begin : begin + size] = client_rows[order]
             filled[rank, begin : begin + size] = True
         last[rank, stride * (recipe.epochs - 1) : stride * recipe.epochs] = 1 / size
     filled = filled.view(len(clients), steps, batch)
     counts = filled.sum(2)  # (clients, steps)
     weights = filled / counts.clamp(min=1).unsqueeze(2).double()  # (clients, steps, batch)
-    return _Schedule(
+    return _BatchSchedule(
         (counts > 0).sum(0).tolist(),
         counts.amax(0).tolist(),
         rows.view(len(clients), steps, batch).transpose(0, 1).contiguous(),

@@ -10,11 +10,11 @@ from torch import Tensor
 from overheard.core.seeds import Seed
 from overheard.learning.threads import one_thread
 
-SLACK = 1e-3
+TOLERANCE = 1e-3
 """Largest violation of the optimality conditions at which the fit stops; margins are of the
 order of 1."""
 
-MOST_SWEEPS = 500
+MAX_SWEEPS = 500
 """Most sweeps over all examples; a few dozen are usual."""
 
 
@@ -34,7 +34,7 @@ class LinearSvm:
         self, vectors: Float[Tensor, "examples dims"]
     ) -> Float[Tensor, "examples classes"]:
         """Compute the margin of each example for each class, in float64."""
-        return _with_one(vectors) @ self.weight
+        return _append_one(vectors) @ self.weight
 
 
 def fit_linear_svm(
@@ -63,14 +63,14 @@ def fit_linear_svm(
     """
     if classes < 2 or not len(vectors):
         raise ValueError(f"expected two classes or more, and examples, got {classes} classes")
-    numbers = _with_one(vectors)
+    numbers = _append_one(vectors)
     side = torch.full((len(labels), classes), -1.0, dtype=numbers.dtype)
     side[torch.arange(len(labels)), labels] = 1
     with one_thread():
-        return LinearSvm(_descend(numbers, side, cost, seed))
+        return LinearSvm(_coordinate_descent(numbers, side, cost, seed))
 
 
-def _descend(
+def _coordinate_descent(
     numbers: Float[Tensor, "examples numbers"],
     side: Float[Tensor, "examples classes"],
     cost: float,
@@ -84,7 +84,7 @@ def _descend(
     dual = torch.zeros_like(side)
     slope = 1 / (2 * cost)
     curvature = (numbers.square().sum(1) + slope).tolist()
-    for sweep in range(MOST_SWEEPS):
+    for sweep in range(MAX_SWEEPS):
         worst = 0.0
         order = torch.randperm(len(side), generator=seed.child("sweep", sweep).generator())
         for row in order.tolist():
@@ -99,10 +99,10 @@ def _descend(
                 state[row] += step
             else:
                 state.addr_(design[row], step)
-        if worst < SLACK:
+        if worst < TOLERANCE:
             break
     return numbers.T @ state if by_example else state
 
 
-def _with_one(vectors: Float[Tensor, "examples dims"]) -> Float[Tensor, "examples numbers"]:
+def _append_one(vectors: Float[Tensor, "examples dims"]) -> Float[Tensor, "examples numbers"]:
     return torch.nn.functional.pad(vectors.double(), (0, 1), value=1.0)

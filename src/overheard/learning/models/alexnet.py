@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 
 @final
@@ -28,7 +28,7 @@ class AlexNet(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        channels, height, width = image(task, self.name, smallest=8)
+        channels, height, width = image_shape(task, self.name, minimum_side=8)
         pixels = (height // 8) * (width // 8)
         return nn.Sequential(
             nn.Conv2d(channels, 128, 5, padding=2),

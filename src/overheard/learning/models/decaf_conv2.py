@@ -6,9 +6,9 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
-from overheard.learning.activation import ActivationName, activation
+from overheard.learning.activation import ActivationName, build_activation
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 
 @final
@@ -43,16 +43,16 @@ class DecafConv2(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        channels, height, width = image(task, self.name, smallest=6)
+        channels, height, width = image_shape(task, self.name, minimum_side=6)
         pooled = ((height - 4) // 2) * ((width - 4) // 2)
         return nn.Sequential(
             nn.Conv2d(channels, self.first, 3),
-            activation(self.activation),
+            build_activation(self.activation),
             nn.Conv2d(self.first, self.second, 3),
             nn.MaxPool2d(2),
-            activation(self.activation),
+            build_activation(self.activation),
             nn.Flatten(),
             nn.Linear(self.second * pooled, self.hidden),
-            activation(self.activation),
+            build_activation(self.activation),
             nn.Linear(self.hidden, task.classes),
         )

@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 
 @final
@@ -40,7 +40,7 @@ class DecafModules(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        in_channels, height, width = image(task, self.name, smallest=2**self.modules)
+        in_channels, height, width = image_shape(task, self.name, minimum_side=2**self.modules)
         layers: list[nn.Module] = []
         for depth in range(self.modules):
             out_channels = self.channels * 2**depth

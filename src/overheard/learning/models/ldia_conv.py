@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 KERNEL = 5
 
@@ -39,7 +39,7 @@ class LdiaConv(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        channels, height, width = image(task, self.name, smallest=14)
+        channels, height, width = image_shape(task, self.name, minimum_side=14)
         sides = [((side - KERNEL + 1) // 2) - KERNEL + 1 for side in (height, width)]
         pooled = min(sides) >= 2
         left = [side // 2 if pooled else side for side in sides]

@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import input_size
 from overheard.learning.model import Model
-from overheard.learning.shapes import numbers
 
 
 @final
@@ -20,4 +20,4 @@ class Logistic(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        return nn.Sequential(nn.Flatten(), nn.Linear(numbers(task, self.name), task.classes))
+        return nn.Sequential(nn.Flatten(), nn.Linear(input_size(task, self.name), task.classes))

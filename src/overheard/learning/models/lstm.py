@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import vocabulary_size
 from overheard.learning.model import Model
-from overheard.learning.shapes import vocabulary
 
 PADDING = 0
 """The token after the end of a text."""
@@ -51,7 +51,7 @@ class Lstm(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        return _Reader(vocabulary(task, self.name), self.dim, self.hidden, task.classes)
+        return _Reader(vocabulary_size(task, self.name), self.dim, self.hidden, task.classes)
 
 
 class _Reader(nn.Module):

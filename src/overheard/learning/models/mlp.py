@@ -7,9 +7,9 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
-from overheard.learning.activation import ActivationName, activation
+from overheard.learning.activation import ActivationName, build_activation
+from overheard.learning.input_shapes import input_size
 from overheard.learning.model import Model
-from overheard.learning.shapes import numbers
 
 
 @final
@@ -36,8 +36,8 @@ class Mlp(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        widths = (numbers(task, self.name), *self.hidden)
+        widths = (input_size(task, self.name), *self.hidden)
         layers: list[nn.Module] = [nn.Flatten()]
         for wide, narrow in pairwise(widths):
-            layers += [nn.Linear(wide, narrow), activation(self.activation)]
+            layers += [nn.Linear(wide, narrow), build_activation(self.activation)]
         return nn.Sequential(*layers, nn.Linear(widths[-1], task.classes))

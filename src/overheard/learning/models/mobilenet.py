@@ -7,10 +7,10 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
-FIRST = 32
+FIRST_CHANNELS = 32
 """Channels of the first convolution (Howard et al. 2017, Table 1)."""
 
 BLOCKS = (
@@ -27,13 +27,13 @@ BLOCKS = (
 """Channels and stride of each block (Howard et al. 2017, Table 1). The last block has stride 1
 here: the table says 2, but has 7 x 7 pixels before and after it."""
 
-SMALL = 64
+SMALL_SIDE = 64
 """Pixels per side below which the first convolution has stride 1."""
 
 GROUPS = 32
 """Wu and He 2018, Section 4.1: 32 groups are best for a wide range of widths."""
 
-PER_GROUP = 8
+MIN_CHANNELS_PER_GROUP = 8
 """Fewest channels per group; all widths are multiples of it. Group norm would remove the mean
 activation of a channel that is alone in its group."""
 
@@ -67,9 +67,9 @@ class MobileNet(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        channels, height, width = image(task, self.name, smallest=8)
-        in_channels = self._channels(FIRST)
-        stride = 1 if min(height, width) < SMALL else 2
+        channels, height, width = image_shape(task, self.name, minimum_side=8)
+        in_channels = self._channels(FIRST_CHANNELS)
+        stride = 1 if min(height, width) < SMALL_SIDE else 2
         layers = [_convolution(channels, in_channels, 3, stride)]
         for width, stride in BLOCKS:
             out_channels = self._channels(width)
@@ -83,7 +83,9 @@ class MobileNet(Model):
         )
 
     def _channels(self, whole: int) -> int:
-        return max(1, round(self.alpha * whole / PER_GROUP)) * PER_GROUP
+        return (
+            max(1, round(self.alpha * whole / MIN_CHANNELS_PER_GROUP)) * MIN_CHANNELS_PER_GROUP
+        )
 
 
 def _convolution(
@@ -99,6 +101,6 @@ def _convolution(
             groups=groups,
             bias=False,
         ),
-        nn.GroupNorm(gcd(GROUPS, out_channels // PER_GROUP), out_channels),
+        nn.GroupNorm(gcd(GROUPS, out_channels // MIN_CHANNELS_PER_GROUP), out_channels),
         nn.ReLU(inplace=True),
     )

@@ -62,11 +62,11 @@ class Own(Model):
                 f"model: {self.reference} returned a {type(model).__name__}; it must return a "
                 "torch module"
             )
-        _refuse_other_outputs(self.reference, model, task)
+        _check_outputs(self.reference, model, task)
         return model
 
 
-def _refuse_other_outputs(reference: str, model: nn.Module, task: Task) -> None:
+def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
     """Refuse a model whose output is not (examples, classes).
 
     With too few outputs training fails; with too many, claims are about the wrong classes.

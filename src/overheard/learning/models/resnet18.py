@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import Tensor, nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 GROUPS = 32
 """Wu and He 2018, Section 4.1: 32 groups are best for a wide range of widths."""
@@ -30,7 +30,7 @@ class ResNet18(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        channels, _, _ = image(task, self.name, smallest=8)
+        channels, _, _ = image_shape(task, self.name, minimum_side=8)
         return nn.Sequential(
             _convolution(channels, 64, stride=1),
             nn.ReLU(inplace=True),

@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 
 @final
@@ -26,7 +26,7 @@ class ShiftConv(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        channels, height, width = image(task, self.name, smallest=6)
+        channels, height, width = image_shape(task, self.name, minimum_side=6)
         pooled = ((height - 4) // 2) * ((width - 4) // 2)
         return nn.Sequential(
             nn.Conv2d(channels, 32, 3),

@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import vocabulary_size
 from overheard.learning.model import Model
-from overheard.learning.shapes import vocabulary
 
 
 @final
@@ -34,7 +34,7 @@ class TextBag(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        tokens = vocabulary(task, self.name)
+        tokens = vocabulary_size(task, self.name)
         return nn.Sequential(
             nn.EmbeddingBag(tokens, self.dim, mode="mean", padding_idx=0),
             nn.Linear(self.dim, self.hidden),

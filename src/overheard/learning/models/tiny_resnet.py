@@ -7,13 +7,13 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 WIDTH = 64
 """Channels of the block, as published."""
 
-PIXELS = 4
+POOLED_SIDE = 4
 """Pixels per side to which the block's output is averaged."""
 
 
@@ -32,8 +32,8 @@ class TinyResnet(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        channels, height, width = image(task, self.name, smallest=PIXELS)
-        tall, wide = height // PIXELS, width // PIXELS
+        channels, height, width = image_shape(task, self.name, minimum_side=POOLED_SIDE)
+        tall, wide = height // POOLED_SIDE, width // POOLED_SIDE
         pixels = (height // tall) * (width // wide)
         return nn.Sequential(
             nn.Conv2d(channels, WIDTH, 3, padding=1),

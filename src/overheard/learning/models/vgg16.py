@@ -6,8 +6,8 @@ from typing import ClassVar, final
 from torch import nn
 
 from overheard.core.task import Task
+from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
-from overheard.learning.shapes import image
 
 GROUPS = 32
 """Wu and He 2018, Section 4.1: 32 groups are best for a wide range of widths."""
@@ -31,7 +31,7 @@ class Vgg16(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        in_channels, _, _ = image(task, self.name, smallest=32)
+        in_channels, _, _ = image_shape(task, self.name, minimum_side=32)
         layers: list[nn.Module] = []
         for stage in STAGES:
             for place, out_channels in enumerate(stage, start=1):

@@ -22,7 +22,7 @@ class Job(ABC):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Bundle:
+class TensorBundle:
     """Named tensors that many tasks read; workers get them once, not once per task."""
 
     tensors: Mapping[str, Tensor]
@@ -34,7 +34,7 @@ class WorkerTask:
     """A job and the bundles that it reads; no name occurs in two of them."""
 
     job: Job
-    bundles: tuple[Bundle, ...]
+    bundles: tuple[TensorBundle, ...]
 
     def run(self) -> Mapping[str, Tensor]:
         """Run the job in this process."""
@@ -45,7 +45,7 @@ class WorkerTask:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Done:
+class TaskResult:
     """Result of the task with this number."""
 
     number: int

@@ -14,24 +14,31 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError, WorkerError
 from overheard.core.examples import Examples
-from overheard.learning.cohort import Lesson, Member, Trained
-from overheard.learning.threads import cores
-from overheard.learning.workers.dispatch import Answered, Dispatch
-from overheard.learning.workers.job import Done, WorkerTask
-from overheard.learning.workers.worker import DELTA, LOSS, Failed, TakeLesson, TakePool, Train
+from overheard.learning.threads import available_cores
+from overheard.learning.training_job import ClientResult, ClientTask, TrainingJob
+from overheard.learning.workers.dispatcher import Dispatcher, WorkerOutput
+from overheard.learning.workers.job import TaskResult, WorkerTask
+from overheard.learning.workers.worker import (
+    DELTA_PREFIX,
+    LOSS_KEY,
+    LoadExamples,
+    LoadTrainingJob,
+    TrainClient,
+    WorkerFailure,
+)
 from overheard.learning.workers.worker_process import (
     WorkerProcess,
     import_path,
-    stored,
-    written,
+    pickle_request,
+    store_tensor,
 )
 
-WORTH_CALLING = 0.5
+MIN_SAVED_SECONDS = 0.5
 """Seconds to be saved before workers are started. Starting takes them two or three seconds, in
 which the caller continues to train; then they stay for the following rounds."""
 
 
-def are_possible() -> bool:
+def are_supported() -> bool:
     """Return whether a child process can inherit a connection here (not on Windows)."""
     return os.name == "posix"
 
@@ -41,63 +48,63 @@ def are_ready(workers: int) -> bool:
     return workers in _IDLE and _IDLE[workers].is_ready()
 
 
-def miss(seconds: float, workers: int) -> None:
+def record_saving(seconds: float, workers: int) -> None:
     """Record the seconds that this many workers would have saved.
 
     Once the total is large enough, they are started in the background.
     """
-    _MISSED[workers] = _MISSED.get(workers, 0.0) + seconds
-    if _MISSED[workers] >= WORTH_CALLING and workers not in _IDLE:
-        _IDLE[workers] = Crew(workers)
+    _SAVABLE_SECONDS[workers] = _SAVABLE_SECONDS.get(workers, 0.0) + seconds
+    if _SAVABLE_SECONDS[workers] >= MIN_SAVED_SECONDS and workers not in _IDLE:
+        _IDLE[workers] = WorkerPool(workers)
 
 
-def do_without(workers: int) -> None:
+def disable(workers: int) -> None:
     """Never start this many workers again, because the model cannot be sent to them."""
-    _MISSED[workers] = -math.inf
+    _SAVABLE_SECONDS[workers] = -math.inf
 
 
-def hire(lesson: Lesson, workers: int) -> "Crew":
+def acquire_for_training(job: TrainingJob, workers: int) -> "WorkerPool":
     """Acquire this many workers and load the training job; the caller must train right away.
 
     Raises:
         PlanError: if this system supports no workers, or the model cannot be sent to them.
 
     """
-    worker_pool = muster(workers)
+    worker_pool = acquire(workers)
     try:
-        worker_pool.take(lesson)
+        worker_pool.load_job(job)
     except BaseException:
         worker_pool.stop()
         raise
     return worker_pool
 
 
-def muster(workers: int) -> "Crew":
+def acquire(workers: int) -> "WorkerPool":
     """Acquire this many workers, idle or new; the caller must use them right away.
 
     Raises:
         PlanError: if this system supports no workers.
 
     """
-    if not are_possible():
+    if not are_supported():
         raise PlanError(
             "engine: 'processes' needs Linux or macOS; choose 'auto' or 'sequential'"
         )
     worker_pool = _IDLE.pop(workers, None)
-    if worker_pool is not None and worker_pool.path != import_path():
+    if worker_pool is not None and worker_pool.import_path != import_path():
         # These workers might not find modules of the new path.
         worker_pool.stop()
         worker_pool = None
-    return worker_pool or Crew(workers)
+    return worker_pool or WorkerPool(workers)
 
 
 @final
-class Crew:
+class WorkerPool:
     """Worker processes that serve one caller at a time and are reused."""
 
     def __init__(self, workers: int) -> None:
-        self.path = import_path()
-        pinned = _allowed_cores() if workers == cores() else []
+        self.import_path = import_path()
+        pinned = _allowed_cores() if workers == available_cores() else []
         self._workers = [
             WorkerProcess(pinned[number] if pinned else None) for number in range(workers)
         ]
@@ -109,59 +116,61 @@ class Crew:
         """Return whether every worker is started or dead; it then responds at once."""
         return all(worker.connection.poll() for worker in self._starting)
 
-    def take(self, lesson: Lesson) -> None:
+    def load_job(self, job: TrainingJob) -> None:
         """Load the training job of the next clients into every worker."""
-        self._greet()
+        self._wait_until_started()
         try:
-            start = {name: weight.cpu().numpy() for name, weight in lesson.start.items()}
-            request = written(
-                TakeLesson(lesson.build_model, start, lesson.recipe, lesson.seed, lesson.round)
+            start = {name: weight.cpu().numpy() for name, weight in job.start.items()}
+            request = pickle_request(
+                LoadTrainingJob(job.build_model, start, job.recipe, job.seed, job.round)
             )
         # A user's object may raise any exception while it is pickled.
         except Exception as error:
-            raise _unsendable(str(error)) from error
-        self._share(lesson.pool)
+            raise _unsendable_model_error(str(error)) from error
+        self._share_examples(job.pool)
         for worker in self._workers:
             worker.send(request)
         for worker in self._workers:
-            response = worker.answer("loading the training job")
-            if isinstance(response, Failed):
-                raise _unsendable(response.reason)
+            response = worker.receive("loading the training job")
+            if isinstance(response, WorkerFailure):
+                raise _unsendable_model_error(response.reason)
 
-    def train(self, members: Sequence[Member], window: int) -> Iterator[Trained]:
+    def train(self, clients: Sequence[ClientTask], window: int) -> Iterator[ClientResult]:
         """Train clients, and yield results in input order.
 
         The workers are released before the last result is yielded, so a caller may stop after
         it. A caller that stops earlier, also by Ctrl-C, ends the workers.
 
         Args:
-            members: the clients to train.
+            clients: the clients to train.
             window: most clients in training, or trained and not yet taken, at once.
 
         Raises:
             WorkerError: if a worker dies, or training fails there.
 
         """
-        dispatcher = Dispatch(self._workers)
-        waiting: deque[tuple[Member, Future[Answered]]] = deque()
+        dispatcher = Dispatcher(self._workers)
+        waiting: deque[tuple[ClientTask, Future[WorkerOutput]]] = deque()
         finished = False
         try:
-            for client in members:
+            for client in clients:
                 if len(waiting) == window:
-                    yield _trained(*waiting.popleft())
-                request = written(Train(client.name, client.rows.cpu().numpy()))
+                    yield _client_result(*waiting.popleft())
+                request = pickle_request(TrainClient(client.name, client.rows.cpu().numpy()))
                 future = dispatcher.submit(request, f"training {client.name}")
                 waiting.append((client, future))
             while len(waiting) > 1:
-                yield _trained(*waiting.popleft())
-            last = [_trained(*each) for each in waiting]
+                yield _client_result(*waiting.popleft())
+            last = [_client_result(*each) for each in waiting]
             finished = True
         finally:
             dispatcher.close(finished)
-            self.rest() if finished else self.stop()
+            self.release() if finished else self.stop()
         yield from last
 
-    def work(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Generator[Done, None, None]:
+    def run_tasks(
+        self, tasks: Iterable[tuple[int, WorkerTask]]
+    ) -> Generator[TaskResult, None, None]:
         """Run numbered tasks, and yield results as they finish, in any order.
 
         A worker that dies is replaced, and its task is tried again. A caller that stops before
@@ -171,10 +180,10 @@ class Crew:
             WorkerError: if a worker died in every attempt at one task.
 
         """
-        dispatcher, before = Dispatch(self._workers), list(self._workers)
+        dispatcher, before = Dispatcher(self._workers), list(self._workers)
         finished = False
         try:
-            self._greet()
+            self._wait_until_started()
             yield from dispatcher.run(tasks)
             finished = True
         finally:
@@ -182,9 +191,9 @@ class Crew:
             if self._workers != before:
                 # New workers have no pool of examples.
                 self._pool = None
-            self.rest() if finished else self.stop()
+            self.release() if finished else self.stop()
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Keep the pool for the next call, or stop it if one of this size is idle already."""
         if _IDLE.setdefault(len(self._workers), self) is not self:
             self.stop()
@@ -193,52 +202,52 @@ class Crew:
         """End every process and wait for it; done at the latest when Python exits."""
         self._end()
 
-    def _greet(self) -> None:
+    def _wait_until_started(self) -> None:
         """Wait until every worker has started."""
         while self._starting:
-            self._starting[0].answer("starting")
+            self._starting[0].receive("starting")
             self._starting.pop(0)
 
-    def _share(self, pool: Examples) -> None:
+    def _share_examples(self, pool: Examples) -> None:
         """Load the pool of examples into every worker, unless it is loaded already."""
         loaded = None if self._pool is None else tuple(tensor() for tensor in self._pool)
         if loaded is not None and loaded[0] is pool.inputs and loaded[1] is pool.labels:
             return
         with tempfile.TemporaryDirectory(prefix="overheard-") as folder:
-            request = written(
-                TakePool(
-                    stored(pool.inputs, Path(folder) / "inputs"),
-                    stored(pool.labels, Path(folder) / "labels"),
+            request = pickle_request(
+                LoadExamples(
+                    store_tensor(pool.inputs, Path(folder) / "inputs"),
+                    store_tensor(pool.labels, Path(folder) / "labels"),
                 )
             )
             for worker in self._workers:
                 worker.send(request)
             for worker in self._workers:
-                response = worker.answer("loading the pool of examples")
-                if isinstance(response, Failed):
+                response = worker.receive("loading the pool of examples")
+                if isinstance(response, WorkerFailure):
                     raise WorkerError(
                         f"a worker could not load the pool of examples:\n{response.reason}"
                     )
         self._pool = (weakref.ref(pool.inputs), weakref.ref(pool.labels))
 
 
-def _trained(client: Member, future: Future[Answered]) -> Trained:
+def _client_result(client: ClientTask, future: Future[WorkerOutput]) -> ClientResult:
     """Wait for the result of a client."""
     output = future.result()
-    if isinstance(output, Failed):
+    if isinstance(output, WorkerFailure):
         raise WorkerError(f"training {client.name} failed in a worker:\n{output.reason}")
     delta = {
-        name.removeprefix(DELTA): part
+        name.removeprefix(DELTA_PREFIX): part
         for name, part in output.items()
-        if name.startswith(DELTA)
+        if name.startswith(DELTA_PREFIX)
     }
-    return Trained(client, delta, float(output[LOSS]))
+    return ClientResult(client, delta, float(output[LOSS_KEY]))
 
 
-_IDLE: dict[int, Crew] = {}
+_IDLE: dict[int, WorkerPool] = {}
 """Idle pools by number of workers; starting a new one takes seconds."""
 
-_MISSED: dict[int, float] = {}
+_SAVABLE_SECONDS: dict[int, float] = {}
 """Seconds that a pool would have saved this process so far, by number of workers."""
 
 
@@ -249,7 +258,7 @@ def _allowed_cores() -> list[int]:
         return []
 
 
-def _unsendable(reason: str) -> PlanError:
+def _unsendable_model_error(reason: str) -> PlanError:
     return PlanError(
         "model: it cannot be sent to worker processes; define its builder at the top of an "
         f"importable module, or choose the engine 'auto' or 'sequential' ({reason})"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.learning.workers.worker import StoredTensor
-from overheard.learning.workers.worker_process import stored
+from overheard.learning.workers.worker_process import store_tensor
 
 
 @final
@@ -22,7 +22,7 @@ class TaskFiles:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="overheard-")
-        self._written: weakref.WeakKeyDictionary[Bundle, Mapping[str, StoredTensor]] = (
+        self._written: weakref.WeakKeyDictionary[TensorBundle, Mapping[str, StoredTensor]] = (
             weakref.WeakKeyDictionary()
         )
         self._count = 0
@@ -38,12 +38,12 @@ class TaskFiles:
         """Remove the folder."""
         self._folder.cleanup()
 
-    def _write(self, bundle: Bundle) -> Mapping[str, StoredTensor]:
+    def _write(self, bundle: TensorBundle) -> Mapping[str, StoredTensor]:
         folder = Path(self._folder.name) / str(self._count)
         folder.mkdir()
         self._count += 1
         weakref.finalize(bundle, shutil.rmtree, folder, ignore_errors=True)
         return {
-            name: stored(tensor, folder / str(place))
+            name: store_tensor(tensor, folder / str(place))
             for place, (name, tensor) in enumerate(bundle.tensors.items())
         }

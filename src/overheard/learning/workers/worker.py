@@ -16,19 +16,19 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Lesson, Member
-from overheard.learning.engines.sequential import Learner
-from overheard.learning.initial import fresh
+from overheard.learning.engines.sequential import SequentialTrainer
+from overheard.learning.initialization import fresh_model
+from overheard.learning.training_job import ClientTask, TrainingJob
 from overheard.learning.workers.job import Job
 
 Array = np.ndarray[Any, np.dtype[Any]]
 """An array of any dtype, as weights have the dtype of the model."""
 
 
-LOSS = "loss"
+LOSS_KEY = "loss"
 """Name of the tensor that holds a trained client's loss, in float64."""
 
-DELTA = "delta/"
+DELTA_PREFIX = "delta/"
 """Prefix of the names of tensors that hold a trained client's changes of weights."""
 
 
@@ -40,7 +40,7 @@ class StoredTensor:
     shape: tuple[int, ...]
     dtype: torch.dtype
 
-    def mapped(self) -> torch.Tensor:
+    def map_tensor(self) -> torch.Tensor:
         """Memory-map the tensor; afterwards the file may be unlinked."""
         size = prod(self.shape)
         if not size:
@@ -50,7 +50,7 @@ class StoredTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class TakePool:
+class LoadExamples:
     """Request to use this pool of examples from now on."""
 
     inputs: StoredTensor
@@ -58,7 +58,7 @@ class TakePool:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeLesson:
+class LoadTrainingJob:
     """Request to train clients by this job from now on."""
 
     build_model: BuildModel
@@ -69,7 +69,7 @@ class TakeLesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Train:
+class TrainClient:
     """Request to train this client."""
 
     name: str
@@ -77,7 +77,7 @@ class Train:
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
+class RunJob:
     """Request to run this job with these tensors."""
 
     job: Job
@@ -85,12 +85,12 @@ class Do:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class WorkerReady:
     """Response: the worker is started, or has loaded the pool or training job."""
 
 
 @dataclass(frozen=True, slots=True)
-class NamedTensor:
+class TensorHeader:
     """Name, shape and dtype of a tensor whose bytes follow."""
 
     name: str
@@ -99,21 +99,21 @@ class NamedTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
+class TensorsFollow:
     """Response to a finished request: the bytes of these tensors follow, in this order."""
 
-    tensors: tuple[NamedTensor, ...]
+    tensors: tuple[TensorHeader, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class WorkerFailure:
     """Response to a failed request, with the traceback."""
 
     reason: str
 
 
-Request = TakePool | TakeLesson | Train | Do
-Answer = Ready | Did | Failed
+WorkerRequest = LoadExamples | LoadTrainingJob | TrainClient | RunJob
+WorkerResponse = WorkerReady | TensorsFollow | WorkerFailure
 
 
 def serve(handle: int, core: int | None) -> None:
@@ -130,52 +130,58 @@ def serve(handle: int, core: int | None) -> None:
         os.sched_setaffinity(0, {core})
     torch.set_num_threads(1)
     pool: Examples | None = None
-    trainer: Learner | None = None
+    trainer: SequentialTrainer | None = None
     with Connection(handle) as parent, suppress(EOFError, ConnectionError):
-        parent.send(Ready())
+        parent.send(WorkerReady())
         while True:
             try:
                 request = parent.recv()
                 match request:
-                    case TakePool():
-                        pool = Examples(request.inputs.mapped(), request.labels.mapped())
+                    case LoadExamples():
+                        pool = Examples(
+                            request.inputs.map_tensor(), request.labels.map_tensor()
+                        )
                         trainer = None
-                        parent.send(Ready())
-                    case TakeLesson():
-                        model = fresh(request.build_model, request.seed)
-                        trainer = Learner(_lesson(request, pool), model)
-                        parent.send(Ready())
-                    case Train():
-                        _give(parent, _trained(trainer, request))
-                    case Do():
-                        mapped = {name: one.mapped() for name, one in request.tensors.items()}
-                        _give(parent, request.job.run(mapped))
+                        parent.send(WorkerReady())
+                    case LoadTrainingJob():
+                        model = fresh_model(request.build_model, request.seed)
+                        trainer = SequentialTrainer(_training_job(request, pool), model)
+                        parent.send(WorkerReady())
+                    case TrainClient():
+                        _send_tensors(parent, _train_client(trainer, request))
+                    case RunJob():
+                        mapped = {
+                            name: one.map_tensor() for name, one in request.tensors.items()
+                        }
+                        _send_tensors(parent, request.job.run(mapped))
             except (EOFError, ConnectionError):
                 raise
             # The parent reports any exception that a user's model raises.
             except Exception:
-                parent.send(Failed(traceback.format_exc()))
+                parent.send(WorkerFailure(traceback.format_exc()))
 
 
-def _lesson(request: TakeLesson, pool: Examples | None) -> Lesson:
+def _training_job(request: LoadTrainingJob, pool: Examples | None) -> TrainingJob:
     assert pool is not None, "the pool is sent before any training job"
     start = {name: torch.from_numpy(array.copy()) for name, array in request.start.items()}
     device = torch.device("cpu")
-    return Lesson(
+    return TrainingJob(
         request.build_model, start, pool, request.recipe, request.seed, request.round, device
     )
 
 
-def _trained(trainer: Learner | None, request: Train) -> Mapping[str, torch.Tensor]:
+def _train_client(
+    trainer: SequentialTrainer | None, request: TrainClient
+) -> Mapping[str, torch.Tensor]:
     assert trainer is not None, "a training job is sent before any client"
-    trained = trainer.train(Member(request.name, torch.from_numpy(request.rows.copy())))
-    delta = {DELTA + name: part for name, part in trained.delta.items()}
-    return {LOSS: torch.tensor(trained.loss, dtype=torch.float64), **delta}
+    trained = trainer.train(ClientTask(request.name, torch.from_numpy(request.rows.copy())))
+    delta = {DELTA_PREFIX + name: part for name, part in trained.delta.items()}
+    return {LOSS_KEY: torch.tensor(trained.loss, dtype=torch.float64), **delta}
 
 
-def _give(parent: Connection, tensors: Mapping[str, torch.Tensor]) -> None:
+def _send_tensors(parent: Connection, tensors: Mapping[str, torch.Tensor]) -> None:
     sent = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    headers = (NamedTensor(n, tuple(tensor.shape), tensor.dtype) for n, tensor in sent.items())
-    parent.send(Did(tuple(headers)))
+    headers = (TensorHeader(n, tuple(tensor.shape), tensor.dtype) for n, tensor in sent.items())
+    parent.send(TensorsFollow(tuple(headers)))
     for tensor in sent.values():
         parent.send_bytes(tensor.numpy().reshape(-1).data)

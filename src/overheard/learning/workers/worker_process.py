@@ -18,15 +18,15 @@ from torch import Tensor
 
 from overheard.core.errors import WorkerError
 from overheard.learning.workers.worker import (
-    Answer,
-    Did,
-    Failed,
-    NamedTensor,
-    Request,
     StoredTensor,
+    TensorHeader,
+    TensorsFollow,
+    WorkerFailure,
+    WorkerRequest,
+    WorkerResponse,
 )
 
-START = "from overheard.learning.workers.worker import serve; serve({handle}, {core})"
+WORKER_CODE = "from overheard.learning.workers.worker import serve; serve({handle}, {core})"
 """Code of a worker: a fresh interpreter that never imports the caller's `__main__`. So scripts
 need no guard, and notebooks, test runs and the command line work too."""
 
@@ -39,7 +39,7 @@ ENVIRONMENT = {
 amount (otherwise zeroing new pages takes a sixth of a worker's time)."""
 
 
-PATIENCE = 10.0
+EXIT_TIMEOUT = 10.0
 """Seconds until a process whose connection is broken is killed."""
 
 
@@ -64,7 +64,7 @@ class WorkerProcess:
         # In a process group of its own, so that Ctrl-C reaches only the parent. A worker whose
         # parent is gone reads the end of its connection.
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", START.format(handle=handle, core=core)],
+            [sys.executable, "-P", "-c", WORKER_CODE.format(handle=handle, core=core)],
             pass_fds=(handle,),
             process_group=0,
             stdin=subprocess.DEVNULL,
@@ -73,7 +73,7 @@ class WorkerProcess:
         worker_end.close()
 
     def send(self, request: bytes) -> None:
-        """Send a request from `written`.
+        """Send a request from `pickle_request`.
 
         Raises:
             DeadWorkerError: if the worker is dead.
@@ -82,9 +82,9 @@ class WorkerProcess:
         try:
             self.connection.send_bytes(request)
         except OSError as error:
-            raise self._death("taking a request") from error
+            raise self._death_error("taking a request") from error
 
-    def answer(self, doing: str) -> Answer:
+    def receive(self, doing: str) -> WorkerResponse:
         """Wait for the response.
 
         Args:
@@ -95,13 +95,13 @@ class WorkerProcess:
 
         """
         try:
-            response: Answer = self.connection.recv()
+            response: WorkerResponse = self.connection.recv()
         # A plain OSError: the worker died while it sent a message.
         except (EOFError, OSError) as error:
-            raise self._death(doing) from error
+            raise self._death_error(doing) from error
         return response
 
-    def tensors(self, doing: str) -> Mapping[str, Tensor] | Failed:
+    def receive_tensors(self, doing: str) -> Mapping[str, Tensor] | WorkerFailure:
         """Wait for the requested tensors, or for the failure.
 
         Args:
@@ -111,28 +111,30 @@ class WorkerProcess:
             DeadWorkerError: if the worker is dead.
 
         """
-        response = self.answer(doing)
-        if isinstance(response, Failed):
+        response = self.receive(doing)
+        if isinstance(response, WorkerFailure):
             return response
-        assert isinstance(response, Did), "a request for tensors returns tensors or fails"
-        return {header.name: self._tensor(header) for header in response.tensors}
+        assert isinstance(response, TensorsFollow), (
+            "a request for tensors returns tensors or fails"
+        )
+        return {header.name: self._receive_tensor(header) for header in response.tensors}
 
     def kill(self) -> None:
         """Kill the process without waiting for its end."""
         self.process.kill()
 
-    def _tensor(self, header: NamedTensor) -> Shaped[Tensor, "..."]:
+    def _receive_tensor(self, header: TensorHeader) -> Shaped[Tensor, "..."]:
         """Receive the bytes of a tensor that follow a response."""
         tensor = torch.empty(header.shape, dtype=header.dtype)
         try:
             self.connection.recv_bytes_into(tensor.numpy().reshape(-1))
         except (EOFError, OSError) as error:
-            raise self._death("sending tensors") from error
+            raise self._death_error("sending tensors") from error
         return tensor
 
-    def _death(self, doing: str) -> DeadWorkerError:
+    def _death_error(self, doing: str) -> DeadWorkerError:
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             # Its connection is broken, so it cannot be used again.
             self.process.kill()
@@ -143,12 +145,12 @@ class WorkerProcess:
         )
 
 
-def written(request: Request) -> bytes:
+def pickle_request(request: WorkerRequest) -> bytes:
     """Pickle a request."""
     return bytes(ForkingPickler.dumps(request))
 
 
-def stored(tensor: Shaped[Tensor, "..."], path: Path) -> StoredTensor:
+def store_tensor(tensor: Shaped[Tensor, "..."], path: Path) -> StoredTensor:
     """Write a tensor to a file that worker processes can memory-map."""
     tensor.detach().cpu().contiguous().numpy().tofile(path)
     return StoredTensor(str(path), tuple(tensor.shape), tensor.dtype)

@@ -15,7 +15,7 @@ from overheard.auditing.supplies import load_data
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.drawing.plates import Panel, Plate
-from overheard.learning.representations import representations_of_cohort
+from overheard.learning.representations import representations_of_models
 from overheard.learning.threads import one_thread
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import scatter_chart
@@ -219,9 +219,9 @@ def _features(
     build = partial(scenario.model.build, dataset.task)
     weights = [last_weights(runs, scenario.key, UNDEFENDED, seed)]
     inputs = dataset.train.inputs[rows]
-    (layers,) = representations_of_cohort(build, weights, inputs[:1])
+    (layers,) = representations_of_models(build, weights, inputs[:1])
     before_last = list(layers)[-2]
-    (representations,) = representations_of_cohort(build, weights, inputs, layer=before_last)
+    (representations,) = representations_of_models(build, weights, inputs, layer=before_last)
     return normalize(representations[before_last].clone())
 
 

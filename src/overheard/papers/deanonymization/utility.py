@@ -15,9 +15,9 @@ from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.data.partition.known_user_settings import PriorKind
-from overheard.learning.cohort import Member
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
 from overheard.papers.deanonymization.printed import utility
@@ -158,7 +158,7 @@ def _centralised(runs: Runs, name: str, dataset: Dataset, seed: int) -> Weights:
         partial(training.model.build, dataset.task),
         start,
         partition.pool,
-        [Member("everyone", _all_rows(partition))],
+        [ClientTask("everyone", _all_rows(partition))],
         replace(training.recipe, epochs=passes),
         seed=Seed(seed).child("centralised"),
         round=0,

@@ -9,7 +9,7 @@ import torch
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import client
 from overheard.findings.finding import Audit
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, DecafBenchmark
 from overheard.papers.decaf.differences import COMMON
 from overheard.papers.decaf.plans import DecafSize, plan, setting
@@ -113,7 +113,9 @@ class RoundsExperiment(Experiment):
             # One finding a seed, in the same order in every round.
             for findings in zip(*by_round[:last], strict=True):
                 claims = torch.tensor([finding.claimed for finding in findings])
-                scores = _score_shares(normalised(claims.double().mean(0)), findings[0].true)
+                scores = _score_shares(
+                    normalize_to_shares(claims.double().mean(0)), findings[0].true
+                )
                 for distance in DISTANCES:
                     scores_by_distance[distance].append(scores[distance])
             figures += [

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import torch
 
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 NULL = "-"
@@ -99,5 +99,5 @@ def _numbers(words: list[str]) -> tuple[float, ...]:
 
 
 def _shares(percent: tuple[float, ...], null: tuple[bool, ...]) -> LabelShares:
-    shares = normalised(torch.tensor(percent, dtype=torch.float64))
+    shares = normalize_to_shares(torch.tensor(percent, dtype=torch.float64))
     return LabelShares(shares, torch.tensor(null))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.learning.fitting.fit import FitSchedule
+from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.threads import one_thread

@@ -16,7 +16,7 @@ from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.data.partition.data_partition import DataPartition
 from overheard.learning.device import choose_device
-from overheard.learning.fitting.fit import FitSchedule
+from overheard.learning.fitting.share_network import FitSchedule
 from overheard.papers.flip.pushed_away import AffinityYardstick, yardstick
 from overheard.papers.flip.quadruple import BinaryTask, Quadruple
 from overheard.papers.flip.task_heard import TaskHeard, heard

@@ -13,8 +13,12 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.fitting.fit import FitSchedule, divergence, fit
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.fitting.share_network import (
+    FitSchedule,
+    fit_share_network,
+    kl_divergence,
+)
 
 
 @final
@@ -48,7 +52,7 @@ class AffinityYardstick:
         This is the probability that it classifies an image of B1 as "not A" with more
         confidence than one of B2: 0..1, and 0.5 if it does not distinguish them.
         """
-        logits = logits_of_cohort(
+        logits = logits_of_models(
             self.build_model, models, torch.cat(self.images), device=self.device
         )
         return torch.tensor([lead(one, len(self.images[0])) for one in logits])
@@ -110,11 +114,11 @@ def _halves(auxiliary: Examples) -> tuple[Examples, Tensor]:
 def _train_model(
     build_model: BuildModel, examples: Examples, schedule: FitSchedule, seed: Seed, device: str
 ) -> Weights:
-    network = fit(
+    network = fit_share_network(
         build_model,
         examples.inputs,
         one_hot(examples.labels, 2).float(),
-        divergence,
+        kl_divergence,
         schedule,
         seed,
         device,

@@ -7,8 +7,13 @@ from torch.nn.functional import one_hot
 
 from overheard.core.defense import BuildModel
 from overheard.core.seeds import Seed
-from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
 from overheard.learning.fitting.linear_svm import fit_linear_svm
+from overheard.learning.fitting.share_network import (
+    FitSchedule,
+    fit_share_network,
+    kl_divergence,
+    predict_shares,
+)
 
 AT_ONCE = 500
 """Images per forward pass; more 32 x 32 images would fill the memory."""
@@ -37,18 +42,18 @@ def told_by_network(
 
     """
     inputs, labels = _labelled(learned)
-    network = fit(
+    network = fit_share_network(
         build_model,
         inputs.float(),
         one_hot(labels, 2).float(),
-        divergence,
+        kl_divergence,
         schedule,
         seed,
         device,
     )
 
     def is_second(one: Tensor) -> Tensor:
-        shares = [told(network, part) for part in torch.split(one.float(), AT_ONCE)]
+        shares = [predict_shares(network, part) for part in torch.split(one.float(), AT_ONCE)]
         return torch.cat(shares).argmax(1) == 1
 
     first, second = tested

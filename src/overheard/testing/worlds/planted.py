@@ -18,12 +18,12 @@ from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View, mean_update
-from overheard.learning.cohort import Member
 from overheard.learning.distillation.methods.flip import Flip
-from overheard.learning.distillation.moments import forgotten
-from overheard.learning.distillation.synthetic import noise
-from overheard.learning.initial import initial_weights
+from overheard.learning.distillation.moments import zero_moments
+from overheard.learning.distillation.synthetic import draw_noise_examples
+from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 
 CLASSES = 4
 FEATURES = 12
@@ -102,7 +102,7 @@ def hold(
     )
 
 
-def holding(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[Member]]:
+def holding(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[ClientTask]]:
     """Make one client for each of these label counts, and their pool of examples."""
     client_examples = [
         blobs(client_counts, Seed(10 + number)) for number, client_counts in enumerate(counts)
@@ -113,7 +113,7 @@ def holding(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[Member]]:
     )
     ends = torch.tensor([len(one) for one in client_examples]).cumsum(0).tolist()
     members = [
-        Member(f"{number}", torch.arange(end - len(one), end))
+        ClientTask(f"{number}", torch.arange(end - len(one), end))
         for number, (end, one) in enumerate(zip(ends, client_examples, strict=True))
     ]
     return pool, members
@@ -124,15 +124,18 @@ def distil(
 ) -> tuple[DistilledSet, ...]:
     """Return the server's distilled set, and the set of each of these clients in a round."""
     task = Task((FEATURES,), tuple("abcd"))
-    shared, method = noise(task, 2, 0.1, Seed(6)), Flip(samples=2, steps=3, batch=40)
+    shared, method = (
+        draw_noise_examples(task, 2, 0.1, Seed(6)),
+        Flip(samples=2, steps=3, batch=40),
+    )
     pool, members = holding(counts)
-    done = method.distiller(build, start).distil(
+    done = method.build_distiller(build, start).distil(
         shared,
         pool,
         members,
-        forgotten(shared, len(members)),
+        zero_moments(shared, len(members)),
         round=0,
-        scale=1.0,
+        rate_scale=1.0,
         seed=Seed(7),
     )
     sets = [shared, *(done.examples.map(itemgetter(place)) for place in range(len(members)))]

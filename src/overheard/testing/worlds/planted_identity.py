@@ -18,9 +18,9 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
-from overheard.learning.cohort import Member, Trained
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientResult, ClientTask
 
 CLASSES: Final = 4
 FEATURES: Final = 8
@@ -138,7 +138,7 @@ def federate_people(
         sampled = None if asked is None else asked[number]
         cohort = [party for party in data if _is_sampled(party, sampled)]
         updates = {
-            one.member.name: Update(one.delta, len(one.member.rows), {"loss": one.loss})
+            one.client.name: Update(one.delta, len(one.client.rows), {"loss": one.loss})
             for one in _trained(start, {party: data[party] for party in cohort}, number, seed)
         }
         order = torch.randperm(len(clients), generator=seed.child("names", number).generator())
@@ -201,7 +201,7 @@ def _known_of(
 
 def _trained(
     start: Weights, client_examples: Mapping[Party, Examples], number: int, seed: Seed
-) -> list[Trained]:
+) -> list[ClientResult]:
     pool = Examples(
         torch.cat([examples.inputs for examples in client_examples.values()]),
         torch.cat([examples.labels for examples in client_examples.values()]),
@@ -210,7 +210,7 @@ def _trained(
         torch.arange(len(pool)), [len(examples) for examples in client_examples.values()]
     )
     members = [
-        Member(party, client_rows)
+        ClientTask(party, client_rows)
         for party, client_rows in zip(client_examples, rows, strict=True)
     ]
     return list(train_cohort(build, start, pool, members, RECIPE, seed=seed, round=number))

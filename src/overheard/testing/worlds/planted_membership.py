@@ -15,9 +15,9 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 
 CLASSES, FEATURES, CLIENTS, EACH, OUTSIDERS, ROUNDS = 4, 20, 4, 20, 100, 2
 
@@ -63,7 +63,7 @@ def federate_records(*, by_heart: bool) -> Remembered:
     records = examples(CLIENTS * EACH + OUTSIDERS, Seed(1))
     training_records = records if by_heart else examples(len(records), Seed(2))
     members = [
-        Member(client(number), torch.arange(number * EACH, (number + 1) * EACH))
+        ClientTask(client(number), torch.arange(number * EACH, (number + 1) * EACH))
         for number in range(CLIENTS)
     ]
     everyone = [client(number) for number in range(CLIENTS)]

@@ -24,9 +24,9 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
-from overheard.learning.cohort import Member
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.testing.worlds.planted import CLASSES, blobs, build
 
 ROUNDS: Final = 13
@@ -147,7 +147,7 @@ def _deltas(
     )
     ends = torch.tensor([len(one) for one in client_examples]).cumsum(0).tolist()
     members = [
-        Member(f"{number}", torch.arange(end - len(one), end))
+        ClientTask(f"{number}", torch.arange(end - len(one), end))
         for number, (end, one) in enumerate(zip(ends, client_examples, strict=True))
     ]
     trained = train_cohort(build, start, pool, members, recipe, seed=seed, round=0)

@@ -8,14 +8,14 @@ from torch.nn.functional import one_hot
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.cohort import Member
-from overheard.learning.distillation.distillation import Distilled
+from overheard.learning.distillation.distillation import DistillationResult
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
-from overheard.learning.distillation.moments import forgotten
-from overheard.learning.distillation.synthetic import Synthetic, noise
+from overheard.learning.distillation.moments import zero_moments
+from overheard.learning.distillation.synthetic import SyntheticExamples, draw_noise_examples
 from overheard.learning.evaluate import accuracy
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
+from overheard.learning.training_job import ClientTask
 
 TASK = Task((4,), ("a", "b", "c"))
 CLASSES = 3
@@ -31,26 +31,35 @@ def examples(seed: int, size: int = 120) -> Examples:
 
 
 POOL = examples(0)
-CLIENTS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
+CLIENTS = [
+    ClientTask("client/0", torch.arange(60)),
+    ClientTask("client/1", torch.arange(60, 120)),
+]
 
 
 def distil(
     how: DistributionMatching,
-    shared: Synthetic,
+    shared: SyntheticExamples,
     pool: Examples = POOL,
-    members: list[Member] = CLIENTS,
+    members: list[ClientTask] = CLIENTS,
     number: int = 0,
-) -> Distilled:
-    moments = forgotten(shared, len(members))
-    return how.distiller(BUILD, START).distil(
-        shared, pool, members, moments, round=number, scale=how.scale(number), seed=Seed(2)
+) -> DistillationResult:
+    moments = zero_moments(shared, len(members))
+    return how.build_distiller(BUILD, START).distil(
+        shared,
+        pool,
+        members,
+        moments,
+        round=number,
+        rate_scale=how.rate_scale(number),
+        seed=Seed(2),
     )
 
 
 def test_a_model_trained_on_the_distilled_set_is_accurate() -> None:
     how = DistributionMatching(samples=2, input_rate=0.3, first_rate=0.1, passes=50, at_once=3)
-    shared = noise(TASK, 2, how.first_rate, Seed(1))
-    distiller = how.distiller(BUILD, START)
+    shared = draw_noise_examples(TASK, 2, how.first_rate, Seed(1))
+    distiller = how.build_distiller(BUILD, START)
     before = accuracy(BUILD, distiller.train(shared.map(lambda one: one[None]))[0], examples(9))
     for number in range(60):
         shared = distil(how, shared, number=number).examples.map(lambda one: one.mean(0))
@@ -66,18 +75,18 @@ def bare() -> nn.Module:
 def test_a_step_follows_the_gradient_of_the_distance_of_means() -> None:
     task = Task((2,), ("a", "b"))
     own = Examples(torch.tensor([[4.0, 0.0], [6.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0, 1]))
-    shared = Synthetic(
+    shared = SyntheticExamples(
         torch.zeros(4, 2), one_hot(torch.arange(4) % 2).float(), torch.full((4,), 0.1)
     )
     how = DistributionMatching(samples=2, input_rate=0.5)
     start = initial_weights(bare, Seed(0))
-    done = how.distiller(bare, start).distil(
+    done = how.build_distiller(bare, start).distil(
         shared,
         own,
-        [Member("client/0", torch.arange(3))],
-        forgotten(shared, 1),
+        [ClientTask("client/0", torch.arange(3))],
+        zero_moments(shared, 1),
         round=0,
-        scale=1.0,
+        rate_scale=1.0,
         seed=Seed(0),
     )
     # The mean of a's two examples is 0, of the real ones (5, 0): the gradient of 25 for each of
@@ -88,7 +97,7 @@ def test_a_step_follows_the_gradient_of_the_distance_of_means() -> None:
 
 
 def test_labels_and_rates_do_not_change() -> None:
-    shared = noise(TASK, 2, 0.01, Seed(1))
+    shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
     done = distil(DistributionMatching(samples=2), shared)
     for member in range(2):
         assert done.examples.labels[member].equal(shared.labels)
@@ -98,27 +107,27 @@ def test_labels_and_rates_do_not_change() -> None:
 
 def test_results_depend_on_the_presence_but_not_the_frequency_of_a_class() -> None:
     # Copies of the same examples: the mean of a class does not change.
-    shared = noise(TASK, 2, 0.01, Seed(1))
+    shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
     how = DistributionMatching(samples=2, batch=1000)
-    once = distil(how, shared, members=[Member("client/0", torch.arange(60))])
+    once = distil(how, shared, members=[ClientTask("client/0", torch.arange(60))])
     thrice = [row for row in range(60) for _ in range(3 if POOL.labels[row] == 0 else 1)]
-    often = distil(how, shared, members=[Member("client/0", torch.tensor(thrice))])
+    often = distil(how, shared, members=[ClientTask("client/0", torch.tensor(thrice))])
     assert once.examples.inputs.allclose(often.examples.inputs, atol=1e-4)
     without = torch.tensor([row for row in range(60) if POOL.labels[row] != 0])
-    without_class = distil(how, shared, members=[Member("client/0", without)])
+    without_class = distil(how, shared, members=[ClientTask("client/0", without)])
     assert without_class.examples.inputs[0, 0].equal(shared.inputs[0])
     assert not without_class.examples.inputs[0, 1].equal(shared.inputs[1])
 
 
 def test_a_client_does_not_depend_on_the_others() -> None:
-    shared = noise(TASK, 2, 0.01, Seed(1))
+    shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
     both = distil(DistributionMatching(samples=2, batch=5), shared)
     alone = distil(DistributionMatching(samples=2, batch=5), shared, members=CLIENTS[1:])
     assert both.examples.inputs[1].allclose(alone.examples.inputs[0])
 
 
 def test_every_step_draws_a_new_network_and_examples() -> None:
-    shared = noise(TASK, 2, 0.01, Seed(1))
+    shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
     how = DistributionMatching(samples=2, batch=5, input_rate=1e-6)
     moved = [
         distil(how, shared, number=number).examples.inputs[0] - shared.inputs

@@ -8,13 +8,13 @@ from torch.nn.functional import cross_entropy
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.cohort import Member
 from overheard.learning.distillation.methods.flip import Flip
-from overheard.learning.distillation.moments import forgotten
-from overheard.learning.distillation.synthetic import noise
+from overheard.learning.distillation.moments import zero_moments
+from overheard.learning.distillation.synthetic import draw_noise_examples
 from overheard.learning.evaluate import accuracy
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
+from overheard.learning.training_job import ClientTask
 
 TASK = Task((4,), ("a", "b", "c"))
 CLASSES = 3
@@ -32,16 +32,19 @@ def examples(seed: int, size: int = 120) -> Examples:
 
 
 POOL = examples(0)
-CLIENTS = [Member("client/0", torch.arange(60)), Member("client/1", torch.arange(60, 120))]
+CLIENTS = [
+    ClientTask("client/0", torch.arange(60)),
+    ClientTask("client/1", torch.arange(60, 120)),
+]
 
 
 def rounds(count: int, how: Flip = HOW, members=CLIENTS):
-    distiller = how.distiller(BUILD, START)
-    shared = noise(TASK, how.samples, how.first_rate, Seed(1))
-    moments = forgotten(shared, len(members))
+    distiller = how.build_distiller(BUILD, START)
+    shared = draw_noise_examples(TASK, how.samples, how.first_rate, Seed(1))
+    moments = zero_moments(shared, len(members))
     for number in range(count):
         done = distiller.distil(
-            shared, POOL, members, moments, round=number, scale=1.0, seed=Seed(2)
+            shared, POOL, members, moments, round=number, rate_scale=1.0, seed=Seed(2)
         )
         moments = done.moments
         shared = done.examples.map(lambda one: one.mean(0))
@@ -55,7 +58,7 @@ def test_a_model_trained_on_the_distilled_set_is_accurate(steps: int) -> None:
     distiller, shared, done = rounds(60 // steps, how)
     (weights,) = distiller.train(shared.map(lambda one: one[None]))
     assert accuracy(BUILD, weights, examples(9)) > 0.9
-    noisy = noise(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
+    noisy = draw_noise_examples(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
     assert accuracy(BUILD, distiller.train(noisy)[0], examples(9)) < 0.8
     assert done.moments.steps.tolist() == [60, 60]
 
@@ -71,7 +74,7 @@ def test_a_client_does_not_depend_on_the_others() -> None:
 def test_returns_the_loss_of_the_clients_own_examples() -> None:
     how = Flip(samples=2, batch=1000)
     distiller, _, done = rounds(1, how)
-    start = noise(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
+    start = draw_noise_examples(TASK, 2, how.first_rate, Seed(1)).map(lambda one: one[None])
     (weights,) = distiller.train(start)
     model = BUILD()
     model.load_state_dict(dict(weights))
@@ -99,12 +102,12 @@ def test_several_examples_at_once_take_fewer_steps() -> None:
     sets = shared.map(lambda one: one[None])
     (mine,), (other,) = one_by_one.train(sets), together.train(sets)
     assert not all(mine[name].allclose(other[name], atol=1e-3) for name in mine)
-    assert one_by_one.bytes_kept(6, 2) == 3 * together.bytes_kept(6, 2)
+    assert one_by_one.needed_bytes(6, 2) == 3 * together.needed_bytes(6, 2)
 
 
 def test_rates_are_halved_after_halve_every_rounds() -> None:
-    assert [Flip(halve_every=40).scale(n) for n in (0, 39, 40, 80)] == [1, 1, 0.5, 0.25]
-    assert Flip(halve_every=0).scale(1000) == 1
+    assert [Flip(halve_every=40).rate_scale(n) for n in (0, 39, 40, 80)] == [1, 1, 0.5, 0.25]
+    assert Flip(halve_every=0).rate_scale(1000) == 1
 
 
 @pytest.mark.parametrize(

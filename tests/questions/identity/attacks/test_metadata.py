@@ -13,7 +13,7 @@ from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
-from overheard.learning.initial import initial_weights
+from overheard.learning.initialization import initial_weights
 from overheard.questions.identity.attacks.metadata import Metadata
 from overheard.testing.worlds.planted import CLASSES, MEANS, RECIPE, blobs, build
 from tests.worlds.planted_crowd import heard, prior, pseudonym, said, user

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from overheard.core.errors import NeedsError
 from overheard.core.recipe import Recipe
 from overheard.learning.last_layer import LastLayer
-from overheard.learning.mean_gradient import LastGradient
+from overheard.learning.mean_gradient import LastLayerGradient
 from overheard.questions.label_shares.attacks.ilrg import Ilrg, restored
 from tests.worlds.one_step import (
     BLANK,
@@ -51,7 +51,7 @@ def test_recovers_the_counts_of_any_model_if_features_are_equal(counts, weights,
     bias = torch.tensor([0.3, 0.0, -0.2], dtype=torch.float64)
     gradient = (weight @ features + bias).softmax(0) - shares
     start = {"0.weight": weight, "0.bias": bias}
-    found = restored(LastGradient(torch.outer(gradient, features), gradient), start, LAYER)
+    found = restored(LastLayerGradient(torch.outer(gradient, features), gradient), start, LAYER)
     torch.testing.assert_close(found, shares, atol=1e-5, rtol=0)
 
 
@@ -62,7 +62,7 @@ def test_handles_a_class_with_an_unchanged_bias():
 
 def test_negative_counts_become_0():
     # P_k = 1/3, so n_c / K = 1/3 - db_c = (1, 1/3, -1/3): what is left is 3/4 and 1/4.
-    gradient = LastGradient(torch.zeros(3, 3).double(), torch.tensor([-2.0, 0.0, 2.0]) / 3)
+    gradient = LastLayerGradient(torch.zeros(3, 3).double(), torch.tensor([-2.0, 0.0, 2.0]) / 3)
     gradient = replace(gradient, bias=gradient.bias.double())
     assert restored(gradient, BLANK, LAYER).tolist() == pytest.approx([0.75, 0.25, 0])
 

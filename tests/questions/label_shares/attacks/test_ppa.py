@@ -8,7 +8,7 @@ import torch
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
-from overheard.learning.fitting.fit import divergence
+from overheard.learning.fitting.share_network import kl_divergence
 from overheard.questions.label_shares.attacks.ppa import Ppa, preferences
 from overheard.testing.worlds.planted import SKEWED, Overheard, federate_often
 
@@ -29,7 +29,7 @@ def test_the_divergence_from_a_preference_is_its_cross_entropy():
     # ln 4 for two logits of which the preferred class has 1/4.
     logits = torch.tensor([[0.25, 0.75]]).log()
     preferred = preferences(torch.tensor([[0.9, 0.1]]))
-    assert float(divergence(logits, preferred)) == pytest.approx(1.38629, abs=1e-4)
+    assert float(kl_divergence(logits, preferred)) == pytest.approx(1.38629, abs=1e-4)
 
 
 class TestOnALeak:

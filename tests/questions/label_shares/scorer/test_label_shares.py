@@ -16,7 +16,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
 from overheard.core.scorer import Score
 from overheard.core.truth import GroundTruth
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.scorer._distances import KL_FLOOR
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
@@ -48,7 +48,7 @@ def pairs_of_claims(draw: st.DrawFn) -> tuple[LabelShares, LabelShares]:
     classes = draw(st.integers(2, 8))
     weights = st.lists(st.integers(0, 50), min_size=classes, max_size=classes).filter(any)
     both = [torch.tensor(draw(weights), dtype=torch.float64) for _ in range(2)]
-    claim, truth = (LabelShares(normalised(each), absent=each == 0) for each in both)
+    claim, truth = (LabelShares(normalize_to_shares(each), absent=each == 0) for each in both)
     return claim, truth
 
 

@@ -6,8 +6,8 @@ import torch
 from overheard.core.errors import PlanError
 from overheard.core.examples import concatenate_examples
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.questions.membership.estimators.train_shadows import (
     ANSWERS,
     INSIDE,
@@ -42,7 +42,7 @@ def test_logits_are_those_of_a_model_trained_on_the_stated_records() -> None:
         build,
         broadcast(1),
         concatenate_examples((AUXILIARY, RECORDS)),
-        [Member("shadow/4", rows)],
+        [ClientTask("shadow/4", rows)],
         RECIPE,
         seed=Seed(3).child("training"),
         round=1,

@@ -14,18 +14,18 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import LARGEST_FLOAT32
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
 from overheard.learning.distillation.distillation import (
     Distillation,
-    Distilled,
+    DistillationResult,
     Distiller,
-    Lacking,
+    MissingClassMode,
 )
-from overheard.learning.distillation.moments import Moments, Pace, step
-from overheard.learning.distillation.pupil import SyntheticPupil
-from overheard.learning.distillation.synthetic import Synthetic
-from overheard.learning.features import headless
-from overheard.learning.initial import fresh, initial_weights
+from overheard.learning.distillation.moments import AdamMoments, StepRates, take_step
+from overheard.learning.distillation.synthetic import SyntheticExamples
+from overheard.learning.distillation.synthetic_trainer import SyntheticTrainer
+from overheard.learning.features import build_without_last_layer
+from overheard.learning.initialization import fresh_model, initial_weights
+from overheard.learning.training_job import ClientTask
 
 
 @final
@@ -70,7 +70,7 @@ class DistributionMatching(Distillation):
     passes: int = 20
     at_once: int = 10
     halve_every: int = 0
-    lacking: Lacking = "mask"
+    lacking: MissingClassMode = "mask"
 
     name: ClassVar[str] = "distribution_matching"
     source: ClassVar[str] = (
@@ -90,15 +90,15 @@ class DistributionMatching(Distillation):
         if self.halve_every < 0:
             raise ValueError(f"halve_every is 0 or more, got {self.halve_every}")
 
-    def distiller(
+    def build_distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"
-    ) -> "MatchingDistiller":
+    ) -> "DistributionMatchingDistiller":
         """Build a distiller that trains from these initial weights."""
-        return MatchingDistiller(self, build_model, start, device)
+        return DistributionMatchingDistiller(self, build_model, start, device)
 
 
 @final
-class MatchingDistiller(Distiller):
+class DistributionMatchingDistiller(Distiller):
     """A distiller that matches features of random networks.
 
     Args:
@@ -120,11 +120,11 @@ class MatchingDistiller(Distiller):
         device: torch.device | str,
     ) -> None:
         self._settings = settings
-        self._trainer = SyntheticPupil(build_model, start, settings.at_once, device)
-        self._build_headless = partial(headless, build_model)
-        self._headless = fresh(self._build_headless, Seed(0)).to(device)
+        self._trainer = SyntheticTrainer(build_model, start, settings.at_once, device)
+        self._build_headless = partial(build_without_last_layer, build_model)
+        self._headless = fresh_model(self._build_headless, Seed(0)).to(device)
 
-    def train(self, examples: Synthetic) -> list[Weights]:
+    def train(self, examples: SyntheticExamples) -> list[Weights]:
         """Train for all passes over each client's set, and return the weights, on the CPU."""
         return self._trainer.train(
             examples.map(lambda one: torch.cat([one] * self._settings.passes, 1))
@@ -132,55 +132,55 @@ class MatchingDistiller(Distiller):
 
     def distil(
         self,
-        shared: Synthetic,
+        shared: SyntheticExamples,
         pool: Examples,
-        members: Sequence[Member],
-        moments: Moments,
+        clients: Sequence[ClientTask],
+        moments: AdamMoments,
         *,
         round: int,
-        scale: float,
+        rate_scale: float,
         seed: Seed,
-    ) -> Distilled:
+    ) -> DistillationResult:
         """Distil one round; each client matches the mean features of its own examples."""
         settings = self._settings
-        step_rates = Pace(settings.input_rate, 0.0, 0.0, "sgd")
+        step_rates = StepRates(settings.input_rate, 0.0, 0.0, "sgd")
         examples = shared.map(
-            lambda one: one.to(self._trainer.device).expand(len(members), *one.shape).clone()
+            lambda one: one.to(self._trainer.device).expand(len(clients), *one.shape).clone()
         )
-        rows_of = [_by_class(pool, client, shared.labels.shape[-1]) for client in members]
-        losses = torch.zeros(len(members))
+        rows_of = [_rows_by_class(pool, client, shared.labels.shape[-1]) for client in clients]
+        losses = torch.zeros(len(clients))
         for number in range(settings.steps):
             network = initial_weights(
                 self._build_headless, seed.child("network", round, number)
             )
             input_gradients = torch.zeros_like(examples.inputs)
-            for index, client in enumerate(members):
+            for index, client in enumerate(clients):
                 generator = seed.child("draws", client.name, round, number).generator()
                 drawn = [
-                    class_rows[_some(len(class_rows), settings.batch, generator)]
+                    class_rows[_draw_rows(len(class_rows), settings.batch, generator)]
                     for class_rows in rows_of[index]
                 ]
-                input_gradients[index], losses[index] = self._slope(
+                input_gradients[index], losses[index] = self._gradient(
                     network, examples.inputs[index], pool, drawn
                 )
-            gradients = Synthetic(
+            gradients = SyntheticExamples(
                 input_gradients,
                 torch.zeros_like(examples.labels),
                 torch.zeros_like(examples.rates),
             )
-            examples, _ = step(examples, gradients, moments, step_rates, scale)
-        return Distilled(examples.map(Tensor.cpu), losses, moments)
+            examples, _ = take_step(examples, gradients, moments, step_rates, rate_scale)
+        return DistillationResult(examples.map(Tensor.cpu), losses, moments)
 
-    def bytes_kept(self, examples: int, members: int) -> int:
+    def needed_bytes(self, examples: int, clients: int) -> int:
         """Estimate the memory for the weights of all clients in training on their sets."""
-        return 2 * members * self._trainer.size
+        return 2 * clients * self._trainer.weight_bytes
 
-    def _slope(
+    def _gradient(
         self, network: Weights, inputs: Tensor, pool: Examples, drawn: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Return gradient and value of the distance, summed over the classes of the draw."""
         present = [number for number, rows in enumerate(drawn) if len(rows)]
-        weights = {name: self._trainer.on_device(one) for name, one in network.items()}
+        weights = {name: self._trainer.to_device(one) for name, one in network.items()}
 
         def features(examples: Tensor) -> Tensor:
             outputs: Tensor = functional_call(self._headless, weights, (examples,))
@@ -188,7 +188,7 @@ class MatchingDistiller(Distiller):
 
         with torch.no_grad():
             rows = torch.cat([drawn[number] for number in present])
-            real = features(self._trainer.on_device(pool.inputs[rows]))
+            real = features(self._trainer.to_device(pool.inputs[rows]))
             sizes = [len(drawn[number]) for number in present]
             means = torch.stack([part.mean(0) for part in torch.split(real, sizes)])
         leaf = inputs.detach().requires_grad_()
@@ -200,11 +200,11 @@ class MatchingDistiller(Distiller):
         return gradient, loss.detach().cpu()
 
 
-def _by_class(pool: Examples, client: Member, classes: int) -> list[Tensor]:
+def _rows_by_class(pool: Examples, client: ClientTask, classes: int) -> list[Tensor]:
     """Return the client's rows of each class."""
     labels = pool.labels[client.rows]
     return [client.rows[labels == number] for number in range(classes)]
 
 
-def _some(available: int, count: int, generator: torch.Generator) -> Tensor:
+def _draw_rows(available: int, count: int, generator: torch.Generator) -> Tensor:
     return torch.randperm(available, generator=generator)[:count]

@@ -15,17 +15,17 @@ from overheard.core.messages import Weights
 from overheard.core.recipe import LARGEST_FLOAT32
 from overheard.core.seeds import Seed
 from overheard.learning.batches import epoch_order
-from overheard.learning.cohort import Member
 from overheard.learning.distillation.distillation import (
     Distillation,
-    Distilled,
+    DistillationResult,
     Distiller,
-    Lacking,
+    MissingClassMode,
 )
-from overheard.learning.distillation.moments import Moments, Pace, step
-from overheard.learning.distillation.pupil import SyntheticPupil
-from overheard.learning.distillation.synthetic import Synthetic
-from overheard.learning.distillation.unroll import Parameters, bytes_kept
+from overheard.learning.distillation.moments import AdamMoments, StepRates, take_step
+from overheard.learning.distillation.synthetic import SyntheticExamples
+from overheard.learning.distillation.synthetic_trainer import SyntheticTrainer
+from overheard.learning.distillation.unrolled_training import Parameters, checkpoint_bytes
+from overheard.learning.training_job import ClientTask
 
 
 @final
@@ -75,7 +75,7 @@ class Flip(Distillation):
     rate_rate: float = 0.001
     first_rate: float = 0.02
     halve_every: int = 40
-    lacking: Lacking = "mask"
+    lacking: MissingClassMode = "mask"
     at_once: int = 1
 
     name: ClassVar[str] = "flip"
@@ -96,15 +96,15 @@ class Flip(Distillation):
         if self.halve_every < 0:
             raise ValueError(f"halve_every is 0 or more, got {self.halve_every}")
 
-    def distiller(
+    def build_distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"
-    ) -> "UnrolledDistiller":
+    ) -> "FlipDistiller":
         """Build a distiller that trains from these initial weights."""
-        return UnrolledDistiller(self, build_model, start, device)
+        return FlipDistiller(self, build_model, start, device)
 
 
 @final
-class UnrolledDistiller(Distiller):
+class FlipDistiller(Distiller):
     """A distiller that differentiates through the training on its set.
 
     Args:
@@ -126,58 +126,58 @@ class UnrolledDistiller(Distiller):
         device: torch.device | str,
     ) -> None:
         self._settings = settings
-        self._trainer = SyntheticPupil(build_model, start, settings.at_once, device)
+        self._trainer = SyntheticTrainer(build_model, start, settings.at_once, device)
 
-    def train(self, examples: Synthetic) -> list[Weights]:
+    def train(self, examples: SyntheticExamples) -> list[Weights]:
         """Train for one pass over each client's set (equation (5)); return CPU weights."""
         return self._trainer.train(examples)
 
     def distil(
         self,
-        shared: Synthetic,
+        shared: SyntheticExamples,
         pool: Examples,
-        members: Sequence[Member],
-        moments: Moments,
+        clients: Sequence[ClientTask],
+        moments: AdamMoments,
         *,
         round: int,
-        scale: float,
+        rate_scale: float,
         seed: Seed,
-    ) -> Distilled:
+    ) -> DistillationResult:
         """Distil one round; each client takes steps on its own batches."""
         settings, trainer = self._settings, self._trainer
-        step_rates = Pace(
+        step_rates = StepRates(
             settings.input_rate, settings.label_rate, settings.rate_rate, settings.optimizer
         )
         examples = shared.map(lambda one: one.to(trainer.device))
-        moments = moments.on(trainer.device)
-        losses = torch.zeros(len(members))
+        moments = moments.to_device(trainer.device)
+        losses = torch.zeros(len(clients))
         for number in range(settings.steps):
             batches = [
-                pool.take(_batch(client, settings.batch, number, round, seed))
-                for client in members
+                pool.take(_batch_rows(client, settings.batch, number, round, seed))
+                for client in clients
             ]
 
             def final_gradients(
                 weights: Parameters, batches: list[Examples] = batches
             ) -> list[Tensor]:
                 nonlocal losses
-                gradients, losses = self._slopes(weights, batches)
+                gradients, losses = self._gradients(weights, batches)
                 return gradients
 
-            gradients = trainer.unroll.slopes(trainer.start, examples, final_gradients)
+            gradients = trainer.training.gradients(trainer.start, examples, final_gradients)
             if number == 0:
                 examples = examples.map(
-                    lambda one: one.expand(len(members), *one.shape).clone()
+                    lambda one: one.expand(len(clients), *one.shape).clone()
                 )
-            examples, moments = step(examples, gradients, moments, step_rates, scale)
-        return Distilled(examples.map(Tensor.cpu), losses, moments.on("cpu"))
+            examples, moments = take_step(examples, gradients, moments, step_rates, rate_scale)
+        return DistillationResult(examples.map(Tensor.cpu), losses, moments.to_device("cpu"))
 
-    def bytes_kept(self, examples: int, members: int) -> int:
+    def needed_bytes(self, examples: int, clients: int) -> int:
         """Estimate the memory for the weights of all steps of a training."""
         steps = -(-examples // self._settings.at_once)
-        return bytes_kept(steps, members * self._trainer.size)
+        return checkpoint_bytes(steps, clients * self._trainer.weight_bytes)
 
-    def _slopes(
+    def _gradients(
         self, weights: Parameters, batches: Sequence[Examples]
     ) -> tuple[list[Tensor], Tensor]:
         """Return gradient and value of the mean loss of each client's batch, clients first."""
@@ -193,7 +193,7 @@ class UnrolledDistiller(Distiller):
                 logits = functional_call(
                     trainer.model,
                     dict(zip(trainer.names, leaves, strict=True)),
-                    (trainer.on_device(batch.inputs),),
+                    (trainer.to_device(batch.inputs),),
                 )
                 loss = cross_entropy(logits, batch.labels.to(trainer.device))
                 gradients.append(torch.autograd.grad(loss, leaves))
@@ -202,7 +202,7 @@ class UnrolledDistiller(Distiller):
         return stacked, torch.stack(losses)
 
 
-def _batch(client: Member, size: int, number: int, round: int, seed: Seed) -> Tensor:
+def _batch_rows(client: ClientTask, size: int, number: int, round: int, seed: Seed) -> Tensor:
     """Return the rows for a step of a round; the batches of an epoch follow each other."""
     batches = max(1, len(client.rows) // size)
     epoch, index = divmod(number, batches)

@@ -15,7 +15,7 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.simplex import normalised, shares_that_solve
+from overheard.learning.simplex import normalize_to_shares, solve_for_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.class_tokens import Readings
 from overheard.questions.label_shares.estimators.conformal import Cases
@@ -186,7 +186,7 @@ class _Scene:
             estimates.append(fit.read(self._readings(batch, position, log_sizes))[:, :, 0])
         pooled = torch.einsum("e,enc->nc", weights, torch.cat(estimates))
         halves, both = pooled[:2], pooled[2]
-        shares = normalised((halves.mean(0) + both) / 2)
+        shares = normalize_to_shares((halves.mean(0) + both) / 2)
         null = cases.null_probability(shares)
         known = [examples for examples in reported if examples]
         if len(known) == len(reported):
@@ -232,4 +232,4 @@ def pooling_weights(
     """
     matrix = estimates.flatten(1).T.double()  # (clients * classes, estimates)
     triangle = torch.linalg.qr(torch.cat((matrix, shares.flatten()[:, None].double()), 1)).R
-    return shares_that_solve(triangle[:, :-1], triangle[:, -1])
+    return solve_for_shares(triangle[:, :-1], triangle[:, -1])

@@ -19,10 +19,10 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.confusion import confusion
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.last_layer import last_layer
-from overheard.learning.simplex import normalised, shares_that_solve
+from overheard.learning.confusion import mean_output_by_class
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.last_layer import find_last_layer
+from overheard.learning.simplex import normalize_to_shares, solve_for_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 
@@ -77,7 +77,7 @@ class BiasInversion(Attack[LabelShares]):
         """
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        bias = last_layer(knowledge.build_model()).bias
+        bias = find_last_layer(knowledge.build_model()).bias
         if bias is None:
             raise NeedsError("bias_inversion needs a model whose last layer has a bias")
         broadcasts = view.broadcasts()
@@ -93,7 +93,9 @@ class BiasInversion(Attack[LabelShares]):
                     rounds.append(
                         _solve(start[bias].double(), update, bias, matrix, knowledge.recipe)
                     )
-            claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
+            claims[target] = LabelShares(
+                normalize_to_shares(torch.stack(rounds).mean(0)).float()
+            )
         return claims
 
 
@@ -101,8 +103,8 @@ def _confusion(weights: Weights, knowledge: Knowledge) -> Float[Tensor, "classes
     assert knowledge.auxiliary is not None
     assert knowledge.build_model is not None
     auxiliary = knowledge.auxiliary
-    (logits,) = logits_of_cohort(knowledge.build_model, [weights], auxiliary.inputs)
-    return confusion(logits, auxiliary.labels)
+    (logits,) = logits_of_models(knowledge.build_model, [weights], auxiliary.inputs)
+    return mean_output_by_class(logits, auxiliary.labels)
 
 
 def _solve(
@@ -122,9 +124,9 @@ def _solve(
     system = targets - matrix.T
     if recipe.optimizer != "sgd" or update.examples is None:
         scaled, _ = nnls(system.numpy(), change.numpy())
-        return normalised(torch.from_numpy(scaled))
+        return normalize_to_shares(torch.from_numpy(scaled))
     steps = recipe.steps(update.examples)
     decay = recipe.rate * recipe.weight_decay * steps * (start + change / 2)
     kappa = recipe.rate * steps / (1 - recipe.momentum)
     goal = (change + decay / (1 - recipe.momentum)) / kappa
-    return shares_that_solve(system, goal)
+    return solve_for_shares(system, goal)

@@ -17,10 +17,10 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.cohort import Member
-from overheard.learning.last_layer import last_layer
-from overheard.learning.simplex import normalised
+from overheard.learning.last_layer import find_last_layer
+from overheard.learning.simplex import normalize_to_shares
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.questions.label_shares.claim import LabelShares
 
 Solver = Literal["nnls", "gradient"]
@@ -88,7 +88,7 @@ class Decaf(Attack[LabelShares]):
         """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        layer = last_layer(knowledge.build_model()).weight
+        layer = find_last_layer(knowledge.build_model()).weight
         updates = {target: view.updates(target) for target in targets}
         shares: dict[Party, list[Tensor]] = {target: [] for target in targets}
         nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}
@@ -109,7 +109,7 @@ class Decaf(Attack[LabelShares]):
                 nulls[target].append(~present[target])
         return {
             target: LabelShares(
-                normalised(torch.stack(shares[target]).mean(0)),
+                normalize_to_shares(torch.stack(shares[target]).mean(0)),
                 _mostly(nulls[target]) if self.null_removal else None,
             )
             for target in targets
@@ -135,7 +135,7 @@ class Decaf(Attack[LabelShares]):
         common = factors[-1] / present.sum() if self.calibrator else factors.new_zeros(())
         shares = torch.zeros(len(present), dtype=torch.float64)
         shares[present] = factors[: int(present.sum())] + common
-        return normalised(shares).float()
+        return normalize_to_shares(shares).float()
 
     def _present(self, change: Float[Tensor, "classes features"]) -> Bool[Tensor, " classes"]:
         """Find the classes that are not null (Algorithm 1)."""
@@ -182,7 +182,7 @@ def gradient_bases(
     wanted = [(label,) for label in classes] + [union for union in unions if len(union) > 1]
     rows = [torch.isin(labels, torch.tensor(key)).nonzero().flatten() for key in wanted]
     # The name seeds the batches. It has no labels, so permuting them leaves results unchanged.
-    members = [Member(f"{int(own[0])}+{len(own)}", own) for own in rows]
+    members = [ClientTask(f"{int(own[0])}+{len(own)}", own) for own in rows]
     trained = train_cohort(
         knowledge.build_model,
         broadcast,

@@ -16,7 +16,7 @@ from overheard.core.needs import DISTILLED
 from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 
@@ -72,7 +72,7 @@ class DistilledLabels(Attack[LabelShares]):
             shares = (expected.double() + scale * torch.stack(changes).mean(0)).clamp(min=0)
             absent = torch.stack([_masked(sets[n].counts, classes) for n in rounds]).any(0)
             shares[absent] = 0
-            claims[target] = LabelShares(normalised(shares).float(), absent=absent)
+            claims[target] = LabelShares(normalize_to_shares(shares).float(), absent=absent)
         return claims
 
 

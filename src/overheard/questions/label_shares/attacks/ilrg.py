@@ -17,9 +17,9 @@ from overheard.core.needs import BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDAT
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.last_layer import LastLayer, last_layer
-from overheard.learning.mean_gradient import LastGradient, mean_gradient
-from overheard.learning.simplex import normalised
+from overheard.learning.last_layer import LastLayer, find_last_layer
+from overheard.learning.mean_gradient import LastLayerGradient, mean_gradient
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 LARGEST_FEATURE = 1e10
@@ -81,7 +81,7 @@ class Ilrg(Attack[LabelShares]):
         """
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        layer = last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model())
         if layer.bias is None:
             raise NeedsError("ilrg needs a model whose last layer has a bias")
         broadcasts = view.broadcasts()
@@ -94,17 +94,19 @@ class Ilrg(Attack[LabelShares]):
                     length = knowledge.recipe.rate * steps
                     gradient = mean_gradient(update.delta, layer, length)
                     rounds.append(restored(gradient, broadcasts[number], layer))
-            claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
+            claims[target] = LabelShares(
+                normalize_to_shares(torch.stack(rounds).mean(0)).float()
+            )
         return claims
 
 
 def restored(
-    gradient: LastGradient | None, start: Weights, layer: LastLayer
+    gradient: LastLayerGradient | None, start: Weights, layer: LastLayer
 ) -> Float[Tensor, " classes"]:
     """Estimate the shares of one client in one round; even shares without a gradient."""
     assert layer.bias is not None
     weight, bias = start[layer.weight].double(), start[layer.bias].double()
-    even_shares = normalised(torch.zeros_like(bias))
+    even_shares = normalize_to_shares(torch.zeros_like(bias))
     if gradient is None:
         return even_shares
     assert gradient.bias is not None
@@ -116,4 +118,4 @@ def restored(
         return even_shares
     system = torch.cat([torch.ones_like(bias)[None], outputs.T - torch.eye(len(bias))])
     goal = torch.cat([torch.ones_like(bias)[:1], gradient.bias])
-    return normalised(torch.linalg.pinv(system) @ goal)
+    return normalize_to_shares(torch.linalg.pinv(system) @ goal)

@@ -15,9 +15,14 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
-from overheard.learning.fitting.rounds_image import rounds_image_network
-from overheard.learning.simplex import normalised
+from overheard.learning.fitting.ldia_network import build_ldia_network
+from overheard.learning.fitting.share_network import (
+    FitSchedule,
+    fit_share_network,
+    kl_divergence,
+    predict_shares,
+)
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.simulation import read_updates, run_simulation
@@ -104,9 +109,9 @@ class Ldia(Attack[LabelShares]):
             images = _images(bank.readings[CHANGE])
             _, rounds, width = images.shape
             shares = rounded_shares(bank.shares) if self.rounding else bank.shares
-            network = fit(
+            network = fit_share_network(
                 partial(
-                    rounds_image_network,
+                    build_ldia_network,
                     rounds,
                     width,
                     knowledge.classes,
@@ -114,17 +119,17 @@ class Ldia(Attack[LabelShares]):
                 ),
                 images,
                 shares,
-                divergence if self.loss == "corrected" else published_loss,
+                kl_divergence if self.loss == "corrected" else published_loss,
                 self._schedule(),
                 seed.child(self.name, *group.rounds),
                 knowledge.compute.device,
             )
             for target in group.targets:
                 features = read_updates(view, target, knowledge, group.rounds, [CHANGE])
-                estimate = told(network, _images(features[CHANGE][None]))[0]
+                estimate = predict_shares(network, _images(features[CHANGE][None]))[0]
                 if self.rounding:
                     estimate = estimate.round(decimals=CLAIM_DIGITS)
-                claims[target] = LabelShares(normalised(estimate).float())
+                claims[target] = LabelShares(normalize_to_shares(estimate).float())
         return claims
 
     def _schedule(self) -> FitSchedule:

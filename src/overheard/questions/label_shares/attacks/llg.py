@@ -19,10 +19,10 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RE
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.features import features_of_cohort
-from overheard.learning.last_layer import LastLayer, last_layer
+from overheard.learning.features import features_of_models
+from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import mean_gradient
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 
@@ -86,7 +86,7 @@ class Llg(Attack[LabelShares]):
 
         """
         assert knowledge.build_model is not None
-        layer = last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model())
         measured = self._measured(view, layer, knowledge)
         claims = {}
         for target in targets:
@@ -99,7 +99,9 @@ class Llg(Attack[LabelShares]):
                 raise NeedsError(
                     f"llg(impact='auxiliary') on {target} needs {BROADCASTS.description}"
                 )
-            claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
+            claims[target] = LabelShares(
+                normalize_to_shares(torch.stack(rounds).mean(0)).float()
+            )
         return claims
 
     def _measured(
@@ -133,7 +135,7 @@ class Llg(Attack[LabelShares]):
             length = knowledge.recipe.rate * knowledge.recipe.steps(examples)
         gradient = mean_gradient(update.delta, layer, length)
         if gradient is None:
-            return normalised(torch.zeros(knowledge.classes, dtype=torch.float64))
+            return normalize_to_shares(torch.zeros(knowledge.classes, dtype=torch.float64))
         sums = gradient.weight.sum(1)  # (classes)
         factor = 1 + 1 / len(sums)
         if measured is None:
@@ -146,7 +148,7 @@ class Llg(Attack[LabelShares]):
             impact = own_class.mean() / examples * factor
             offsets = (measured.sum(0) - own_class) / (len(sums) - 1)
         counts = greedy_counts(sums, offsets, float(impact), examples)
-        return normalised(counts.double())
+        return normalize_to_shares(counts.double())
 
 
 def row_gradients(
@@ -159,7 +161,7 @@ def row_gradients(
     assert knowledge.build_model is not None
     assert knowledge.auxiliary is not None
     labels = knowledge.auxiliary.labels
-    (features,) = features_of_cohort(
+    (features,) = features_of_models(
         knowledge.build_model, [weights], knowledge.auxiliary.inputs
     )
     logits = features.double() @ weights[layer.weight].double().T

@@ -13,9 +13,9 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.confusion import confusion
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.simplex import normalised
+from overheard.learning.confusion import mean_output_by_class
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 
@@ -52,7 +52,11 @@ class MeanSoftmax(Attack[LabelShares]):
                 if number in broadcasts
             )
             local = (apply_update(broadcasts[number], delta) for number, delta in observed)
-            outputs = logits_of_cohort(knowledge.build_model, local, auxiliary.inputs)
-            means = [confusion(logits, auxiliary.labels).mean(0) for logits in outputs]
-            claims[target] = LabelShares(normalised(torch.stack(means).mean(0)).float())
+            outputs = logits_of_models(knowledge.build_model, local, auxiliary.inputs)
+            means = [
+                mean_output_by_class(logits, auxiliary.labels).mean(0) for logits in outputs
+            ]
+            claims[target] = LabelShares(
+                normalize_to_shares(torch.stack(means).mean(0)).float()
+            )
         return claims

@@ -14,9 +14,14 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
-from overheard.learning.fitting.standard import standard_of
-from overheard.learning.simplex import normalised
+from overheard.learning.fitting.share_network import (
+    FitSchedule,
+    fit_share_network,
+    kl_divergence,
+    predict_shares,
+)
+from overheard.learning.fitting.standardizer import fit_standardizer
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.differential_sensitivity import (
     DifferentialSensitivity,
@@ -97,20 +102,20 @@ class Ppa(Attack[LabelShares]):
                 view, knowledge, group.rounds, [probe], cohort_size=group.cohort_size
             )
             features = bank.readings[probe].flatten(1)  # (virtual, rounds * classes)
-            scale = standard_of(features)
-            classifier = fit(
+            scale = fit_standardizer(features)
+            classifier = fit_share_network(
                 partial(nn.Linear, features.shape[1], knowledge.classes),
-                scale.of(features),
+                scale.standardize(features),
                 bank.shares if self.form == "shares" else preferences(bank.shares),
-                divergence,
+                kl_divergence,
                 self._schedule(),
                 seed.child(self.name, *group.rounds),
                 knowledge.compute.device,
             )
             for target in group.targets:
                 own = read_updates(view, target, knowledge, group.rounds, [probe])[probe]
-                estimate = told(classifier, scale.of(own.flatten()[None]))[0]
-                claims[target] = LabelShares(normalised(estimate).float())
+                estimate = predict_shares(classifier, scale.standardize(own.flatten()[None]))[0]
+                claims[target] = LabelShares(normalize_to_shares(estimate).float())
         return claims
 
     def _probe(self) -> DifferentialSensitivity:

@@ -19,12 +19,12 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.cohort import Member, Trained
-from overheard.learning.confusion import confusion
-from overheard.learning.evaluate import logits_of_cohort
-from overheard.learning.last_layer import LastLayer, last_layer
-from overheard.learning.simplex import SUM_WEIGHT, normalised, shares_that_solve
+from overheard.learning.confusion import mean_output_by_class
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.last_layer import LastLayer, find_last_layer
+from overheard.learning.simplex import SUM_WEIGHT, normalize_to_shares, solve_for_shares
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.questions.label_shares.claim import LabelShares
 
 Form = Literal["soft_label", "auxiliary_gradient", "auxiliary_gradient_weights", "ratio"]
@@ -110,7 +110,7 @@ class Ramakrishna(Attack[LabelShares]):
 
         """
         assert knowledge.build_model is not None
-        layer = last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model())
         if layer.bias is None and self.form in {"soft_label", "auxiliary_gradient"}:
             raise NeedsError(
                 f"ramakrishna(form={self.form!r}) needs a model whose last layer has a bias"
@@ -131,7 +131,7 @@ class Ramakrishna(Attack[LabelShares]):
             for target, shares in estimates.items():
                 rounds[target].append(shares)
         return {
-            target: LabelShares(normalised(torch.stack(per_round).mean(0)).float())
+            target: LabelShares(normalize_to_shares(torch.stack(per_round).mean(0)).float())
             for target, per_round in rounds.items()
         }
 
@@ -152,7 +152,7 @@ class Ramakrishna(Attack[LabelShares]):
         if self.form == "ratio":
             trained = trained_alone(start, knowledge, recipe, number, seed)
             per_example = torch.stack(
-                [one.delta[layer.weight].double() / len(one.member.rows) for one in trained]
+                [one.delta[layer.weight].double() / len(one.client.rows) for one in trained]
             )  # (trained, classes, features)
             return {
                 target: by_ratio(
@@ -195,8 +195,8 @@ def bias_gradients(
     assert knowledge.build_model is not None
     assert knowledge.auxiliary is not None
     auxiliary = knowledge.auxiliary
-    for logits in logits_of_cohort(knowledge.build_model, cohort, auxiliary.inputs):
-        outputs = confusion(logits, auxiliary.labels)
+    for logits in logits_of_models(knowledge.build_model, cohort, auxiliary.inputs):
+        outputs = mean_output_by_class(logits, auxiliary.labels)
         yield (outputs - torch.eye(len(outputs), dtype=outputs.dtype)).T
 
 
@@ -211,14 +211,14 @@ def whole_batches(knowledge: Knowledge) -> Recipe:
 
 def trained_alone(
     start: Weights, knowledge: Knowledge, recipe: Recipe, number: int, seed: Seed
-) -> list[Trained]:
+) -> list[ClientResult]:
     """Train the broadcast of one round on the auxiliary examples of each class, in order."""
     assert knowledge.build_model is not None
     assert knowledge.auxiliary is not None
     labels = knowledge.auxiliary.labels
     rows = [(labels == label).nonzero().flatten() for label in range(knowledge.classes)]
     # The name seeds the batches. It has no label, so permuting labels leaves results unchanged.
-    members = [Member(f"{int(own[0])}", own) for own in rows]
+    members = [ClientTask(f"{int(own[0])}", own) for own in rows]
     return list(
         train_cohort(
             knowledge.build_model,
@@ -269,12 +269,12 @@ def _non_negative(
     sums_to_one: bool,
 ) -> Float[Tensor, " classes"]:
     if not _can_be_solved(system, gradient):
-        return normalised(system.new_zeros(system.shape[1]))
+        return normalize_to_shares(system.new_zeros(system.shape[1]))
     if sums_to_one:
         # The weight is meant for equations of order 1; gradients may be of any order.
-        return shares_that_solve(system, gradient, SUM_WEIGHT * float(system.abs().max()))
+        return solve_for_shares(system, gradient, SUM_WEIGHT * float(system.abs().max()))
     shares, _ = nnls(system.numpy(), gradient.numpy())
-    return normalised(torch.from_numpy(shares))
+    return normalize_to_shares(torch.from_numpy(shares))
 
 
 def _least_squares(
@@ -284,10 +284,10 @@ def _least_squares(
     sums_to_one: bool,
 ) -> Float[Tensor, " classes"]:
     if not _can_be_solved(system, gradient):
-        return normalised(system.new_zeros(system.shape[1]))
+        return normalize_to_shares(system.new_zeros(system.shape[1]))
     # gelsd also solves systems in which a class has no effect or the same as another.
     solved = torch.linalg.lstsq(system, gradient[:, None], driver="gelsd").solution[:, 0]
-    return onto_simplex(solved) if sums_to_one else normalised(solved)
+    return onto_simplex(solved) if sums_to_one else normalize_to_shares(solved)
 
 
 def _can_be_solved(

@@ -17,9 +17,14 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.splits.iid import Iid
-from overheard.learning.fitting.fit import FitSchedule, divergence, fit, told
+from overheard.learning.fitting.share_network import (
+    FitSchedule,
+    fit_share_network,
+    kl_divergence,
+    predict_shares,
+)
 from overheard.learning.fitting.temporal_attention import AttentiveRecurrence
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.size_estimate import (
     LARGEST_SIZE,
@@ -144,8 +149,8 @@ class Whispers(Attack[LabelShares]):
                 size = self._size(view, target, group, knowledge, norms_of)
                 network = network_for(half_octave(size.examples / group.clients_per_update))
                 features = read_updates(view, target, knowledge, group.rounds, [ANSWERS])
-                estimate = told(network, accuracies(features[ANSWERS])[None])[0]
-                claims[target] = LabelShares(normalised(estimate).float(), size=size)
+                estimate = predict_shares(network, accuracies(features[ANSWERS])[None])[0]
+                claims[target] = LabelShares(normalize_to_shares(estimate).float(), size=size)
         return claims
 
     def _size(
@@ -194,11 +199,11 @@ class Whispers(Attack[LabelShares]):
         rows = rows[: ceil(self.taught * len(rows))]
         features = accuracies(bank.readings[ANSWERS])  # (virtual, rounds, classes)
         classes = knowledge.classes
-        return fit(
+        return fit_share_network(
             partial(AttentiveRecurrence, classes, classes, self.hidden),
             features[rows],
             bank.shares[rows],
-            divergence if self.loss == "divergence" else squared,
+            kl_divergence if self.loss == "divergence" else squared,
             self._schedule(),
             seed.child("network", octave),
             knowledge.compute.device,

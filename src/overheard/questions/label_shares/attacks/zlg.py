@@ -17,10 +17,10 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RE
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.features import features_of_cohort
-from overheard.learning.last_layer import LastLayer, last_layer
+from overheard.learning.features import features_of_models
+from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import mean_gradient
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 
@@ -89,7 +89,7 @@ class Zlg(Attack[LabelShares]):
         """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.auxiliary is not None
         assert knowledge.build_model is not None
-        layer = last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model())
         inputs = knowledge.auxiliary.inputs
         if self.inputs == "noise":
             inputs = noise_like(inputs, seed.child("noise"))
@@ -115,7 +115,9 @@ class Zlg(Attack[LabelShares]):
                 self._shares(update, at_start[number], end, layer, knowledge)
                 for (number, update), end in zip(observed, at_end, strict=True)
             ]
-            claims[target] = LabelShares(normalised(torch.stack(rounds).mean(0)).float())
+            claims[target] = LabelShares(
+                normalize_to_shares(torch.stack(rounds).mean(0)).float()
+            )
         return claims
 
     def _shares(
@@ -131,13 +133,15 @@ class Zlg(Attack[LabelShares]):
         steps = knowledge.recipe.steps(update.examples or self.assumed_examples)
         gradient = mean_gradient(update.delta, layer, knowledge.recipe.rate * steps)
         if gradient is None:
-            return normalised(torch.zeros(knowledge.classes, dtype=torch.float64))
+            return normalize_to_shares(torch.zeros(knowledge.classes, dtype=torch.float64))
         progress = torch.arange(steps, dtype=torch.float64)[:, None] / steps  # (steps, 1)
         probabilities = (1 - progress) * start.probabilities + progress * end.probabilities
         sums = (1 - progress) * start.activity + progress * end.activity  # (steps, 1)
         # If all features are 0, the rows do not change and carry no information on labels.
         changes = torch.where(sums == 0, 0.0, gradient.weight.sum(1) / sums)
-        return normalised(torch.nan_to_num((probabilities - changes).mean(0), 0.0, 0.0, 0.0))
+        return normalize_to_shares(
+            torch.nan_to_num((probabilities - changes).mean(0), 0.0, 0.0, 0.0)
+        )
 
 
 @final
@@ -163,7 +167,7 @@ def _answers(
 ) -> Iterator[MeanAnswer]:
     assert knowledge.build_model is not None
     models, copies = tee(cohort)
-    cohort_features = features_of_cohort(knowledge.build_model, models, inputs)
+    cohort_features = features_of_models(knowledge.build_model, models, inputs)
     for weights, features in zip(copies, cohort_features, strict=True):
         logits = features.double() @ weights[layer.weight].double().T
         if layer.bias is not None:

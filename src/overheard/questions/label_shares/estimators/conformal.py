@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.claims import INTERVAL_LEVEL, Interval
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
 NEIGHBOURS = 0.05
@@ -80,7 +80,7 @@ class Cases:
         tail = (1 - INTERVAL_LEVEL) / 2
         low, high = (self.shares.double().quantile(q, 0).tolist() for q in (tail, 1 - tail))
         return LabelShares(
-            normalised(self.shares.double().mean(0)).float(),
+            normalize_to_shares(self.shares.double().mean(0)).float(),
             bounds=Interval(tuple(low), tuple(high)),
             null_probability=(self.shares == 0).double().mean(0).float(),
         )

@@ -12,10 +12,10 @@ from overheard.core.errors import PlanError
 from overheard.core.messages import Weights, apply_update
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
-from overheard.learning.initial import fresh
-from overheard.learning.last_layer import last_layer
+from overheard.learning.initialization import fresh_model
+from overheard.learning.last_layer import find_last_layer
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.simulation.chunk import CHUNK
 from overheard.simulation.probe import Probe, ProbeContext
 
@@ -81,7 +81,7 @@ class DifferentialSensitivity(Probe):
         labels = scene.held_out.labels
         rows = [(labels == label).nonzero().flatten() for label in range(scene.classes)]
         # The name seeds the batches. It has no label, so permuting labels changes no result.
-        members = [Member(f"{int(own[0])}", own[: self.samples]) for own in rows]
+        members = [ClientTask(f"{int(own[0])}", own[: self.samples]) for own in rows]
         trained = train_cohort(
             scene.build_model,
             weights,
@@ -105,9 +105,9 @@ class DifferentialSensitivity(Probe):
 
 
 def _parameters(scene: ProbeContext, layer: str) -> list[str]:
-    model = fresh(scene.build_model, Seed(0))
+    model = fresh_model(scene.build_model, Seed(0))
     if layer == "last":
-        last = last_layer(model)
+        last = find_last_layer(model)
         return [last.weight, *([] if last.bias is None else [last.bias])]
     names = [name for name, _ in model.named_parameters() if name.startswith(f"{layer}.")]
     if not names:

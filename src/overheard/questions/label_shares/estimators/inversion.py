@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.learning.fitting.ridge import fit_ridge
-from overheard.learning.simplex import shares_that_solve
+from overheard.learning.simplex import solve_for_shares
 from overheard.questions.label_shares.estimators.class_tokens import Readings
 from overheard.simulation.auxiliary_logits import mean_softmax
 
@@ -95,4 +95,4 @@ def _ridge(
 
 def _solve(matrices: Tensor, goals: Tensor) -> Float[Tensor, "clients classes"]:
     pairs = zip(matrices, goals, strict=True)
-    return torch.stack([shares_that_solve(matrix, goal) for matrix, goal in pairs])
+    return torch.stack([solve_for_shares(matrix, goal) for matrix, goal in pairs])

@@ -9,16 +9,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.learning.chance import seeded
-from overheard.learning.fitting.fit import told
-from overheard.learning.fitting.side_by_side import (
-    NetworkTraining,
-    OfNumbers,
-    SideBySide,
-    load_weights,
-    train_side_by_side,
+from overheard.learning.fitting.ensembles import (
+    EnsembleTraining,
+    MlpEnsemble,
+    NetworkEnsemble,
+    load_ensemble_weights,
+    train_ensemble,
 )
-from overheard.learning.fitting.standard import Standard, standard_of
+from overheard.learning.fitting.share_network import predict_shares
+from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
+from overheard.learning.seeding import seeded
 from overheard.questions.label_shares.estimators.class_tokens import (
     CLIP,
     Readings,
@@ -49,14 +49,14 @@ class NumberReader:
 
     """
 
-    scales: tuple[Standard, ...]
+    scales: tuple[Standardizer, ...]
     directions: tuple[Float[Tensor, "numbers directions"], ...]
-    networks: SideBySide
+    networks: NetworkEnsemble
 
     def read(self, readings: Readings) -> Float[Tensor, "networks clients classes"]:
         """Estimate the shares of new clients with each network."""
         inputs = _inputs(plain_numbers(readings), self.scales, self.directions)
-        return told(self.networks, inputs)
+        return predict_shares(self.networks, inputs)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors by name, for `from_tensors`."""
@@ -76,8 +76,10 @@ class NumberReader:
         # The initial weights are drawn, then overwritten.
         with seeded(Seed(0)):
             restored = _fresh(networks, classes, directions[0].shape[1])
-        load_weights(restored, tensors, WEIGHTS)
-        scales = tuple(Standard.from_tensors(tensors, f"scales/{index}") for index in indices)
+        load_ensemble_weights(restored, tensors, WEIGHTS)
+        scales = tuple(
+            Standardizer.from_tensors(tensors, f"scales/{index}") for index in indices
+        )
         return NumberReader(scales, directions, restored)
 
 
@@ -90,19 +92,17 @@ def learn_numbers(
 ) -> NumberReader:
     """Train one network on each of these sets of virtual clients."""
     features = plain_numbers(readings)
-    scales = tuple(standard_of(features[own]) for own in rows)
+    scales = tuple(fit_standardizer(features[own]) for own in rows)
     most = min(MOST_DIRECTIONS, features.shape[1], *map(len, rows))
     directions = tuple(
-        _directions(scale.of(features[own]), most)
+        _directions(scale.standardize(features[own]), most)
         for scale, own in zip(scales, rows, strict=True)
     )
     inputs = _inputs(features, scales, directions)
-    training = NetworkTraining(steps, batch=128, weight_decay=0.1)
+    training = EnsembleTraining(steps, batch=128, weight_decay=0.1)
     with seeded(seed):
         networks = _fresh(len(rows), shares.shape[1], most)
-        train_side_by_side(
-            networks, inputs, shares.float(), rows, training, seed.child("batches")
-        )
+        train_ensemble(networks, inputs, shares.float(), rows, training, seed.child("batches"))
     return NumberReader(scales, directions, networks)
 
 
@@ -118,13 +118,15 @@ def _directions(
 
 def _inputs(
     numbers: Float[Tensor, "clients numbers"],
-    scales: Sequence[Standard],
+    scales: Sequence[Standardizer],
     directions: Sequence[Float[Tensor, "numbers directions"]],
 ) -> Float[Tensor, "networks clients directions"]:
     pairs = zip(scales, directions, strict=True)
     # Noise and divergence may put a client far outside the training distribution.
-    return torch.stack([(scale.of(numbers) @ axes).clamp(-CLIP, CLIP) for scale, axes in pairs])
+    return torch.stack(
+        [(scale.standardize(numbers) @ axes).clamp(-CLIP, CLIP) for scale, axes in pairs]
+    )
 
 
-def _fresh(networks: int, classes: int, directions: int) -> SideBySide:
-    return OfNumbers(networks, classes, directions, NUMBER_WIDTH)
+def _fresh(networks: int, classes: int, directions: int) -> NetworkEnsemble:
+    return MlpEnsemble(networks, classes, directions, NUMBER_WIDTH)

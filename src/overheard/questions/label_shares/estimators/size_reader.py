@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.learning.fitting.ridge import fit_ridge
-from overheard.learning.fitting.standard import Standard, standard_of
+from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
 from overheard.questions.label_shares.claim import SizeEstimate
 from overheard.questions.label_shares.estimators.conformal import ends_of
 
@@ -29,7 +29,7 @@ class SizeReader:
 
     """
 
-    scale: Standard
+    scale: Standardizer
     weights: Float[Tensor, "halves numbers"]
     residuals: Float[Tensor, " clients"]
 
@@ -37,7 +37,7 @@ class SizeReader:
         self, norms: Float[Tensor, "clients norms"], shares: Float[Tensor, "clients classes"]
     ) -> SizeEstimate:
         """Estimate the size of one client, with an interval of level `INTERVAL_LEVEL`."""
-        features = _numbers(self.scale.of(_raw(norms, shares)))
+        features = _numbers(self.scale.standardize(_raw(norms, shares)))
         estimate = float((features @ self.weights.T).mean())
         low, high = map(float, ends_of(self.residuals))
         size = exp(estimate)
@@ -58,8 +58,8 @@ def size_reader(
     imbalance (estimated `shares`).
     """
     raw = _raw(norms, shares)
-    scale = standard_of(raw)
-    features, goal = _numbers(scale.of(raw)), sizes.double().log()
+    scale = fit_standardizer(raw)
+    features, goal = _numbers(scale.standardize(raw)), sizes.double().log()
     penalty = features.new_full((features.shape[1],), RIDGE)
     penalty[-1] = 0.0  # the constant's
     weights = torch.stack(

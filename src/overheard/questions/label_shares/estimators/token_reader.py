@@ -9,16 +9,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.learning.chance import seeded
-from overheard.learning.fitting.fit import told
-from overheard.learning.fitting.side_by_side import (
-    NetworkTraining,
-    OfTokens,
-    SideBySide,
-    load_weights,
-    train_side_by_side,
+from overheard.learning.fitting.ensembles import (
+    DeepSetEnsemble,
+    EnsembleTraining,
+    NetworkEnsemble,
+    load_ensemble_weights,
+    train_ensemble,
 )
-from overheard.learning.fitting.standard import Standard, standard_of, standard_of_parts
+from overheard.learning.fitting.share_network import predict_shares
+from overheard.learning.fitting.standardizer import (
+    Standardizer,
+    fit_standardizer,
+    fit_standardizer_to_parts,
+)
+from overheard.learning.seeding import seeded
 from overheard.questions.label_shares.estimators.class_tokens import (
     CLIP,
     Readings,
@@ -51,15 +55,15 @@ class TokenReader:
 
     """
 
-    entries: Standard
-    scales: tuple[Standard, ...]
+    entries: Standardizer
+    scales: tuple[Standardizer, ...]
     inversion: Inversion
-    networks: SideBySide
+    networks: NetworkEnsemble
 
     def read(self, readings: Readings) -> Float[Tensor, "networks clients classes"]:
         """Estimate the shares of new clients with each network."""
         tokens = _tokens(readings, self.entries, self.inversion)
-        return told(self.networks, _inputs(tokens, self.scales))
+        return predict_shares(self.networks, _inputs(tokens, self.scales))
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors except the inversion by name, for `from_tensors`."""
@@ -74,12 +78,14 @@ class TokenReader:
     ) -> "TokenReader":
         """Restore the networks from `tensors`."""
         indices = range(len(inversion.weights))
-        scales = tuple(Standard.from_tensors(tensors, f"tokens/{index}") for index in indices)
+        scales = tuple(
+            Standardizer.from_tensors(tensors, f"tokens/{index}") for index in indices
+        )
         # The initial weights are drawn, then overwritten.
         with seeded(Seed(0)):
             networks = _fresh(len(indices), classes, len(scales[0].mean))
-        load_weights(networks, tensors, WEIGHTS)
-        entries = Standard.from_tensors(tensors, "entries")
+        load_ensemble_weights(networks, tensors, WEIGHTS)
+        entries = Standardizer.from_tensors(tensors, "entries")
         return TokenReader(entries, scales, inversion, networks)
 
 
@@ -94,32 +100,35 @@ def learn_tokens(
     """Train one network on each of these sets of virtual clients."""
     # One scale for all entries of a kind, so that permuting the classes changes nothing.
     kinds = (class_matrices(chunk).flatten(0, 2) for chunk in _slices(readings))
-    entries = standard_of_parts(kinds)
+    entries = fit_standardizer_to_parts(kinds)
     tokens = _tokens(readings, entries, inversion)
     scales = tuple(
-        standard_of(each[own].flatten(0, 1)) for each, own in zip(tokens, rows, strict=True)
+        fit_standardizer(each[own].flatten(0, 1))
+        for each, own in zip(tokens, rows, strict=True)
     )
     inputs = _inputs(tokens, scales)
     with seeded(seed):
         networks = _fresh(len(rows), shares.shape[1], inputs.shape[3])
-        train_side_by_side(
+        train_ensemble(
             networks,
             inputs,
             shares.float(),
             rows,
-            NetworkTraining(steps),
+            EnsembleTraining(steps),
             seed.child("batches"),
         )
     return TokenReader(entries, scales, inversion, networks)
 
 
 def _tokens(
-    readings: Readings, entries: Standard, inversion: Inversion
+    readings: Readings, entries: Standardizer, inversion: Inversion
 ) -> list[Float[Tensor, "clients classes numbers"]]:
     """Return the tokens for each network, which differ only in the scale of the inversion."""
     parts = []
     for chunk in _slices(readings):
-        parts.append(class_tokens(entries.of(class_matrices(chunk)).clamp(-CLIP, CLIP)))
+        parts.append(
+            class_tokens(entries.standardize(class_matrices(chunk)).clamp(-CLIP, CLIP))
+        )
     if readings.log_sizes is not None:
         sizes = readings.log_sizes[:, None, None].expand(-1, readings.change.shape[1], 1)
         parts = [torch.cat((torch.cat(parts), sizes.float()), 2)]
@@ -129,14 +138,14 @@ def _tokens(
 
 
 def _inputs(
-    tokens: Sequence[Float[Tensor, "clients classes numbers"]], scales: Sequence[Standard]
+    tokens: Sequence[Float[Tensor, "clients classes numbers"]], scales: Sequence[Standardizer]
 ) -> Float[Tensor, "networks clients classes numbers"]:
     pairs = zip(scales, tokens, strict=True)
-    return torch.stack([scale.of(own).asinh() for scale, own in pairs])
+    return torch.stack([scale.standardize(own).asinh() for scale, own in pairs])
 
 
-def _fresh(networks: int, classes: int, numbers: int) -> SideBySide:
-    return OfTokens(networks, classes, numbers, TOKEN_WIDTH, DROPOUT)
+def _fresh(networks: int, classes: int, numbers: int) -> NetworkEnsemble:
+    return DeepSetEnsemble(networks, classes, numbers, TOKEN_WIDTH, DROPOUT)
 
 
 def _slices(readings: Readings) -> list[Readings]:

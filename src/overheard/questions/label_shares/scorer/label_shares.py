@@ -11,7 +11,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.scorer._absence import ABSENCE
 from overheard.questions.label_shares.scorer._distances import DISTANCES
@@ -93,7 +93,9 @@ class LabelSharesScorer(Scorer[LabelShares]):
             )
         per_round = int(counts.sum()) / len(truth.rounds_of(target).intersection(rounds))
         return LabelShares(
-            normalised(counts.double()), absent=counts == 0, size=SizeEstimate(per_round)
+            normalize_to_shares(counts.double()),
+            absent=counts == 0,
+            size=SizeEstimate(per_round),
         )
 
     def uninformed_guesses(
@@ -102,7 +104,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
         """Guess even shares without absent labels, and the auxiliary shares if known."""
         shares = asked.shares
         even = LabelShares(
-            normalised(torch.ones_like(shares)),
+            normalize_to_shares(torch.ones_like(shares)),
             absent=torch.zeros_like(shares, dtype=torch.bool),
             null_probability=torch.full_like(shares, 0.5),
         )
@@ -115,7 +117,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
     def informed_guesses(self, truth: LabelShares) -> Mapping[str, LabelShares]:
         """Guess even shares over the labels that the target truly holds."""
         support = (truth.shares > 0).to(truth.shares.dtype)
-        return {"uniform on the true support": LabelShares(normalised(support))}
+        return {"uniform on the true support": LabelShares(normalize_to_shares(support))}
 
     def score(
         self, claim: LabelShares, truth: LabelShares, guesses: Guesses[LabelShares]
@@ -155,7 +157,7 @@ def in_float64(claim: LabelShares, truth: LabelShares) -> LabelShares:
     device, null = truth.shares.device, claim.null_probability
     return replace(
         claim,
-        shares=normalised(claim.shares.double().to(device)),
+        shares=normalize_to_shares(claim.shares.double().to(device)),
         absent=None if claim.absent is None else claim.absent.to(device),
         null_probability=None if null is None else null.double().to(device),
     )

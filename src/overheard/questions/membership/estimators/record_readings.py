@@ -13,7 +13,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import apply_update
 from overheard.core.parties import Party
 from overheard.core.view import View
-from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.evaluate import logits_of_models
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 
@@ -57,7 +57,7 @@ def read_records(
         numbers = [number for number in own_rounds if number in selected] or own_rounds[-1:]
         updates = view.updates(target)
         models = (apply_update(broadcasts[number], updates[number].delta) for number in numbers)
-        logits = logits_of_cohort(
+        logits = logits_of_models(
             knowledge.build_model,
             models,
             knowledge.candidate_records.inputs,

@@ -11,8 +11,8 @@ from torch import Tensor
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.view import View
-from overheard.learning.initial import fresh
-from overheard.learning.workers.job import Bundle
+from overheard.learning.initialization import fresh_model
+from overheard.learning.workers.job import TensorBundle
 from overheard.questions.membership.estimators.train_shadows import (
     ANSWERS,
     INSIDE,
@@ -115,7 +115,7 @@ def _jobs(
     seed, broadcasts = means.seed.child("shadow models"), view.broadcasts()
     common = combined_key(
         repr((knowledge.recipe, seed, size, asked)),
-        str(fresh(knowledge.build_model, seed)),
+        str(fresh_model(knowledge.build_model, seed)),
         auxiliary.inputs,
         auxiliary.labels,
         records.inputs,
@@ -140,12 +140,12 @@ def _jobs(
     return jobs
 
 
-def _shared(knowledge: Knowledge) -> tuple[Bundle, ...]:
+def _shared(knowledge: Knowledge) -> tuple[TensorBundle, ...]:
     """Return the tensors that the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
     assert knowledge.candidate_records is not None
     auxiliary = pack_examples("auxiliary", knowledge.auxiliary)
-    return (Bundle(auxiliary | pack_examples("records", knowledge.candidate_records)),)
+    return (TensorBundle(auxiliary | pack_examples("records", knowledge.candidate_records)),)
 
 
 def _told_size(view: View) -> int | None:

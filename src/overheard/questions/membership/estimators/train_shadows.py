@@ -13,10 +13,10 @@ from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.messages import Weights, apply_update
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.cohort import Member
-from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.evaluate import logits_of_models
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.learning.workers.job import Job
 from overheard.simulation.job_tensors import unpack_broadcast, unpack_examples
 
@@ -80,7 +80,7 @@ class TrainShadows(Job):
                 start,
                 Examples(pool.inputs.to(self.device), pool.labels.to(self.device)),
                 [
-                    Member(f"shadow/{number}", rows)
+                    ClientTask(f"shadow/{number}", rows)
                     for number, rows in zip(self.numbers, rows_of, strict=True)
                 ],
                 self.recipe,
@@ -95,7 +95,7 @@ class TrainShadows(Job):
             )
             logits = torch.stack(
                 list(
-                    logits_of_cohort(
+                    logits_of_models(
                         self.build_model, models, records.inputs, device=self.device
                     )
                 )

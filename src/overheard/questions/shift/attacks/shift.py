@@ -20,8 +20,8 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.discrepancy import cmd, cosine, procrustes
-from overheard.learning.representations import representations_of_cohort
+from overheard.learning.discrepancy import central_moment_discrepancy, cosine, procrustes
+from overheard.learning.representations import representations_of_models
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.models_heard import ModelsHeard
 from overheard.questions.shift.estimators.trend import Trend
@@ -32,7 +32,7 @@ Metric = Literal["cosine", "procrustes", "cmd"]
 METRICS: Mapping[Metric, Callable[[Tensor, Tensor], float]] = {
     "cosine": cosine,
     "procrustes": procrustes,
-    "cmd": cmd,
+    "cmd": central_moment_discrepancy,
 }
 
 LAG: Mapping[Information, int] = {"weights": 1, "representations": 1, "gradients": 2}
@@ -186,7 +186,7 @@ def _representations(
         raise NeedsError(f"shift(information='representations') needs {MODEL.description}")
     if auxiliary is None or not bool((auxiliary.label_counts(classes) > 0).all()):
         raise NeedsError(f"shift(information='representations') needs {AUXILIARY.description}")
-    for outputs in representations_of_cohort(
+    for outputs in representations_of_models(
         knowledge.build_model,
         target_models.models(),
         _first_of_each_class(auxiliary, classes, probe),

@@ -12,7 +12,7 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.evaluate import logits_of_cohort
+from overheard.learning.evaluate import logits_of_models
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.models_heard import ModelsHeard
 from overheard.questions.shift.estimators.trend import Trend
@@ -95,7 +95,7 @@ def series(
     values = {}
     for number, logits in zip(
         target_models.rounds(),
-        logits_of_cohort(
+        logits_of_models(
             knowledge.build_model,
             target_models.models(),
             knowledge.auxiliary.inputs,

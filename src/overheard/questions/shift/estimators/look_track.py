@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.learning.fitting.standard import Standard, standard_of
+from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +27,18 @@ class LookTrack:
     """
 
     of_virtual: Float[Tensor, "virtual rounds one"]
-    scale: Standard
+    scale: Standardizer
 
     def read(self, numbers: Float[Tensor, "rounds numbers"]) -> Float[Tensor, "rounds one"]:
         """Return the same distances for a target."""
-        return self.scale.of(_distance(numbers)[None]).clamp(min=0).T
+        return self.scale.standardize(_distance(numbers)[None]).clamp(min=0).T
 
 
 def look_track(numbers: Float[Tensor, "virtual rounds numbers"]) -> LookTrack:
     """Fit how far virtual clients move representations in each round."""
     distances = _distance(numbers)  # (virtual, rounds)
-    scale = standard_of(distances)
-    return LookTrack(scale.of(distances).clamp(min=0)[:, :, None], scale)
+    scale = fit_standardizer(distances)
+    return LookTrack(scale.standardize(distances).clamp(min=0)[:, :, None], scale)
 
 
 def _distance(numbers: Float[Tensor, "*many numbers"]) -> Float[Tensor, "*many"]:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.messages import Weights, apply_update
-from overheard.learning.features import features_of_cohort
+from overheard.learning.features import features_of_models
 from overheard.simulation.probe import Probe, ProbeContext
 
 
@@ -35,7 +35,7 @@ class MeanFeatures(Probe):
 def _means(scene: ProbeContext, cohort: Iterable[Weights]) -> list[Tensor]:
     return [
         features.double().flatten(1).mean(0).float()
-        for features in features_of_cohort(
+        for features in features_of_models(
             scene.build_model, cohort, scene.held_out.inputs, device=scene.device
         )
     ]

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.learning.fitting.ridge import fit_ridge
-from overheard.learning.fitting.standard import Standard, standard_of
+from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
 
 RIDGE = 1e-3
 """Ridge penalty per row, for features of variance 1; it only resolves collinear features."""
@@ -40,8 +40,8 @@ class ShareTrack:
     """
 
     of_virtual: Float[Tensor, "virtual rounds classes"]
-    signs: Standard
-    roots: Standard
+    signs: Standardizer
+    roots: Standardizer
     maps: Float[Tensor, "halves features"]
     slopes: Float[Tensor, "halves rounds"]
 
@@ -49,7 +49,7 @@ class ShareTrack:
         self, signs: Float[Tensor, "rounds classes features"]
     ) -> Float[Tensor, "rounds classes"]:
         """Return the mean of both regressions' estimates for one target."""
-        features = self.signs.of(signs.double()[None])[0]
+        features = self.signs.standardize(signs.double()[None])[0]
         roots = torch.einsum("rck,hk->hrc", features, self.maps) / self.slopes[:, :, None]
         return _shares(roots.mean(0), self.roots)
 
@@ -60,10 +60,10 @@ def share_track(
     halves: Int[Tensor, " virtual"],
 ) -> ShareTrack:
     """Fit regressions from the features of each label to its share on virtual clients."""
-    rounds, by_feature = signs.shape[1], standard_of(signs.double())
-    features = by_feature.of(signs.double())  # (virtual, rounds, classes, features)
-    scale = standard_of(shares.double().sqrt())
-    roots = scale.of(shares.double().sqrt())
+    rounds, by_feature = signs.shape[1], fit_standardizer(signs.double())
+    features = by_feature.standardize(signs.double())  # (virtual, rounds, classes, features)
+    scale = fit_standardizer(shares.double().sqrt())
+    roots = scale.standardize(shares.double().sqrt())
     estimates = roots.new_zeros(len(features), rounds, roots.shape[1])
     maps, slopes = [], []
     for half in (0, 1):
@@ -81,10 +81,10 @@ def share_track(
 
 
 def _shares(
-    roots: Float[Tensor, "*many classes"], scale: Standard
+    roots: Float[Tensor, "*many classes"], scale: Standardizer
 ) -> Float[Tensor, "*many classes"]:
     # A label with equal shares in all virtual clients has no spread; it keeps its mean.
-    spread = scale.spread.where(scale.spread.isfinite(), 0.0)
+    spread = scale.deviation.where(scale.deviation.isfinite(), 0.0)
     squares = (roots * spread + scale.mean).clamp(min=0).square()
     total = squares.sum(-1, keepdim=True)
     uniform = torch.full_like(squares, 1 / squares.shape[-1])

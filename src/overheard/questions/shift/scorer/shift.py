@@ -13,7 +13,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
-from overheard.learning.simplex import normalised
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.shift.claim import Measured, Shift
 from overheard.questions.shift.scorer._alarm import (
     alarm_scores,
@@ -109,7 +109,7 @@ class ShiftScorer(Scorer[Shift]):
             default=None,
         )
         if since is None:
-            after = normalised(counts.double())
+            after = normalize_to_shares(counts.double())
             before = after
         else:
             starts = {
@@ -185,7 +185,7 @@ def _shares(truth: GroundTruth, rounds: dict[Party, list[int]]) -> Float[Tensor,
         truth.label_counts(party, numbers).double() / len(numbers)
         for party, numbers in sorted(rounds.items())
     ]
-    return normalised(torch.stack(mean_counts).sum(0))
+    return normalize_to_shares(torch.stack(mean_counts).sum(0))
 
 
 def _certain(value: Float[Tensor, " classes"]) -> Measured:

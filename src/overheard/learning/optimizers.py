@@ -1,0 +1,127 @@
+"""Optimizer steps as `torch.optim` takes them, also for stacked parameters of many clients."""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import torch
+from torch import Tensor
+
+from overheard.core.recipe import Recipe
+
+Tensors = list[Tensor] | tuple[Tensor, ...]
+
+ADAM_BETAS = (0.9, 0.999)
+ADAM_EPSILON = 1e-8
+ADADELTA_RHO = 0.9
+ADADELTA_EPSILON = 1e-6
+"""PyTorch's defaults; a recipe cannot change them."""
+
+
+class Optimizer(ABC):
+    """An optimizer that changes parameters in place; its state starts at zero.
+
+    Changing tensors in place is safe here: the training engine owns the parameters, and no
+    other code sees them before training ends. Every update rule is elementwise, so parameters
+    of several clients may be stacked along a first axis.
+    """
+
+    @abstractmethod
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        """Take one step in place."""
+
+    @abstractmethod
+    def keep_first(self, clients: int) -> None:
+        """Drop the state of all stacked clients but the first `clients`."""
+
+
+def build_optimizer(recipe: Recipe, parameters: Tensors) -> Optimizer:
+    """Build the optimizer that the recipe names."""
+    if recipe.optimizer == "adam":
+        return _Adam(recipe, parameters)
+    if recipe.optimizer == "adadelta":
+        return _Adadelta(recipe, parameters)
+    return _Sgd(recipe, parameters)
+
+
+@final
+class _Sgd(Optimizer):
+    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+        self._recipe = recipe
+        self._velocity = _zeros(parameters) if recipe.momentum else []
+
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        gradients = _add_weight_decay(self._recipe, parameters, gradients)
+        if self._recipe.momentum:
+            torch._foreach_mul_(self._velocity, self._recipe.momentum)
+            torch._foreach_add_(self._velocity, gradients)
+            gradients = self._velocity
+        torch._foreach_add_(parameters, gradients, alpha=-self._recipe.rate)
+
+    def keep_first(self, clients: int) -> None:
+        self._velocity = [old[:clients] for old in self._velocity]
+
+
+@final
+class _Adam(Optimizer):
+    """Kingma and Ba 2015, Algorithm 1; weight decay is added to the gradient."""
+
+    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+        self._recipe = recipe
+        self._steps = 0
+        self._mean = _zeros(parameters)
+        self._square = _zeros(parameters)
+
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        self._steps += 1
+        beta1, beta2 = ADAM_BETAS
+        gradients = _add_weight_decay(self._recipe, parameters, gradients)
+        torch._foreach_lerp_(self._mean, gradients, 1 - beta1)
+        torch._foreach_mul_(self._square, beta2)
+        torch._foreach_addcmul_(self._square, gradients, gradients, 1 - beta2)
+        scale = torch._foreach_sqrt(self._square)
+        torch._foreach_div_(scale, (1 - beta2**self._steps) ** 0.5)
+        torch._foreach_add_(scale, ADAM_EPSILON)
+        stride = self._recipe.rate / (1 - beta1**self._steps)
+        torch._foreach_addcdiv_(parameters, self._mean, scale, -stride)
+
+    def keep_first(self, clients: int) -> None:
+        self._mean = [old[:clients] for old in self._mean]
+        self._square = [old[:clients] for old in self._square]
+
+
+@final
+class _Adadelta(Optimizer):
+    """Zeiler 2012, Algorithm 1, with PyTorch's learning rate."""
+
+    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+        self._recipe = recipe
+        self._square = _zeros(parameters)
+        self._stride = _zeros(parameters)
+
+    def step(self, parameters: Tensors, gradients: Tensors) -> None:
+        gradients = _add_weight_decay(self._recipe, parameters, gradients)
+        torch._foreach_mul_(self._square, ADADELTA_RHO)
+        torch._foreach_addcmul_(self._square, gradients, gradients, 1 - ADADELTA_RHO)
+        scale = torch._foreach_add(self._square, ADADELTA_EPSILON)
+        torch._foreach_sqrt_(scale)
+        change = torch._foreach_add(self._stride, ADADELTA_EPSILON)
+        torch._foreach_sqrt_(change)
+        torch._foreach_div_(change, scale)
+        torch._foreach_mul_(change, gradients)
+        torch._foreach_mul_(self._stride, ADADELTA_RHO)
+        torch._foreach_addcmul_(self._stride, change, change, 1 - ADADELTA_RHO)
+        torch._foreach_add_(parameters, change, alpha=-self._recipe.rate)
+
+    def keep_first(self, clients: int) -> None:
+        self._square = [old[:clients] for old in self._square]
+        self._stride = [old[:clients] for old in self._stride]
+
+
+def _zeros(parameters: Tensors) -> list[Tensor]:
+    return [torch.zeros_like(parameter, requires_grad=False) for parameter in parameters]
+
+
+def _add_weight_decay(recipe: Recipe, parameters: Tensors, gradients: Tensors) -> Tensors:
+    if not recipe.weight_decay:
+        return gradients
+    return torch._foreach_add(gradients, parameters, alpha=recipe.weight_decay)

@@ -1,0 +1,30 @@
+"""Rows are drawn evenly, in a random order."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overheard.core.seeds import Seed
+from overheard.defenses._even_draws import draw_evenly
+
+
+def drawn(rows: list[int], count: int, seed: int = 0) -> list[int]:
+    return draw_evenly(torch.tensor(rows), count, Seed(seed).generator()).tolist()
+
+
+@given(st.integers(1, 20), st.integers(0, 70))
+@settings(deadline=None)
+def test_draws_every_row_equally_often_up_to_one(there: int, count: int) -> None:
+    taken = drawn(list(range(5, 5 + there)), count)
+    assert len(taken) == count
+    often = [taken.count(row) for row in range(5, 5 + there)]
+    assert sum(often) == count
+    assert max(often) - min(often) <= 1
+
+
+def test_a_longer_draw_starts_with_the_shorter_one() -> None:
+    assert drawn(list(range(9)), 20)[:7] == drawn(list(range(9)), 7)
+
+
+def test_another_seed_gives_another_order() -> None:
+    assert drawn(list(range(40)), 40, 1) != drawn(list(range(40)), 40, 2)

@@ -1,0 +1,187 @@
+"""Ensembles: each network has its own weights, rows and inputs."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from overheard.core.seeds import Seed
+from overheard.learning.fitting.ensembles import (
+    WARMUP_SHARE,
+    DeepSetEnsemble,
+    EnsembleLinear,
+    EnsembleTraining,
+    MlpEnsemble,
+    NetworkEnsemble,
+    _rate_factor,
+    load_ensemble_weights,
+    train_ensemble,
+)
+from overheard.learning.seeding import seeded
+
+CLIENTS, CLASSES, NUMBERS = 60, 3, 5
+ROWS = [torch.arange(0, 40), torch.arange(20, 60)]
+SHORT = EnsembleTraining(steps=30, batch=16)
+
+
+def shares_of_all() -> Tensor:
+    return torch.from_numpy(Seed(0).numpy().dirichlet([0.5] * CLASSES, CLIENTS)).float()
+
+
+def tokens_of_all() -> Tensor:
+    """The share of each class and four uninformative numbers, equal for both networks."""
+    noise = torch.randn(CLIENTS, CLASSES, NUMBERS - 1, generator=Seed(1).generator())
+    tokens = torch.cat((shares_of_all()[:, :, None], noise), 2)
+    return torch.stack((tokens, tokens))
+
+
+def of_tokens(seed: int = 2) -> DeepSetEnsemble:
+    with seeded(Seed(seed)):
+        return DeepSetEnsemble(2, CLASSES, NUMBERS, 16, 0.1)
+
+
+def of_numbers(seed: int = 2) -> MlpEnsemble:
+    with seeded(Seed(seed)):
+        return MlpEnsemble(2, CLASSES, CLASSES * NUMBERS, 16)
+
+
+def trained(
+    networks: NetworkEnsemble, inputs: Tensor, shares: Tensor, rows=ROWS, training=SHORT
+) -> Tensor:
+    """The shares that trained networks predict for every client."""
+    with seeded(Seed(3)):
+        train_ensemble(networks, inputs, shares, rows, training, Seed(4))
+    return networks(inputs)
+
+
+KINDS = pytest.mark.parametrize(
+    ("make", "inputs"),
+    [(of_tokens, tokens_of_all()), (of_numbers, tokens_of_all().flatten(2))],
+    ids=["tokens", "numbers"],
+)
+
+
+class TestEnsembleLinear:
+    def layer(self) -> EnsembleLinear:
+        with seeded(Seed(5)):
+            return EnsembleLinear(2, 4, 3)
+
+    @pytest.mark.parametrize("many", [(7,), (7, 3), (2, 3, 5)])
+    def test_each_network_equals_a_separate_linear_layer(self, many):
+        layer = self.layer()
+        numbers = torch.randn(2, *many, 4, generator=Seed(6).generator())
+        weights = dict(layer.named_parameters())
+        mapped = layer(numbers)
+        assert mapped.shape == (2, *many, 3)
+        for place in range(2):
+            alone = nn.functional.linear(
+                numbers[place], weights["_weight"][place].T, weights["_bias"][place, 0]
+            )
+            torch.testing.assert_close(mapped[place], alone)
+
+    def test_has_the_initialization_of_torch(self):
+        # Uniform within 1 / sqrt(4), of every network anew.
+        for parameter in self.layer().parameters():
+            assert float(parameter.detach().abs().max()) <= 0.5
+            assert not torch.equal(parameter[0], parameter[1])
+
+
+class TestDeepSetEnsemble:
+    @settings(deadline=None, max_examples=20)
+    @given(st.permutations(range(CLASSES)))
+    def test_without_embeddings_permuting_classes_permutes_the_prediction(self, order):
+        networks = of_tokens().eval()
+        with torch.no_grad():
+            dict(networks.named_parameters())["_names"].zero_()
+            inputs = tokens_of_all()
+            predicted = networks(inputs)
+            renamed = networks(inputs[:, :, order])
+        torch.testing.assert_close(renamed, predicted[:, :, order], rtol=1e-4, atol=1e-5)
+
+    def test_embeddings_distinguish_classes_with_equal_inputs(self):
+        networks = of_tokens().eval()
+        with torch.no_grad():
+            predicted = networks(torch.ones(2, 1, CLASSES, NUMBERS))
+        assert float(predicted.std(2).min()) > 1e-5
+
+    def test_the_prediction_for_a_class_depends_on_the_other_classes(self):
+        networks = of_tokens().eval()
+        inputs = tokens_of_all()
+        other = inputs.clone()
+        other[:, :, 2] += 1
+        with torch.no_grad():
+            moved = (networks(other) - networks(inputs))[:, :, 0]
+        assert float(moved.abs().min()) > 1e-5
+
+
+@KINDS
+class TestTraining:
+    def test_learns_predictable_shares(self, make, inputs):
+        shares = shares_of_all()
+        predicted = trained(make(), inputs, shares, training=EnsembleTraining(steps=200))
+        misses = (predicted.softmax(2) - shares).abs().sum(2)  # (networks, clients)
+        uniform = (shares - 1 / CLASSES).abs().sum(1)
+        for own, missed in zip(ROWS, misses, strict=True):
+            assert float(missed[own].mean()) < 0.25 * float(uniform[own].mean())
+
+    def test_a_network_does_not_depend_on_the_inputs_of_another(self, make, inputs):
+        other = torch.stack((inputs[0], -inputs[1]))
+        shares = shares_of_all()
+        one, two = (trained(make(), given, shares) for given in (inputs, other))
+        assert torch.equal(one[0], two[0])
+        assert not torch.equal(one[1], two[1])
+
+    def test_a_network_does_not_depend_on_clients_outside_its_rows(self, make, inputs):
+        shares, other = shares_of_all(), shares_of_all()
+        # The last 20 are rows of the second network only.
+        other[40:] = other[40:].roll(1, 1)
+        one, two = (trained(make(), inputs, true) for true in (shares, other))
+        assert torch.equal(one[0], two[0])
+        assert not torch.equal(one[1], two[1])
+
+    def test_gives_the_same_bits_for_the_same_seeds(self, make, inputs):
+        shares = shares_of_all()
+        one, again = (trained(make(), inputs, shares) for _ in range(2))
+        assert torch.equal(one, again)
+
+    def test_other_batches_give_another_network(self, make, inputs):
+        shares = shares_of_all()
+        networks = make()
+        with seeded(Seed(3)):
+            train_ensemble(networks, inputs, shares, ROWS, SHORT, Seed(5))
+        assert not torch.equal(networks(inputs), trained(make(), inputs, shares))
+
+    def test_trained_networks_are_deterministic_and_frozen(self, make, inputs):
+        networks = make()
+        predicted = trained(networks, inputs, shares_of_all())
+        assert torch.equal(networks(inputs), predicted)
+        assert not predicted.requires_grad
+
+    def test_uses_one_thread_and_restores_the_number(self, make, inputs):
+        before = torch.get_num_threads()
+        torch.set_num_threads(2)
+        try:
+            two = trained(make(), inputs, shares_of_all())
+            assert torch.get_num_threads() == 2
+            torch.set_num_threads(1)
+            assert torch.equal(trained(make(), inputs, shares_of_all()), two)
+        finally:
+            torch.set_num_threads(before)
+
+
+@KINDS
+def test_stored_weights_restore_the_same_networks(make, inputs):
+    networks, fresh = make().eval(), make(seed=7)
+    kept = networks.state_dict(prefix="ours/") | make(seed=8).state_dict(prefix="others/")
+    load_ensemble_weights(fresh, kept, "ours/")
+    assert torch.equal(fresh(inputs), networks(inputs))
+    assert not fresh(inputs).requires_grad
+
+
+def test_the_rate_rises_to_its_maximum_and_falls_to_0():
+    # Half of a cosine: halfway down at 0.2 + 0.8 / 2.
+    assert [_rate_factor(way) for way in (WARMUP_SHARE, 0.6, 1.0)] == pytest.approx([1, 0.5, 0])
+    assert 0 < _rate_factor(0.0) < 0.01
+    rising = [_rate_factor(WARMUP_SHARE * place / 10) for place in range(11)]
+    assert rising == sorted(rising)
