@@ -40,7 +40,7 @@ from overheard.learning.initialization import initial_weights
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
-from overheard.linkage.prior_updates import Source
+from overheard.linkage.known_updates import UpdateSource
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 
 SECONDS = 600
@@ -70,7 +70,7 @@ class Row:
 
     """
 
-    updates: Source
+    updates: UpdateSource
     lasts: bool
 
 

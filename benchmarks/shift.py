@@ -34,7 +34,7 @@ from overheard.data.datasets.mnist import Mnist
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.findings.finding import Audit, Finding
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.shift_census import ShiftCensus
@@ -258,7 +258,7 @@ def table(case: Case, even: int, audits: Sequence[Audit], seconds: float) -> str
     return "\n".join(lines)
 
 
-def format_value(row: Row | None) -> str:
+def format_value(row: ScoreRow | None) -> str:
     """Format a value with its interval; – if it was not measured."""
     if row is None:
         return "–"

@@ -1,5 +1,5 @@
 """Fixtures: hand-made audits for tests of reports."""
 
-from tests.worlds.audits import rich, small
+from tests.runs.audits import rich, small
 
 __all__ = ["rich", "small"]

@@ -11,7 +11,7 @@ from overheard.gate.policy import Policy, read_policy
 from overheard.plans.plan import parse_plan, read_plan
 from overheard.plans.strict_model import parse_toml
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
-from overheard.testing.worlds.planted import SKEWED, federate
+from overheard.testing.planted_runs.planted_labels import SKEWED, simulate_one_round
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "plans" / "policy.toml"
@@ -79,7 +79,7 @@ def test_the_example_attack_beats_the_uninformed_guess():
     exec(
         compile(block("docs/add-an-attack.md", "python"), "add-an-attack.md", "exec"), namespace
     )
-    run, scorer = federate(SKEWED), LabelSharesScorer()
+    run, scorer = simulate_one_round(SKEWED), LabelSharesScorer()
     attack = namespace["RisingBias"]()
     claims = attack.infer(run.transcript.seen_by(SERVER), [client(0)], run.knowledge, Seed(0))
     truth = scorer.true_claim(run.truth, client(0), (0,), claims[client(0)])

@@ -24,14 +24,14 @@ from overheard.core.task import Task
 from overheard.findings.comparison import Comparison
 from overheard.findings.document_rows import (
     EpsilonRow,
+    EpsilonVerdict,
     RefusalRow,
     RunRow,
-    Standing,
     SummaryRow,
 )
-from overheard.findings.exposures import Verdict
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding, Refusal
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import Verdict
 from overheard.gate.policy import Policy
 from overheard.gate.verdict import Status
 from overheard.learning.models.mlp import Mlp
@@ -55,7 +55,7 @@ STORED = {
     "refusal": Refusal,
     "run": ArmRun,
     "defense of a run": ArmDefense,
-    "row": Row,
+    "row": ScoreRow,
     "score": Score,
     "mechanism": Mechanism,
 }
@@ -66,7 +66,12 @@ READ = {"summary": SummaryRow, "refusal": RefusalRow, "run": RunRow, "epsilon": 
 
 TASK = Task((4,), ("a", "b"))
 
-WORDS = {"epsilon": Standing, "exposure": Verdict, "comparison": Comparison, "rule": Status}
+WORDS = {
+    "epsilon": EpsilonVerdict,
+    "exposure": Verdict,
+    "comparison": Comparison,
+    "rule": Status,
+}
 
 
 @cache

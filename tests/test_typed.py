@@ -9,7 +9,7 @@ from jaxtyping import Float, TypeCheckError
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.findings.figures import digits
+from overheard.findings.number_format import format_number
 from tests.typed import checked
 
 
@@ -21,7 +21,7 @@ def types_are_checked(pytestconfig: pytest.Config) -> None:
 
 def test_refuses_a_wrong_argument() -> None:
     with pytest.raises(TypeCheckError, match="violates type hint"):
-        digits("a third")  # type: ignore[arg-type]
+        format_number("a third")  # type: ignore[arg-type]
 
 
 def test_refuses_a_wrong_field() -> None:

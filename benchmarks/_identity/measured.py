@@ -7,7 +7,7 @@ from overheard.auditing.summary import summarise
 from overheard.core.attack import Attack
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
 from overheard.plans.plugin_field import plugin_label, plugin_table
 from overheard.questions.identity.statistics.paired_gain import paired_gain
@@ -68,9 +68,9 @@ class CaseAudit:
 
     plan: Plan
     audit: Audit
-    rows: dict[tuple[str, str, str], Row]
+    rows: dict[tuple[str, str, str], ScoreRow]
 
-    def row(self, place: AttackedArm, score: str) -> Row | None:
+    def row(self, place: AttackedArm, score: str) -> ScoreRow | None:
         """Return one row, or None if it was not measured."""
         return self.rows.get((place.arm, place.name, score))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from _identity.bars import PRECISION, Check, reduction
 from _identity.calibration import calibration, calibration_error
 from _identity.measured import AttackedArm, CaseAudit
-from overheard.findings.row import CONTROL, Row
+from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.papers.deanonymization.frontier import Point, best_arms
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.attribute.claim import Attribute
@@ -94,7 +94,7 @@ def _identities(measured: CaseAudit) -> str:
                     place.description,
                     format_value(row.value),
                     _number(row.blind),
-                    _number(row.references.get(CONTROL)),
+                    _number(row.references.get(CONTROL_NAME)),
                     _null(measured.row(place, "control_excess")),
                     *(_format_row(measured.row(place, score)) for score in scores),
                 )
@@ -113,7 +113,7 @@ def _open_world(measured: CaseAudit) -> str:
                 (
                     place.description,
                     format_value(row.value),
-                    _number(row.references.get(CONTROL)),
+                    _number(row.references.get(CONTROL_NAME)),
                     _format_row(measured.row(place, "unseen")),
                     f"{calibration_error(bins):.3f}" if bins else NO_FIGURE,
                     "; ".join(f"{b.stated:.2f} → {b.true:.2f} ({b.targets})" for b in bins),
@@ -137,7 +137,7 @@ def _links(measured: CaseAudit) -> str:
         (
             place.description,
             format_value(row.value),
-            _number(row.references.get(CONTROL)),
+            _number(row.references.get(CONTROL_NAME)),
             _format_row(error),
         )
         for place in _places(measured, SameSender)
@@ -160,7 +160,7 @@ def _attributes(measured: CaseAudit) -> str:
                 for cell in (
                     format_value(row.value),
                     _number(row.blind),
-                    _number(row.references.get(CONTROL)),
+                    _number(row.references.get(CONTROL_NAME)),
                 )
             ),
         )
@@ -201,7 +201,7 @@ def _places(
     ]
 
 
-def _format_row(row: Row | None) -> str:
+def _format_row(row: ScoreRow | None) -> str:
     return NO_FIGURE if row is None else format_value(row.value)
 
 
@@ -209,7 +209,7 @@ def _number(value: float | None) -> str:
     return NO_FIGURE if value is None else f"{value:.3f}"
 
 
-def _null(row: Row | None) -> str:
+def _null(row: ScoreRow | None) -> str:
     if row is None:
         return NO_FIGURE
     low, high = (row.references[f"null {end} %"] for end in ("2.5", "97.5"))

@@ -29,42 +29,52 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
-from overheard.testing.worlds import planted_shift
-from overheard.testing.worlds.planted import EVEN, SKEWED, Overheard, federate, hold
-from overheard.testing.worlds.planted_identity import (
-    EVERYONE,
-    Peopled,
-    anybody,
-    federate_people,
-    person,
+from overheard.testing.planted_runs import planted_shift
+from overheard.testing.planted_runs.planted_identity import (
+    ALL_USERS,
+    IdentityRun,
+    make_identical_user,
+    make_user,
+    simulate_users,
 )
-from overheard.testing.worlds.planted_membership import Remembered, federate_records
-from overheard.testing.worlds.planted_shift import ShiftingRun, federate_on
+from overheard.testing.planted_runs.planted_labels import (
+    EVEN,
+    SKEWED,
+    LabelSharesRun,
+    assemble_run,
+    simulate_one_round,
+)
+from overheard.testing.planted_runs.planted_membership import MembershipRun, simulate_membership
+from overheard.testing.planted_runs.planted_shift import ShiftingRun, simulate_shift
 
-Run = Overheard | ShiftingRun | Peopled | Remembered
+Run = LabelSharesRun | ShiftingRun | IdentityRun | MembershipRun
 
 TARGETS = tuple(client(number) for number in range(4))
 
 
 def test_runs() -> dict[type[Claim], dict[str, Run]]:
     """Return the test runs by question: first a leaking one, then a leak-free one."""
-    even = federate(EVEN)
+    even = simulate_one_round(EVEN)
     people: dict[str, Run] = {
-        "different": federate_people([person(number) for number in EVERYONE], Seed(0)),
-        "alike": federate_people([anybody(n) for n in EVERYONE], Seed(0), fresh=True),
+        "different": simulate_users([make_user(number) for number in ALL_USERS], Seed(0)),
+        "alike": simulate_users(
+            [make_identical_user(n) for n in ALL_USERS], Seed(0), redraw_examples=True
+        ),
     }
     return {
         LabelShares: {
-            "leaky": federate(SKEWED),
-            "tight": hold(even.start, even.deltas, SKEWED, even.knowledge.auxiliary, even.sets),
+            "leaky": simulate_one_round(SKEWED),
+            "tight": assemble_run(
+                even.start, even.deltas, SKEWED, even.knowledge.auxiliary, even.sets
+            ),
         },
         Shift: {
-            "shifting": federate_on(planted_shift.SKEWED, Seed(0)),
-            "still": federate_on(None, Seed(0)),
+            "shifting": simulate_shift(planted_shift.SKEWED, Seed(0)),
+            "still": simulate_shift(None, Seed(0)),
         },
         Membership: {
-            "by_heart": federate_records(by_heart=True),
-            "never_seen": federate_records(by_heart=False),
+            "by_heart": simulate_membership(memorised=True),
+            "never_seen": simulate_membership(memorised=False),
         },
         **dict.fromkeys((Identity, SameSender, Attribute), people),
     }
@@ -94,7 +104,7 @@ def choices(hint: object) -> tuple[object, ...]:
 
 def claimed(attack: Attack[Any], run: Run) -> dict[str, object]:
     """Return all claims of an attack and their scores, or its error."""
-    targets = run.targets if isinstance(run, Peopled) else TARGETS
+    targets = run.targets if isinstance(run, IdentityRun) else TARGETS
     view = run.transcript.seen_by(SERVER)
     try:
         claims = attack.infer(view, targets, run.knowledge, Seed(0))
@@ -107,7 +117,9 @@ def claimed(attack: Attack[Any], run: Run) -> dict[str, object]:
 
 
 def scored(
-    attack: Attack[Any], run: Overheard | Peopled | Remembered, claims: Mapping[Party, Any]
+    attack: Attack[Any],
+    run: LabelSharesRun | IdentityRun | MembershipRun,
+    claims: Mapping[Party, Any],
 ) -> dict[str, object]:
     """Return every score of each claim, with those of the guesses."""
     scorers = SCORERS.plugins().values()

@@ -10,8 +10,8 @@ from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
 from overheard.core.recipe import Recipe
-from overheard.recorders.facts import Facts
 from overheard.recorders.nvflare import FRAMEWORK, RecordingFilter
+from overheard.recorders.run_info import RunInfo
 
 SITES = [f"site-{number}" for number in range(1, 5)]
 ROUNDS = 5
@@ -34,7 +34,7 @@ def main() -> None:
         key_metric="",
     )
     # These two lines record the run.
-    facts = Facts(FRAMEWORK, "mlp", recipe=Recipe(rate=0.1, epochs=2, batch=16))
+    facts = RunInfo(FRAMEWORK, "mlp", recipe=Recipe(rate=0.1, epochs=2, batch=16))
     recipe.add_server_input_filter(RecordingFilter(recording, facts=facts), tasks=["train"])
     recipe.execute(SimEnv(clients=SITES, workspace_root=str(here / "workspace")))
     # The ground truth, which is needed to score attacks; no real run provides it.

@@ -56,6 +56,6 @@ def audit_of(
     record = ArmDefense(
         settings, "client", "each client", "epsilon", account_mechanism(mechanism, run)
     )
-    noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_alike=are_alike)
+    noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_exchangeable=are_alike)
     bare = replace(noisy, arm="none", defenses=())
     return Audit("Noise", "Made up", ("a",), (bare, noisy), findings, refusals, "", {})

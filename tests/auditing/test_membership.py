@@ -14,7 +14,7 @@ from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.defenses.noise import Noise
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.learning.model import Model
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.mlp import Mlp
@@ -50,7 +50,7 @@ HIDDEN = ArmPlan(name="noise", defenses=(Noise(0.1),))
 
 def told(
     kind: str, how: dict[str, float], arms: tuple[ArmPlan, ...], folder: Path
-) -> list[Row]:
+) -> list[ScoreRow]:
     """The area under the curve of each attack, of both rounds and of the last alone."""
     plan = Plan(
         seeds=(0, 1),

@@ -32,8 +32,8 @@ from overheard.learning.models.logistic import Logistic
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
-from overheard.recorders.facts import Facts
-from overheard.recorders.scribe import Scribe
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.run_info import RunInfo
 from overheard.report.page import page
 from tests.auditing.conftest import HERE, Done, supplies_of
 from tests.auditing.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
@@ -292,11 +292,11 @@ def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("elsewhere") / "recording"
     noise = Mechanism(1.0, 1.0, 1e-5, "client", "client", stated=8.0, stated_for="round")
     stated = StoredDefense("mod", "Mod(clip=1)", "client", "whoever ships the app", noise)
-    scribe = Scribe(folder, Facts("flower 1.41", defenses=(stated,)))
+    scribe = AsyncWriter(folder, RunInfo("flower 1.41", defenses=(stated,)))
     transcript, besides = open_transcript(recording), {"norm.running_mean": torch.zeros(2)}
     counted = besides | {"norm.num_batches": torch.tensor(3)}
     for number in range(3):
-        scribe.begin([SERVER])
+        scribe.begin_round([SERVER])
         start = dict[str, torch.Tensor]()
         for message in transcript.messages:
             if message.round != number:
@@ -309,7 +309,7 @@ def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
                 arrived = apply_update(start, body.delta)
                 delta = {name: arrived[name] - start[name] for name in start}
                 body = replace(body, delta=delta | besides)
-            scribe.say(
+            scribe.write(
                 message.sender, message.readers, lambda body=body: body, times=Timestamps(1.0)
             )
         scribe.commit()

@@ -12,13 +12,13 @@ from overheard.plans.registries import SPLITS
 from overheard.testing.require import require_part
 from overheard.testing.split import (
     SPLIT_CHECKS,
-    SplitOf,
+    SplitFactory,
+    assigns_the_sizes_without_overlap,
     check_split,
-    gives_each_client_its_size_and_no_row_twice,
 )
 
 
-def make_split(name: str) -> SplitOf:
+def make_split(name: str) -> SplitFactory:
     """Return a split with default settings; `shares` has none and gets a row per client."""
 
     def split_of(clients: int) -> Split:
@@ -35,12 +35,12 @@ def make_split(name: str) -> SplitOf:
 def test_each_client_gets_its_size_and_no_row_is_held_twice(
     name: str, sizes: list[int], seed: int
 ) -> None:
-    gives_each_client_its_size_and_no_row_twice(make_split(name), sizes, Seed(seed))
+    assigns_the_sizes_without_overlap(make_split(name), sizes, Seed(seed))
 
 
 @pytest.mark.parametrize("name", SPLITS.plugins())
 @pytest.mark.parametrize("check", SPLIT_CHECKS)
-def test_every_split(name: str, check: Callable[[SplitOf], None]) -> None:
+def test_every_split(name: str, check: Callable[[SplitFactory], None]) -> None:
     require_part(make_split(name)(2))
     check(make_split(name))
 

@@ -12,7 +12,7 @@ from overheard.drawing.line_charts import (
     lines_chart,
 )
 from overheard.drawing.point_names import NamedDot
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 PERCENT = Axis("of all, %", 0.0, 100.0)
 

@@ -10,8 +10,8 @@ from overheard.drawing.score_tables import (
     blind_guess,
     score_tables,
 )
-from overheard.findings.figures import Measure
 from overheard.findings.finding import Audit
+from overheard.findings.number_format import Measure
 
 ERROR = Measure("Error", "\u00a0points", 100.0)
 

@@ -17,7 +17,7 @@ from overheard.findings.finding import Audit
 from overheard.report.page import page
 from overheard.report.tables import as_json
 from tests.auditing.claiming import LOCAL, audit_of, released
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 WEAK = replace(LOCAL, noise_multiplier=10.0)
 

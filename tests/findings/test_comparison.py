@@ -3,14 +3,14 @@
 import pytest
 
 from overheard.core.scorer import Better
-from overheard.findings.comparison import compared
-from overheard.findings.row import Row
+from overheard.findings.comparison import compare_rows
+from overheard.findings.score_row import ScoreRow
 from overheard.statistics.estimate import Estimate
 
 
-def row(low: float | None, high: float | None, better: Better) -> Row:
+def row(low: float | None, high: float | None, better: Better) -> ScoreRow:
     value = Estimate(0.5, low, high)
-    return Row("none", (), "a", "b", (0,), "c", better, value, {}, {}, None, None, 1, 1)
+    return ScoreRow("none", (), "a", "b", (0,), "c", better, value, {}, {}, None, None, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def row(low: float | None, high: float | None, better: Better) -> Row:
 def test_only_disjoint_intervals_show_a_difference(
     after: tuple[float | None, float | None], better: Better, expected: str
 ) -> None:
-    assert compared(row(0.2, 0.4, better), row(*after, better)) == expected
+    assert compare_rows(row(0.2, 0.4, better), row(*after, better)) == expected

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from overheard.epsilon.epsilon_results import Standing
+from overheard.epsilon.epsilon_results import EpsilonVerdict
 from overheard.findings.document_rows import EpsilonRow
 from tests.gate.documents import line
 
@@ -16,8 +16,8 @@ def read(verdict: str, **changes: object) -> EpsilonRow:
     return EpsilonRow.model_validate_json(json.dumps(line(verdict, **changes)))
 
 
-@pytest.mark.parametrize("verdict", get_args(Standing))
-def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: Standing):
+@pytest.mark.parametrize("verdict", get_args(EpsilonVerdict))
+def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
     by_verdict = {
         "holds": 2.0,
         "unasked": 2.0,
@@ -26,12 +26,12 @@ def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: Standing):
         "unchecked": 2.0,
         "unaccounted": None,
     }
-    assert read(verdict).guaranteed == by_verdict.get(verdict, inf)
+    assert read(verdict).guaranteed_epsilon == by_verdict.get(verdict, inf)
 
 
 @pytest.mark.parametrize("verdict", ["holds", "unasked", "refused", "unlike", "unchecked"])
 def test_a_missing_ceiling_means_infinite_epsilon(verdict: str):
-    assert read(verdict, ceiling=None).guaranteed == inf
+    assert read(verdict, ceiling=None).guaranteed_epsilon == inf
 
 
 PROVEN = {"at_least": 2.5, "attack": "peek"}

@@ -7,12 +7,12 @@ from io import StringIO
 import pandas
 
 from overheard.core.parties import client
-from overheard.findings.finding import MOST_LINES, Audit, Finding
+from overheard.findings.finding import MAX_TABLE_LINES, Audit, Finding
 from overheard.findings.frame import COLUMNS
 from overheard.report.tables import as_csv
 from tests.report.people import identity_findings
 from tests.report.shifts import SINCE, shift_audit, shift_findings
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 
 def test_a_frame_has_the_rows_of_the_csv_with_unrounded_numbers(rich: Audit):
@@ -54,8 +54,8 @@ def test_findings_without_scores_and_with_a_timeline_have_rows():
 def test_names_the_top_candidate_or_a_tie():
     (one, *_) = identity_findings("none", "ours", 3.0, has_controls=False)
     best = one.candidates[one.claimed.index(max(one.claimed))]
-    assert one.named == best
-    assert replace(one, claimed=(0.0,) * len(one.claimed)).named == "a tie of 12"
+    assert one.top_candidate == best
+    assert replace(one, claimed=(0.0,) * len(one.claimed)).top_candidate == "a tie of 12"
 
 
 def test_the_repr_of_a_finding_is_one_line_with_its_first_score(small: Audit):
@@ -99,8 +99,8 @@ def test_the_table_of_an_audit_is_cut(small: Audit):
     one = small.findings[0]
     many = tuple(
         replace(one, target=client(0), cell=replace(one.cell, attack=f"decaf {number}"))
-        for number in range(MOST_LINES + 7)
+        for number in range(MAX_TABLE_LINES + 7)
     )
     page = replace(small, findings=many)._repr_html_()
-    assert page.count("<tr>") == MOST_LINES + 1
+    assert page.count("<tr>") == MAX_TABLE_LINES + 1
     assert "7 more lines" in page

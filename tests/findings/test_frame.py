@@ -1,7 +1,7 @@
 """DataFrame columns keep their dtypes, whatever their values."""
 
 from overheard.core.scorer import Score
-from overheard.findings.frame import COLUMNS, score_cells, typed_frame
+from overheard.findings.frame import COLUMNS, score_columns, typed_frame
 
 
 def test_a_frame_without_rows_has_its_columns_and_dtypes():
@@ -18,7 +18,7 @@ def test_absent_values_are_missing():
 
 
 def test_a_score_fills_its_columns():
-    cells = score_cells(
+    cells = score_columns(
         Score("l1", 0.5, "lower", {"uniform": 0.75, "prior": 0.6}, {"told": 0.2})
     )
     assert cells == {
@@ -31,4 +31,4 @@ def test_a_score_fills_its_columns():
         "told guesses": {"told": 0.2},
     }
     assert cells.keys() < COLUMNS.keys()
-    assert score_cells(None) == {}
+    assert score_columns(None) == {}

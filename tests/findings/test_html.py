@@ -1,6 +1,6 @@
 """HTML tables escape all text."""
 
-from overheard.findings.html import LONGEST, html_table, html_text
+from overheard.findings.html import MAX_LENGTH, html_table, html_text
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m\"'&"
 
@@ -18,7 +18,7 @@ def test_escapes_every_text_of_a_table():
 
 
 def test_a_long_text_is_cut():
-    assert len(html_text("a" * 10_000)) == LONGEST
+    assert len(html_text("a" * 10_000)) == MAX_LENGTH
 
 
 def test_a_table_without_heads_or_note_has_neither():

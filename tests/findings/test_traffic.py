@@ -29,7 +29,7 @@ from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.defenses.secure_aggregation import SecureAggregation
 from overheard.federation.run import Federation, run
-from overheard.findings.traffic import Traffic, traffic_of
+from overheard.findings.traffic import Traffic, measure_traffic
 from overheard.learning.models.logistic import Logistic
 
 TWO = frozenset({client(0), client(1)})
@@ -64,12 +64,12 @@ def record(folder: Path, messages: tuple[Message, ...]) -> Transcript:
 
 
 def test_updates_count_once_and_broadcasts_once_for_each_reader() -> None:
-    assert traffic_of(Transcript(MESSAGES)) == COUNTED
-    assert (COUNTED.up_each, COUNTED.down_each) == (12, 12)
+    assert measure_traffic(Transcript(MESSAGES)) == COUNTED
+    assert (COUNTED.up_per_client_round, COUNTED.down_per_client_round) == (12, 12)
 
 
 def test_stored_messages_count_like_messages_in_memory(tmp_path: Path) -> None:
-    assert traffic_of(record(tmp_path, MESSAGES)) == COUNTED
+    assert measure_traffic(record(tmp_path, MESSAGES)) == COUNTED
 
 
 @pytest.mark.parametrize(("kind", "size"), [(torch.float64, 24), (torch.bfloat16, 6)])
@@ -77,8 +77,8 @@ def test_numbers_count_at_their_own_width(tmp_path: Path, kind: torch.dtype, siz
     weights = {name: tensor.to(kind) for name, tensor in WEIGHTS.items()}
     messages = (MESSAGES[0], replace(MESSAGES[1], body=Update(weights)))
     for transcript in (Transcript(messages), record(tmp_path, messages)):
-        assert traffic_of(transcript).up == size
-        assert traffic_of(transcript).down == 24
+        assert measure_traffic(transcript).up == size
+        assert measure_traffic(transcript).down == 24
 
 
 def test_a_distilled_set_counts_with_its_four_tensors(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_distilled_set_counts_with_its_four_tensors(tmp_path: Path) -> None:
         Message(0, SERVER, TWO, distilled),
         Message(0, client(1), TO_SERVER, distilled),
     )
-    found = traffic_of(record(tmp_path, messages))
+    found = measure_traffic(record(tmp_path, messages))
     # In this round each client receives the first weights and the set.
     assert found == Traffic(up=220, down=2 * (12 + 220), answers=1, heard=2)
 
@@ -100,12 +100,12 @@ def test_an_aggregate_does_not_count_beside_masked_updates() -> None:
     masked = replace(MESSAGES[1], readers=frozenset())
     summed = Message(0, COHORT, TO_SERVER, Aggregate(WEIGHTS, frozenset({client(0)})))
     for messages in ((MESSAGES[0], masked, summed), (MESSAGES[0], summed, masked)):
-        assert traffic_of(Transcript(messages)) == Traffic(12, 24, 1, 2)
+        assert measure_traffic(Transcript(messages)) == Traffic(12, 24, 1, 2)
 
 
 def test_an_aggregate_alone_counts_once_for_each_client_of_its_cohort() -> None:
     summed = Message(0, COHORT, TO_SERVER, Aggregate(WEIGHTS, TWO))
-    assert traffic_of(Transcript((MESSAGES[0], summed))) == Traffic(24, 24, 2, 2)
+    assert measure_traffic(Transcript((MESSAGES[0], summed))) == Traffic(24, 24, 2, 2)
 
 
 def test_messages_of_shadow_devices_do_not_count() -> None:
@@ -113,13 +113,13 @@ def test_messages_of_shadow_devices_do_not_count() -> None:
         replace(MESSAGES[0], readers=TWO | {shadow_device(0)}),
         replace(MESSAGES[1], sender=shadow_device(0)),
     )
-    assert traffic_of(Transcript(messages)) == Traffic(0, 24, 0, 2)
+    assert measure_traffic(Transcript(messages)) == Traffic(0, 24, 0, 2)
 
 
 def test_without_replies_there_is_no_mean() -> None:
-    found = traffic_of(Transcript(MESSAGES[2:3]))
+    found = measure_traffic(Transcript(MESSAGES[2:3]))
     assert found == Traffic(0, 0, 0, 0)
-    assert found.up_each is found.down_each is None
+    assert found.up_per_client_round is found.down_per_client_round is None
 
 
 @pytest.mark.parametrize("head", [b"\xff" * 8, (0).to_bytes(8, "little"), b""])
@@ -131,7 +131,7 @@ def test_refuses_a_file_with_a_wrong_header(tmp_path: Path, head: bytes) -> None
     content = body.delta.path.read_bytes()
     body.delta.path.write_bytes(head + content[8:] if head else b"")
     with pytest.raises(TranscriptError, match="too small or too large for the 3 numbers"):
-        traffic_of(transcript)
+        measure_traffic(transcript)
 
 
 def federation(*defenses: SecureAggregation) -> Federation:
@@ -158,4 +158,4 @@ def test_masked_and_open_updates_have_the_same_size(tmp_path: Path) -> None:
     due = Traffic(up=4 * 32, down=3 * 2 * 32, answers=4, heard=6)
     for number, defenses in enumerate([(), (SecureAggregation(),)]):
         transcript, _ = run(federation(*defenses), tmp_path / str(number))
-        assert traffic_of(transcript) == due
+        assert measure_traffic(transcript) == due

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from overheard.findings.read_document import Findings
+from overheard.findings.document_reader import FindingsDocument
 
 Part = dict[str, object]
 
@@ -107,5 +107,5 @@ def written(folder: Path, content: Part, name: str = "findings.json") -> Path:
     return path
 
 
-def findings(*rows: Part, **changes: object) -> Findings:
-    return Findings.model_validate_json(json.dumps(document(*rows, **changes)))
+def findings(*rows: Part, **changes: object) -> FindingsDocument:
+    return FindingsDocument.model_validate_json(json.dumps(document(*rows, **changes)))

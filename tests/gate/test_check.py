@@ -9,8 +9,8 @@ import overheard
 from overheard.auditing.exposures import arms
 from overheard.core.errors import FindingsError, PlanError
 from overheard.core.seeds import Seed
+from overheard.findings.document_reader import read_findings
 from overheard.findings.finding import Audit
-from overheard.findings.read_document import read_findings
 from overheard.gate.check import check
 from overheard.gate.policy import Policy
 from overheard.report.tables import as_json

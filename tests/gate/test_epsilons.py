@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.document_rows import Standing
-from overheard.findings.read_document import Findings
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document_rows import EpsilonVerdict
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.policy import EpsilonRule
 from overheard.gate.verdict import Status, Verdict, overall
@@ -24,20 +24,20 @@ def rule(limit: Part, **changes: object) -> EpsilonRule:
     return EpsilonRule.model_validate_json(json.dumps({"name": "r"} | limit | changes))
 
 
-def told(*lines: Part, arms: tuple[str, ...] = ("noisy",)) -> Findings:
+def told(*lines: Part, arms: tuple[str, ...] = ("noisy",)) -> FindingsDocument:
     return findings(epsilon=list(lines), arms=[run(arm) for arm in arms])
 
 
-def statuses(asked: EpsilonRule, now: Findings) -> list[Status]:
+def statuses(asked: EpsilonRule, now: FindingsDocument) -> list[Status]:
     return [verdict.status for verdict in epsilon_verdicts(asked, now)]
 
 
-def only(asked: EpsilonRule, now: Findings) -> Verdict:
+def only(asked: EpsilonRule, now: FindingsDocument) -> Verdict:
     (verdict,) = epsilon_verdicts(asked, now)
     return verdict
 
 
-BY_VERDICT: dict[Standing, tuple[Status, Status, Status]] = {
+BY_VERDICT: dict[EpsilonVerdict, tuple[Status, Status, Status]] = {
     # Guaranteed: 2 or nothing. Proven: 0.5, or 2.5 if the claim is violated.
     "holds": ("pass", "pass", "pass"),
     "violated": ("fail", "fail", "fail"),
@@ -52,8 +52,8 @@ BY_VERDICT: dict[Standing, tuple[Status, Status, Status]] = {
 }
 
 
-@pytest.mark.parametrize("verdict", get_args(Standing))
-def test_maps_each_epsilon_verdict_to_a_status(verdict: Standing):
+@pytest.mark.parametrize("verdict", get_args(EpsilonVerdict))
+def test_maps_each_epsilon_verdict_to_a_status(verdict: EpsilonVerdict):
     now = told(line(verdict))
     assert tuple(only(rule(limit), now).status for limit in ASKED) == BY_VERDICT[verdict]
 
@@ -199,7 +199,7 @@ def test_findings_without_epsilon_are_inconclusive():
 LINES = st.lists(
     st.builds(
         line,
-        st.sampled_from(get_args(Standing)),
+        st.sampled_from(get_args(EpsilonVerdict)),
         arm=st.sampled_from(["noisy", "more"]),
         defense=st.sampled_from(["LocalDp(1)", "DpFedavg(1)"]),
         observers=st.sampled_from([[], ["server"], ["client/0", "server"]]),

@@ -5,12 +5,12 @@ from xml.etree.ElementTree import Element, fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.document_rows import Bounds
+from overheard.findings.document_rows import IntervalEstimate
 from overheard.gate.check import Checked
 from overheard.gate.junit import as_junit
 from overheard.gate.verdict import Status, Verdict
 
-FIGURE = Bounds(mean=0.7, low=0.65, high=0.75)
+FIGURE = IntervalEstimate(mean=0.7, low=0.65, high=0.75)
 
 
 def verdict(status: Status, why: str = "", what: str = "bare; lira") -> Verdict:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.read_document import Findings
+from overheard.findings.document_reader import FindingsDocument
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import LeakRule
 from overheard.gate.verdict import Status, Verdict
@@ -20,11 +20,15 @@ def rule(**changes: object) -> LeakRule:
     return LeakRule.model_validate_json(json.dumps(asked | changes))
 
 
-def said(asked: LeakRule, now: Findings, before: Findings | None = None) -> list[Verdict]:
+def said(
+    asked: LeakRule, now: FindingsDocument, before: FindingsDocument | None = None
+) -> list[Verdict]:
     return list(leak_verdicts(asked, now, before, asked.straddles or "inconclusive"))
 
 
-def statuses(asked: LeakRule, now: Findings, before: Findings | None = None) -> list[Status]:
+def statuses(
+    asked: LeakRule, now: FindingsDocument, before: FindingsDocument | None = None
+) -> list[Status]:
     return [verdict.status for verdict in said(asked, now, before)]
 
 

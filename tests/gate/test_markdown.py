@@ -6,12 +6,12 @@ from unicodedata import category
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.document_rows import Bounds
+from overheard.findings.document_rows import IntervalEstimate
 from overheard.gate.check import Checked
 from overheard.gate.markdown import as_markdown
 from overheard.gate.verdict import Verdict
 
-FIGURE = Bounds(mean=0.7, low=0.65, high=0.75)
+FIGURE = IntervalEstimate(mean=0.7, low=0.65, high=0.75)
 
 
 def verdict(what: str = "bare", why: str = "beyond") -> Verdict:

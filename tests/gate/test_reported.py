@@ -11,8 +11,8 @@ import pytest
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.findings.document_reader import FindingsDocument, read_findings
 from overheard.findings.finding import Audit, Refusal
-from overheard.findings.read_document import Findings, read_findings
 from overheard.gate.check import check
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.junit import as_junit
@@ -27,7 +27,7 @@ GUARANTEED: Part = {"guaranteed_at_most": 3}
 ASKED: tuple[Part, ...] = (GUARANTEED, {"proven_at_most": 1}, {"claims_hold": True})
 
 
-def statuses(now: Findings, limit: Part, **changes: object) -> list[Status]:
+def statuses(now: FindingsDocument, limit: Part, **changes: object) -> list[Status]:
     asked: Part = {"name": "r", "arms": ["noisy"], "observers": ["server"]}
     rule = EpsilonRule.model_validate_json(json.dumps(asked | limit | changes))
     return [verdict.status for verdict in epsilon_verdicts(rule, now)]
@@ -37,7 +37,7 @@ STRONG = replace(LOCAL, noise_multiplier=10.0)
 FEW = {"members": 100, "outsiders": 200}
 
 
-def reported(audit: Audit, folder: Path) -> Findings:
+def reported(audit: Audit, folder: Path) -> FindingsDocument:
     path = folder / "findings.json"
     path.write_text(as_json(audit, arms(audit, Seed(0))), encoding="utf-8")
     return read_findings(path)

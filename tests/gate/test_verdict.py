@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.document_rows import Bounds
+from overheard.findings.document_rows import IntervalEstimate
 from overheard.gate.verdict import (
     Limit,
     Side,
@@ -21,8 +21,8 @@ ENDS = st.tuples(NUMBERS, NUMBERS).map(sorted)
 SIDES = st.sampled_from(["at most", "at least"])
 
 
-def bounds(low: float | None, high: float | None) -> Bounds:
-    return Bounds(mean=0.5, low=low, high=high)
+def bounds(low: float | None, high: float | None) -> IntervalEstimate:
+    return IntervalEstimate(mean=0.5, low=low, high=high)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_judges_the_whole_interval_on_both_sides(
 
 
 def test_ignores_the_mean():
-    far = Bounds(mean=0.1, low=0.55, high=0.65)
+    far = IntervalEstimate(mean=0.1, low=0.55, high=0.65)
     assert judged(far, Limit("at most", 0.6), "inconclusive")[0] == "inconclusive"
 
 
@@ -106,7 +106,7 @@ def test_a_policy_passes_only_if_every_rule_does(statuses: list[Status], status:
 
 def test_writes_a_value_with_its_interval():
     def told(mean: float | None, low: float | None, high: float | None) -> str:
-        figure = Bounds(mean=mean, low=low, high=high)
+        figure = IntervalEstimate(mean=mean, low=low, high=high)
         return Verdict("r", "s", "w", "pass", "", figure).told_figure
 
     assert told(0.5926, 0.5684, 0.609) == "0.5926 (0.5684 to 0.609)"

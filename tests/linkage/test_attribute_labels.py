@@ -6,15 +6,15 @@ import torch
 from overheard.core.errors import NeedsError
 from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client
-from overheard.linkage.attribute_labels import attribute_labels
-from overheard.linkage.heads import UNKNOWN
-from overheard.linkage.prior_updates import KnownUpdates, SentUpdates
+from overheard.linkage.attribute_labels import read_attribute_labels
+from overheard.linkage.known_updates import KnownUpdates, SenderUpdates
+from overheard.linkage.multi_head_mlp import UNLABELLED
 from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
-from tests.worlds.planted_crowd import prior
+from tests.runs.planted_users import make_prior
 
 PEOPLE = KnownUsers(
-    {"ann": prior(1), "bob": prior(1)},
-    {"eve": prior(1), "joe": prior(1), "kim": prior(1)},
+    {"ann": make_prior(1), "bob": make_prior(1)},
+    {"eve": make_prior(1), "joe": make_prior(1), "kim": make_prior(1)},
     attributes={"hand": {"ann": "right", "bob": "both", "eve": "left", "joe": "right"}},
 )
 
@@ -30,28 +30,28 @@ KNOWN = KnownUpdates(
 
 class TestAttributeLabels:
     def test_labels_are_indices_into_the_sorted_values(self):
-        found = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
+        found = read_attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
         assert found.values == ("both", "left", "right")
         # The value of kim is unknown.
-        assert found.labels.tolist() == [2, 0, 1, 2, UNKNOWN, 1]
+        assert found.labels.tolist() == [2, 0, 1, 2, UNLABELLED, 1]
 
     def test_holdout_labels_only_users_who_take_no_part(self):
-        found = attribute_labels(KNOWN, PEOPLE, "hand", "holdout")
+        found = read_attribute_labels(KNOWN, PEOPLE, "hand", "holdout")
         assert found.values == ("both", "left", "right")
-        assert found.labels.tolist() == [UNKNOWN, UNKNOWN, 1, 2, UNKNOWN, 1]
-        assert found.told().tolist() == [2, 3, 5]
+        assert found.labels.tolist() == [UNLABELLED, UNLABELLED, 1, 2, UNLABELLED, 1]
+        assert found.labelled_rows().tolist() == [2, 3, 5]
 
     def test_uses_the_only_attribute_by_default(self):
-        assert attribute_labels(KNOWN, PEOPLE, None, "everyone").attribute == "hand"
+        assert read_attribute_labels(KNOWN, PEOPLE, None, "everyone").attribute == "hand"
 
     def test_refuses_an_unknown_attribute_and_lists_the_known_ones(self):
         with pytest.raises(NeedsError, match=r"'age'.*hand"):
-            attribute_labels(KNOWN, PEOPLE, "age", "everyone")
+            read_attribute_labels(KNOWN, PEOPLE, "age", "everyone")
 
     def test_refuses_data_without_attributes(self):
         without_attributes = KnownUsers(PEOPLE.prior_examples, PEOPLE.holdout)
         with pytest.raises(NeedsError, match="the data have no attributes"):
-            attribute_labels(KNOWN, without_attributes, None, "everyone")
+            read_attribute_labels(KNOWN, without_attributes, None, "everyone")
 
     def test_refuses_a_single_value(self):
         one_value = KnownUsers(
@@ -60,12 +60,12 @@ class TestAttributeLabels:
             attributes={"hand": {"eve": "left", "ann": "right"}},
         )
         with pytest.raises(NeedsError, match="2 different values"):
-            attribute_labels(KNOWN, one_value, None, "holdout")
-        assert len(attribute_labels(KNOWN, one_value, None, "everyone").values) == 2
+            read_attribute_labels(KNOWN, one_value, None, "holdout")
+        assert len(read_attribute_labels(KNOWN, one_value, None, "everyone").values) == 2
 
     def test_claims_the_geometric_mean_over_the_updates_of_a_sender(self):
-        found = attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
-        sent = SentUpdates(
+        found = read_attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
+        sent = SenderUpdates(
             torch.zeros(3, 3), (client(0), client(0), client(1)), torch.tensor([0, 1, 0])
         )
         probabilities = torch.tensor(

@@ -1,7 +1,7 @@
 import pytest
 
 from overheard.core.errors import NeedsError
-from overheard.linkage.layers import telling_layers, tensors_of
+from overheard.linkage.layers import default_layers, layer_tensors
 
 NAMES = (
     "embed.weight",
@@ -26,24 +26,24 @@ NAMES = (
     ],
 )
 def test_a_layer_is_a_module_counted_from_the_input(layer, expected) -> None:
-    assert tensors_of(layer, NAMES) == expected
+    assert layer_tensors(layer, NAMES) == expected
 
 
 @pytest.mark.parametrize("layer", [3, -4])
 def test_refuses_an_unknown_depth_and_lists_the_layers(layer) -> None:
     with pytest.raises(NeedsError, match=r"choose one of 0 = 'embed', 1 = 'lstm', 2 = 'out'"):
-        tensors_of(layer, NAMES)
+        layer_tensors(layer, NAMES)
 
 
 def test_refuses_last_bias_if_there_is_none() -> None:
     with pytest.raises(NeedsError, match="choose layer = -1"):
-        tensors_of("last_bias", NAMES[:5])
+        layer_tensors("last_bias", NAMES[:5])
 
 
 def test_unnamed_modules_are_one_layer() -> None:
-    assert tensors_of(0, ("weight", "bias")) == ("weight", "bias")
+    assert layer_tensors(0, ("weight", "bias")) == ("weight", "bias")
 
 
 def test_default_layers_include_the_last_bias_if_there_is_one() -> None:
-    assert telling_layers(NAMES) == ("last_bias", -1, "all")
-    assert telling_layers(NAMES[:5]) == (-1, "all")
+    assert default_layers(NAMES) == ("last_bias", -1, "all")
+    assert default_layers(NAMES[:5]) == (-1, "all")

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from overheard.core.seeds import Seed
-from overheard.linkage.match_pairs import embedding_pairs, update_pairs
 from overheard.linkage.matcher import Matcher, fit_cross_modal, fit_siamese
+from overheard.linkage.training_pairs import draw_embedding_pairs, draw_update_pairs
 
 PEOPLE = torch.arange(12).repeat(4)
 
@@ -22,7 +22,7 @@ def gap(probabilities: torch.Tensor, people: torch.Tensor) -> float:
 
 
 def siamese(noise: float) -> Matcher:
-    pairs = update_pairs(PEOPLE, 6000, Seed(1), "me")
+    pairs = draw_update_pairs(PEOPLE, 6000, Seed(1), "me")
     return fit_siamese(vectors(noise), pairs, Seed(2))
 
 
@@ -60,6 +60,6 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 def test_matches_updates_with_embeddings() -> None:
     places = torch.randn(12, 10, generator=Seed(9).generator())
     embeddings = places @ torch.randn(10, 6, generator=Seed(8).generator())
-    pairs = embedding_pairs(PEOPLE, 12_000, Seed(1), "me")
+    pairs = draw_embedding_pairs(PEOPLE, 12_000, Seed(1), "me")
     matcher = fit_cross_modal(vectors(0.2), embeddings, pairs, Seed(2))
     assert gap(matcher.probabilities(vectors(0.2, 5), embeddings), torch.arange(12)) > 0.4

@@ -6,12 +6,12 @@ import torch
 from overheard.core.compute_settings import ComputeSettings
 from overheard.defenses.noise import Noise
 from overheard.linkage import simulated_updates as module
-from overheard.linkage.learner import learners_of
-from overheard.linkage.simulated_updates import simulated_updates
-from tests.linkage.peopled import knowing, priors
+from overheard.linkage.prior_client import split_priors
+from overheard.linkage.simulated_updates import simulate_updates
+from tests.linkage.four_users import make_knowledge, priors
 from tests.simulation.small_run import CountingCache, blobs, broadcast
 
-LEARNERS = learners_of(priors(), 2)
+LEARNERS = split_priors(priors(), 2)
 ROUNDS = {number: broadcast(number) for number in (0, 3)}
 LAST = ("2.weight", "2.bias")
 
@@ -25,63 +25,67 @@ def _small_jobs(monkeypatch) -> None:
 def same(one, other) -> bool:
     return (
         one.vectors.equal(other.vectors)
-        and one.learners.equal(other.learners)
+        and one.clients.equal(other.clients)
         and one.rounds.equal(other.rounds)
     )
 
 
 def test_every_client_sends_in_every_round() -> None:
-    found = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
-    assert found.learners.tolist() == [*range(7), *range(7)]
+    found = simulate_updates(ROUNDS, make_knowledge(), LEARNERS, LAST)
+    assert found.clients.tolist() == [*range(7), *range(7)]
     assert found.rounds.tolist() == [0] * 7 + [3] * 7
     assert found.vectors.shape == (14, 5 * 3 + 3)
 
 
 def test_no_layer_repeats_the_training() -> None:
     shelf = CountingCache()
-    simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
+    simulate_updates(ROUNDS, make_knowledge(shelf=shelf), LEARNERS, LAST)
     saved = list(shelf.saved)
     assert len(saved) == 2 * 4
-    known = knowing(shelf=shelf)
-    first = simulated_updates(ROUNDS, known, LEARNERS, ("0.weight",))
+    known = make_knowledge(shelf=shelf)
+    first = simulate_updates(ROUNDS, known, LEARNERS, ("0.weight",))
     assert shelf.saved == saved
-    assert same(first, simulated_updates(ROUNDS, knowing(), LEARNERS, ("0.weight",)))
+    assert same(first, simulate_updates(ROUNDS, make_knowledge(), LEARNERS, ("0.weight",)))
 
 
 def test_another_round_trains_that_round_alone() -> None:
     shelf = CountingCache()
-    simulated_updates({0: ROUNDS[0]}, knowing(shelf=shelf), LEARNERS, LAST)
-    simulated_updates(ROUNDS, knowing(shelf=shelf), LEARNERS, LAST)
+    simulate_updates({0: ROUNDS[0]}, make_knowledge(shelf=shelf), LEARNERS, LAST)
+    simulate_updates(ROUNDS, make_knowledge(shelf=shelf), LEARNERS, LAST)
     assert len(shelf.saved) == 2 * 4
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"recipe": replace(knowing().recipe, rate=0.3)},
+        {"recipe": replace(make_knowledge().recipe, rate=0.3)},
         {"defenses": (Noise(0.1),)},
-        {"means": replace(knowing().compute, seed=knowing().compute.seed.child(1))},
+        {
+            "means": replace(
+                make_knowledge().compute, seed=make_knowledge().compute.seed.child(1)
+            )
+        },
     ],
 )
 def test_trains_again_if_updates_would_change(change) -> None:
     shelf = CountingCache()
-    known = knowing(shelf=shelf)
-    before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    known = make_knowledge(shelf=shelf)
+    before = simulate_updates(ROUNDS, known, LEARNERS, LAST)
     other = replace(known, **change)
     other = replace(other, compute=replace(other.compute, cache=shelf))
-    assert not same(simulated_updates(ROUNDS, other, LEARNERS, LAST), before)
+    assert not same(simulate_updates(ROUNDS, other, LEARNERS, LAST), before)
     assert len(shelf.saved) == 2 * 2 * 4
 
 
 def test_the_background_matters_only_with_known_defenses() -> None:
     shelf = CountingCache()
     for background in (None, blobs(2)):
-        known = knowing(shelf=shelf, background=background)
-        simulated_updates(ROUNDS, known, LEARNERS, LAST)
+        known = make_knowledge(shelf=shelf, background=background)
+        simulate_updates(ROUNDS, known, LEARNERS, LAST)
     assert len(shelf.saved) == 2 * 4
     for background in (None, blobs(2)):
-        known = knowing(shelf=shelf, background=background, defenses=(Noise(0.1),))
-        simulated_updates(ROUNDS, known, LEARNERS, LAST)
+        known = make_knowledge(shelf=shelf, background=background, defenses=(Noise(0.1),))
+        simulate_updates(ROUNDS, known, LEARNERS, LAST)
     assert len(shelf.saved) == 3 * 2 * 4
 
 
@@ -93,28 +97,28 @@ def test_results_before_an_interrupt_are_cached() -> None:
         if done == 3:
             raise KeyboardInterrupt
 
-    known = knowing(shelf=shelf)
+    known = make_knowledge(shelf=shelf)
     interrupted = replace(
         known, compute=ComputeSettings(cache=shelf, workers=1, on_progress=interrupt)
     )
     with pytest.raises(KeyboardInterrupt):
-        simulated_updates(ROUNDS, interrupted, LEARNERS, LAST)
+        simulate_updates(ROUNDS, interrupted, LEARNERS, LAST)
     assert calls == [("known users", done, 8) for done in (1, 2, 3)]
     assert len(shelf.saved) == 3
-    resumed = simulated_updates(ROUNDS, known, LEARNERS, LAST)
-    assert same(resumed, simulated_updates(ROUNDS, knowing(), LEARNERS, LAST))
+    resumed = simulate_updates(ROUNDS, known, LEARNERS, LAST)
+    assert same(resumed, simulate_updates(ROUNDS, make_knowledge(), LEARNERS, LAST))
     assert len(shelf.saved) == 8
 
 
 def test_a_partly_lost_cache_gives_the_same_bits() -> None:
     shelf = CountingCache()
-    known = knowing(shelf=shelf)
-    before = simulated_updates(ROUNDS, known, LEARNERS, LAST)
+    known = make_knowledge(shelf=shelf)
+    before = simulate_updates(ROUNDS, known, LEARNERS, LAST)
     for lost in shelf.saved[1::3]:
         shelf.entries.pop(lost)
-    assert same(simulated_updates(ROUNDS, known, LEARNERS, LAST), before)
+    assert same(simulate_updates(ROUNDS, known, LEARNERS, LAST), before)
 
 
 def test_chunks_of_one_user_differ() -> None:
-    found = simulated_updates(ROUNDS, knowing(), LEARNERS, LAST)
+    found = simulate_updates(ROUNDS, make_knowledge(), LEARNERS, LAST)
     assert not torch.allclose(found.vectors[0], found.vectors[1])

@@ -3,47 +3,47 @@
 import pytest
 
 from overheard.testing import trial
-from overheard.testing.worlds.planted import Overheard
-from overheard.testing.worlds.planted_identity import Peopled
-from overheard.testing.worlds.planted_membership import Remembered
-from overheard.testing.worlds.planted_shift import ShiftingRun
+from overheard.testing.planted_runs.planted_identity import IdentityRun
+from overheard.testing.planted_runs.planted_labels import LabelSharesRun
+from overheard.testing.planted_runs.planted_membership import MembershipRun
+from overheard.testing.planted_runs.planted_shift import ShiftingRun
 
 
 @pytest.fixture(scope="session")
-def leaky() -> Overheard:
-    return trial.skewed()
+def leaky() -> LabelSharesRun:
+    return trial.skewed_run()
 
 
 @pytest.fixture(scope="session")
-def tight() -> Overheard:
-    return trial.tight()
+def tight() -> LabelSharesRun:
+    return trial.leak_free_run()
 
 
 @pytest.fixture(scope="session")
 def shifting() -> tuple[ShiftingRun, ...]:
-    return trial.shifting()
+    return trial.shifting_runs()
 
 
 @pytest.fixture(scope="session")
 def still() -> tuple[ShiftingRun, ...]:
-    return trial.still()
+    return trial.constant_runs()
 
 
 @pytest.fixture(scope="session")
-def different() -> Peopled:
-    return trial.different()
+def different() -> IdentityRun:
+    return trial.distinct_users_run()
 
 
 @pytest.fixture(scope="session")
-def by_heart() -> Remembered:
-    return trial.by_heart()
+def by_heart() -> MembershipRun:
+    return trial.memorised_run()
 
 
 @pytest.fixture(scope="session")
-def never_seen() -> Remembered:
-    return trial.never_seen()
+def never_seen() -> MembershipRun:
+    return trial.unseen_run()
 
 
 @pytest.fixture(scope="session")
-def alike() -> Peopled:
-    return trial.alike()
+def alike() -> IdentityRun:
+    return trial.identical_users_run()

@@ -9,10 +9,10 @@ from overheard.core.attack import Attack
 from overheard.plans import registries
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.shift.claim import Shift
-from overheard.testing import adapting
+from overheard.testing import adaptation_checks
 from overheard.testing.attack import AttackCheck, gain_checks, general_checks
-from overheard.testing.trial import trial_of
-from overheard.testing.truth_apart import truth_loaded_by
+from overheard.testing.trial import make_trial
+from overheard.testing.truth_imports import find_truth_imports
 
 pytestmark = pytest.mark.slow
 
@@ -49,11 +49,11 @@ CASES = [
 
 @pytest.mark.parametrize(("attack", "check"), CASES)
 def test_every_attack(attack: Attack[Any], check: AttackCheck) -> None:
-    check(trial_of(attack))
+    check(make_trial(attack))
 
 
 @pytest.mark.parametrize("name", [name for name in ATTACKS if hasattr(quick(name), "updates")])
-@pytest.mark.parametrize("check", adapting.CHECKS)
+@pytest.mark.parametrize("check", adaptation_checks.ADAPTATION_CHECKS)
 def test_attacks_that_learn_from_shadow_devices_do_not_adapt(
     name: str, check: AttackCheck
 ) -> None:
@@ -63,7 +63,7 @@ def test_attacks_that_learn_from_shadow_devices_do_not_adapt(
         "known users",
         "shadow devices",
     )
-    check(trial_of(on_shadows))
+    check(make_trial(on_shadows))
 
 
 def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
@@ -90,8 +90,8 @@ def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
     ids=repr,
 )
 def test_every_choice_of_settings_uses_the_training_that_it_states(attack: Attack[Any]) -> None:
-    adapting.uses_the_training_as_it_says(trial_of(attack))
+    adaptation_checks.uses_training_matches_claims(make_trial(attack))
 
 
 def test_no_attack_loads_the_ground_truth() -> None:
-    assert truth_loaded_by(*(attack.__module__ for attack in ATTACKS.values())) == ()
+    assert find_truth_imports(*(attack.__module__ for attack in ATTACKS.values())) == ()

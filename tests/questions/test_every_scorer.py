@@ -3,7 +3,12 @@
 import pytest
 
 from overheard.plans import registries
-from overheard.testing.scorer import SCORER_CHECKS, ScorerCheck, check_question, scorer_trial
+from overheard.testing.scorer import (
+    SCORER_CHECKS,
+    ScorerCheck,
+    check_question,
+    make_scorer_trial,
+)
 
 SCORERS = registries.SCORERS.plugins()
 
@@ -11,7 +16,7 @@ SCORERS = registries.SCORERS.plugins()
 @pytest.mark.parametrize("name", sorted(SCORERS))
 @pytest.mark.parametrize("check", SCORER_CHECKS)
 def test_every_scorer(name: str, check: ScorerCheck) -> None:
-    check(scorer_trial(SCORERS[name]()))
+    check(make_scorer_trial(SCORERS[name]()))
 
 
 @pytest.mark.parametrize("name", registries.QUESTIONS.plugins())

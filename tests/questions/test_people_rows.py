@@ -8,7 +8,7 @@ from overheard.auditing.summary import summarise
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
-from overheard.findings.row import CONTROL, Row
+from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.plans.registries import questions
 from tests.auditing.recognised import ROUNDS, found, run
 
@@ -17,9 +17,9 @@ SEED = Seed(8)
 USER_SCORES = ["mean_average_precision", "times_chance", "matching_auc", "equal_error_rate"]
 
 
-def rows(findings: list[Finding], attack: str = "planted") -> dict[str, Row]:
+def rows(findings: list[Finding], attack: str = "planted") -> dict[str, ScoreRow]:
     question = questions()[findings[0].cell.question]
-    every = [row for row in question.rows(findings, SEED) if row.attack == attack]
+    every = [row for row in question.summary_rows(findings, SEED) if row.attack == attack]
     by_score = {row.score: row for row in every}
     assert len(by_score) == len(every)
     return by_score
@@ -64,10 +64,12 @@ def test_the_control_is_a_reference_and_not_part_of_the_value() -> None:
     for name in USER_SCORES:
         assert with_control[name].value == alone[name].value
     assert alone["matching_auc"].references == {}
-    assert with_control["matching_auc"].references[CONTROL] == pytest.approx(0.5, abs=0.1)
-    assert with_control["equal_error_rate"].references[CONTROL] == pytest.approx(0.5, abs=0.1)
+    assert with_control["matching_auc"].references[CONTROL_NAME] == pytest.approx(0.5, abs=0.1)
+    assert with_control["equal_error_rate"].references[CONTROL_NAME] == pytest.approx(
+        0.5, abs=0.1
+    )
     excess = with_control["control_excess"]
-    assert with_control["mean_average_precision"].references[CONTROL] == excess.value.mean
+    assert with_control["mean_average_precision"].references[CONTROL_NAME] == excess.value.mean
 
 
 def test_only_a_leaking_control_is_outside_the_null() -> None:
@@ -171,4 +173,4 @@ def test_tied_users_score_as_in_a_random_order() -> None:
 
 @pytest.mark.parametrize("question", ["identity", "same_sender", "attribute"])
 def test_no_findings_give_no_rows(question: str) -> None:
-    assert questions()[question].rows([], SEED) == ()
+    assert questions()[question].summary_rows([], SEED) == ()

@@ -18,9 +18,9 @@ from nvflare.app_common.workflows.fedavg import FedAvg
 from nvflare.job_config.api import FedJob
 from nvflare.job_config.defs import FilterType
 
-from overheard.recorders.facts import Facts
 from overheard.recorders.nvflare import FRAMEWORK, RecordingFilter, RecordingWidget
 from overheard.recorders.nvflare_defenses import defenses_of
+from overheard.recorders.run_info import RunInfo
 
 SITES = ("site-1", "site-2", "site-3")
 ROUNDS = 3
@@ -72,7 +72,7 @@ def main(folder: Path) -> int:
     job.to_server(controller)
     job.to_server(Start(), id="start")
     svt = SVTPrivacy(fraction=0.5, epsilon=0.1, noise_var=1.0, gamma=0.01)
-    facts = Facts(FRAMEWORK, "layer", defenses=defenses_of([svt], weights=17))
+    facts = RunInfo(FRAMEWORK, "layer", defenses=defenses_of([svt], weights=17))
     job.to_server(RecordingWidget(folder / "server", facts), id="recorder")
     # This recorder fails, as a file has the name of its folder.
     job.to_server(RecordingWidget(folder / "file" / "server"), id="failing")

@@ -8,21 +8,27 @@ pytest.importorskip("flwr", reason="the extra flower is not installed")
 
 from flwr.app import Array, ArrayRecord, RecordDict
 
-from overheard.recorders.flower_arrays import SERIALIZED, Decoder, Packed, parts_of, size_of
+from overheard.recorders.flower_arrays import (
+    NPY_SERIALIZATION,
+    ArrayDecoder,
+    PackedArray,
+    count_bytes,
+    extract_arrays,
+)
 
 
-def packed(numbers: np.ndarray, dtype: str = "") -> Packed:
+def packed(numbers: np.ndarray, dtype: str = "") -> PackedArray:
     file = io.BytesIO()
     np.save(file, numbers, allow_pickle=True)
-    return Packed(dtype or str(numbers.dtype), SERIALIZED, file.getvalue())
+    return PackedArray(dtype or str(numbers.dtype), NPY_SERIALIZATION, file.getvalue())
 
 
 def test_subtracts_in_the_precision_of_the_reply() -> None:
-    decoder = Decoder()
+    decoder = ArrayDecoder()
     start = {"w": packed(np.array([[1.0, 2.0]], np.float32))}
-    decoder.model(start)
+    decoder.decode_model(start)
     sent = {"w": packed(np.array([[1.5, 1.0]], np.float16))}
-    change = decoder.change(sent, start)
+    change = decoder.decode_update(sent, start)
     assert change["w"].tolist() == [[0.5, -1.0]]
     assert change["w"].dtype == torch.float16
 
@@ -30,11 +36,11 @@ def test_subtracts_in_the_precision_of_the_reply() -> None:
 @pytest.mark.parametrize("dtype", [">f4", "<f8", "<f2"])
 def test_reads_floats_of_any_order_and_layout(dtype: str) -> None:
     numbers = np.asfortranarray(np.arange(6, dtype=dtype).reshape(2, 3))
-    model = Decoder().model({"w": packed(numbers), "s": packed(np.array(2, dtype))})
+    model = ArrayDecoder().decode_model({"w": packed(numbers), "s": packed(np.array(2, dtype))})
     assert model["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert model["s"].item() == 2
     assert model["w"].is_contiguous()
-    empty = Decoder().model({"w": packed(np.zeros((0, 3), dtype))})
+    empty = ArrayDecoder().decode_model({"w": packed(np.zeros((0, 3), dtype))})
     assert empty["w"].shape == (0, 3)
 
 
@@ -46,22 +52,22 @@ def test_keeps_bfloat16() -> None:
         {"w": packed(one.view(torch.int16).numpy().view("V2"), "bfloat16")}
         for one in (half, moved)
     )
-    decoder = Decoder()
-    assert torch.equal(decoder.model(start)["w"], half)
-    change = decoder.change(sent, start)["w"]
+    decoder = ArrayDecoder()
+    assert torch.equal(decoder.decode_model(start)["w"], half)
+    change = decoder.decode_update(sent, start)["w"]
     assert change.dtype == torch.bfloat16
     assert change.tolist() == [0.5, 0.5, 0.5]
 
 
 def test_omits_a_counter_even_if_averaging_made_it_a_float() -> None:
-    decoder = Decoder()
+    decoder = ArrayDecoder()
     counter, weight = packed(np.array(3)), packed(np.ones(2, np.float32))
-    first = decoder.model({"seen": counter, "w": weight})
+    first = decoder.decode_model({"seen": counter, "w": weight})
     assert not first["seen"].is_floating_point()
     averaged = {"seen": packed(np.array(3.5)), "w": weight}
-    assert list(decoder.model(averaged)) == ["w"]
-    assert list(decoder.change({"seen": counter, "w": weight}, averaged)) == ["w"]
-    assert list(Decoder(["seen"]).model(averaged)) == ["w"]
+    assert list(decoder.decode_model(averaged)) == ["w"]
+    assert list(decoder.decode_update({"seen": counter, "w": weight}, averaged)) == ["w"]
+    assert list(ArrayDecoder(["seen"]).decode_model(averaged)) == ["w"]
 
 
 @pytest.mark.parametrize(
@@ -69,41 +75,45 @@ def test_omits_a_counter_even_if_averaging_made_it_a_float() -> None:
     [
         (packed(np.array([{}], object)), "Python objects"),
         (packed(np.array([(1, {})], [("a", "i4"), ("b", "O")])), "Python objects"),
-        (Packed("float32", "pickle", b""), "serialized as 'pickle'"),
-        (Packed("float32", SERIALIZED, b"nonsense"), "no valid .npy file"),
-        (Packed("float32", SERIALIZED, b""), "no valid .npy file"),
-        (Packed("float32", SERIALIZED, packed(np.ones(3)).data[:-1]), "23 bytes"),
-        (Packed("float32", SERIALIZED, packed(np.ones(3)).data + b"x"), "25 bytes"),
+        (PackedArray("float32", "pickle", b""), "serialized as 'pickle'"),
+        (PackedArray("float32", NPY_SERIALIZATION, b"nonsense"), "no valid .npy file"),
+        (PackedArray("float32", NPY_SERIALIZATION, b""), "no valid .npy file"),
+        (PackedArray("float32", NPY_SERIALIZATION, packed(np.ones(3)).data[:-1]), "23 bytes"),
+        (PackedArray("float32", NPY_SERIALIZATION, packed(np.ones(3)).data + b"x"), "25 bytes"),
         (
-            Packed("f", SERIALIZED, packed(np.ones(3)).data.replace(b"(3,)", b"-3, ")),
+            PackedArray(
+                "f", NPY_SERIALIZATION, packed(np.ones(3)).data.replace(b"(3,)", b"-3, ")
+            ),
             "no valid .npy file",
         ),
         (
-            Packed("f", SERIALIZED, packed(np.ones(3)).data.replace(b"(3,)", b"(((")),
+            PackedArray(
+                "f", NPY_SERIALIZATION, packed(np.ones(3)).data.replace(b"(3,)", b"(((")
+            ),
             "no valid .npy file",
         ),
     ],
 )
-def test_refuses_invalid_arrays(part: Packed, why: str) -> None:
+def test_refuses_invalid_arrays(part: PackedArray, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        Decoder().model({"w": part})
+        ArrayDecoder().decode_model({"w": part})
 
 
 def test_refuses_other_tensors_and_shapes() -> None:
-    decoder, one = Decoder(), packed(np.ones(2, np.float32))
+    decoder, one = ArrayDecoder(), packed(np.ones(2, np.float32))
     with pytest.raises(ValueError, match="extra 'v', missing 'w'"):
-        decoder.change({"v": one}, {"w": one})
+        decoder.decode_update({"v": one}, {"w": one})
     with pytest.raises(ValueError, match=r"\(2, 1\)"):
-        decoder.change({"w": packed(np.ones((2, 1), np.float32))}, {"w": one})
+        decoder.decode_update({"w": packed(np.ones((2, 1), np.float32))}, {"w": one})
 
 
 def test_names_arrays_of_several_records_and_ignores_later_changes() -> None:
     array = Array(np.ones(2, np.float32))
     alone = RecordDict({"arrays": ArrayRecord({"w": array})})
-    before = parts_of(alone)
+    before = extract_arrays(alone)
     assert list(before) == ["w"]
     alone["arrays"] = ArrayRecord({"w": Array(np.zeros(2, np.float32))})
     assert before["w"].data == array.data
-    assert size_of(before) == len(array.data)
+    assert count_bytes(before) == len(array.data)
     two = RecordDict({"a": ArrayRecord({"w": array}), "b": ArrayRecord({"w": array})})
-    assert list(parts_of(two)) == ["a/w", "b/w"]
+    assert list(extract_arrays(two)) == ["a/w", "b/w"]

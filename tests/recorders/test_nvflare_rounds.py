@@ -14,9 +14,9 @@ from nvflare.apis.shareable import Shareable, make_reply
 from overheard.archive.reader import open_transcript
 from overheard.core.messages import Broadcast, Evaluation, Message, MissingReply, Update
 from overheard.core.parties import SERVER, Party
-from overheard.recorders.facts import Facts
-from overheard.recorders.nvflare_rounds import NO_ANSWER, NvflareRounds, site
-from overheard.recorders.scribe import Scribe
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.nvflare_rounds import NO_ANSWER, NvflareRoundRecorder, site_party
+from overheard.recorders.run_info import RunInfo
 
 ONE, TWO = Party("client/one"), Party("client/two")
 START = np.array([1.0, 2.0], np.float32)
@@ -47,8 +47,8 @@ class Recording:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.rounds = NvflareRounds(
-            Scribe(folder, Facts("nvflare")),
+        self.rounds = NvflareRoundRecorder(
+            AsyncWriter(folder, RunInfo("nvflare")),
             SERVER,
             sizes=str(MetaKey.NUM_STEPS_CURRENT_ROUND),
             keep_error_texts=False,
@@ -57,12 +57,12 @@ class Recording:
     def ask(self, number: int | None, *sites: Party, weights: np.ndarray = START) -> None:
         for client in sites:
             name = f"{client} {number} {weights.tolist()}"
-            self.rounds.asked(name, client, task(number, weights), (ONE, TWO))
+            self.rounds.record_task(name, client, task(number, weights), (ONE, TWO))
 
     def answer(
         self, number: int | None, client: Party, reply: Shareable, weights: np.ndarray = START
     ) -> None:
-        self.rounds.answered(f"{client} {number} {weights.tolist()}", reply)
+        self.rounds.record_result(f"{client} {number} {weights.tolist()}", reply)
 
     def messages(self) -> tuple[Message, ...]:
         self.rounds.close()
@@ -89,7 +89,7 @@ def test_copies_arrays_on_arrival(recording: Recording) -> None:
     start, local = START.copy(), result(DataKind.WEIGHTS)
     recording.ask(0, ONE, weights=start)
     name = f"{ONE} 0 {start.tolist()}"
-    recording.rounds.answered(name, local)
+    recording.rounds.record_result(name, local)
     start += 9
     local["DXO"]["data"]["w"] += 9
     sent, answer = (message.body for message in recording.messages())
@@ -123,7 +123,7 @@ def test_updates_are_relative_to_the_sites_own_model(recording: Recording) -> No
 
 def test_a_late_reply_stays_missing(recording: Recording) -> None:
     recording.ask(0, ONE)
-    recording.rounds.finish()
+    recording.rounds.end_round()
     recording.answer(0, ONE, result(DataKind.WEIGHTS))
     recording.ask(1, ONE)
     recording.answer(0, ONE, result(DataKind.WEIGHTS))
@@ -149,7 +149,7 @@ def test_without_round_numbers_a_second_task_of_a_site_begins_a_round(
 
 def test_the_run_closes_with_the_final_model(recording: Recording) -> None:
     recording.ask(0, ONE)
-    recording.rounds.became({"w": START + 3})
+    recording.rounds.record_global_model({"w": START + 3})
     *_, last = recording.messages()
     assert (last.round, last.readers) == (1, frozenset())
     assert isinstance(last.body, Broadcast)
@@ -220,13 +220,13 @@ def test_metrics_alone_are_an_evaluation(recording: Recording) -> None:
 
 def test_an_encrypted_model_is_recorded_as_missing(recording: Recording) -> None:
     sent = DXO(DataKind.WEIGHTS, {"w": object()}).to_shareable()
-    recording.rounds.asked("a", ONE, sent, (ONE,))
-    recording.rounds.answered("a", result(DataKind.WEIGHTS))
+    recording.rounds.record_task("a", ONE, sent, (ONE,))
+    recording.rounds.record_result("a", result(DataKind.WEIGHTS))
     assert [type(m.body) for m in recording.messages()] == [MissingReply, MissingReply]
 
 
 @pytest.mark.parametrize("name", ["../etc", "a/b", "a\x1b[31m", "", "x" * 65, "<b>"])
 def test_an_invalid_file_name_becomes_a_fixed_digest(name: str) -> None:
-    assert site(name) == site(name)
-    assert site(name).startswith("client/renamed-")
-    assert site(name) != site(name + "!")
+    assert site_party(name) == site_party(name)
+    assert site_party(name).startswith("client/renamed-")
+    assert site_party(name) != site_party(name + "!")

@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.findings.traffic import Traffic
 from overheard.report.changes import changes
-from tests.worlds.audits import shares_finding
+from tests.runs.audits import shares_finding
 
 TRUE = (1.0, 0.0)
 

@@ -14,7 +14,7 @@ from overheard.report.page import page
 from overheard.report.question_pages import pages_of
 from overheard.report.tables import as_csv, as_json
 from overheard.report.words import headlines
-from tests.worlds.audits import HOSTILE, NO_DEFENSE, shares_finding
+from tests.runs.audits import HOSTILE, NO_DEFENSE, shares_finding
 
 GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
 
@@ -42,15 +42,15 @@ def test_the_first_sentence_says_that_claims_were_not_checked(audit: Audit):
     (sentence,) = headlines(audit, Seed(0))
     assert "makes claims about 2 clients (label shares) from 2 rounds" in sentence
     assert "Not checked against the ground truth" in sentence
-    assert arms(audit, Seed(0))[0].exposures[0].verdict == "unchecked"
+    assert arms(audit, Seed(0))[0].threat_results[0].verdict == "unchecked"
 
 
 def test_counts_the_intervals_that_exclude_a_guess(audit: Audit):
-    words = claim_words(arms(audit, Seed(0))[0].exposures[0])
+    words = claim_words(arms(audit, Seed(0))[0].threat_results[0])
     assert "50.0 % of the 4 intervals" in words[1].replace("\N{NO-BREAK SPACE}", " ")
     assert "(auxiliary prior)" in words[1]
     bare = unchecked(claim(client(0), 0.6, 0.4))
-    assert len(claim_words(arms(bare, Seed(0))[0].exposures[0])) == 2
+    assert len(claim_words(arms(bare, Seed(0))[0].threat_results[0])) == 2
 
 
 def test_the_page_lists_claims_as_not_checked(audit: Audit):

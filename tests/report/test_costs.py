@@ -7,11 +7,11 @@ import pytest
 from overheard.archive.run_time import RunTime
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.findings.costs import costs_of
+from overheard.findings.costs import arm_costs
 from overheard.findings.finding import Audit
 from overheard.findings.traffic import Traffic
 from overheard.report.costs import costs_table
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 
 def test_bytes_and_seconds_are_means_over_runs_without_the_controls(small: Audit) -> None:
@@ -22,19 +22,19 @@ def test_bytes_and_seconds_are_means_over_runs_without_the_controls(small: Audit
         replace(one, traffic=Traffic(9999, 9999, 1, 1), is_control=True),
         other,
     )
-    bare, noise = map(costs_of, arms(replace(small, arms=runs), Seed(0)))
-    assert (bare.up, bare.down, bare.sent) == (150, 315, 465)
+    bare, noise = map(arm_costs, arms(replace(small, arms=runs), Seed(0)))
+    assert (bare.up, bare.down, bare.total_bytes) == (150, 315, 465)
     # 100 / 4 and 200 / 5; 300 / 6 and 330 / 6.
-    assert (bare.up_each, bare.down_each) == (32.5, 52.5)
-    assert (bare.wall, bare.cores) == (1.5, 1.0)
-    assert noise.up is noise.sent is noise.wall is noise.cores is None
+    assert (bare.up_per_client_round, bare.down_per_client_round) == (32.5, 52.5)
+    assert (bare.wall_seconds, bare.core_seconds) == (1.5, 1.0)
+    assert noise.up is noise.total_bytes is noise.wall_seconds is noise.core_seconds is None
 
 
 def test_unmeasured_runs_are_excluded_from_the_mean(small: Audit) -> None:
     one, _ = small.arms
     runs = (one, replace(one, seed=1, seconds=RunTime(3.0, None)))
-    (costs,) = map(costs_of, arms(replace(small, arms=runs, findings=()), Seed(0)))
-    assert (costs.wall, costs.cores) == (3.0, None)
+    (costs,) = map(arm_costs, arms(replace(small, arms=runs, findings=()), Seed(0)))
+    assert (costs.wall_seconds, costs.core_seconds) == (3.0, None)
 
 
 def test_the_table_has_one_row_per_arm_with_readable_units(small: Audit) -> None:

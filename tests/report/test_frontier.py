@@ -7,7 +7,7 @@ from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
 from overheard.statistics.estimate import Estimate
 
@@ -23,7 +23,7 @@ def standing(
 ) -> FrontierPoint:
     mean = Estimate(value, None, None)
     place = (arm, (SERVER,), attack, "label_shares", (0,), "l1", better)
-    row = Row(*place, mean, {}, {}, blind, None, 1, 1)
+    row = ScoreRow(*place, mean, {}, {}, blind, None, 1, 1)
     return FrontierPoint(arm, attack, attack, False, row, kept, None)
 
 

@@ -15,7 +15,7 @@ from overheard.findings.finding import Audit, Cell, Finding
 from overheard.findings.traffic import Traffic
 from overheard.report import frontier_plates
 from tests.report.people import identity_findings, people_audit
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 ACCURACIES = {"none": 0.8, "cheap": 0.78, "dear": 0.6, "useless": 0.5}
 

@@ -21,7 +21,7 @@ from tests.report.people import (
     sender_findings,
 )
 from tests.report.shifts import shift_audit, shift_findings
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -12,8 +12,8 @@ from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.drawing.pages import PlainPages
-from overheard.findings.figures import Measure
 from overheard.findings.finding import Audit
+from overheard.findings.number_format import Measure
 from overheard.findings.question import Question
 from overheard.plans.registries import QUESTIONS, questions
 from overheard.questions.label_shares.claim import LabelShares
@@ -63,7 +63,7 @@ def test_every_built_in_question_has_pages() -> None:
 
 
 def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit) -> None:
-    exposure = arms(outside, Seed(0))[0].exposures[0]
+    exposure = arms(outside, Seed(0))[0].threat_results[0]
     first, best, last = (one.replace("\u00a0", " ") for one in exposure_words(exposure))
     # l1 of 0.20 and 0.04; guessing 1.0 and 0.6.
     assert first.startswith(
@@ -86,7 +86,7 @@ def test_a_question_without_pages_has_a_section_and_a_term(outside: Audit) -> No
 
 def test_a_question_without_pages_says_why_nothing_was_measured(outside: Audit) -> None:
     pages = pages_of(WeatherQuestion.name)
-    exposure = arms(outside, Seed(0))[0].exposures[0]
+    exposure = arms(outside, Seed(0))[0].threat_results[0]
     assert "Degrees off" in pages.unmeasured(exposure)
     assert "Degrees off" in pages.why_unmeasured()
 

@@ -7,7 +7,7 @@ from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.report.rounds_plates import accuracy_plate, rounds_plates
-from tests.worlds.audits import shares_finding
+from tests.runs.audits import shares_finding
 
 TRUE = (1.0, 0.0)
 

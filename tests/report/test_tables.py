@@ -18,7 +18,7 @@ from overheard.report.tables import MOST_NUMBERS, as_csv, as_json
 from tests.auditing.claiming import LOCAL, audit_of, released
 from tests.report.people import identity_findings, people_audit
 from tests.report.shifts import SINCE, shift_audit, shift_findings
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 
 def refuse(constant: str) -> None:

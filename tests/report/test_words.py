@@ -7,12 +7,12 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.words import exposure_words, headlines
-from tests.worlds.audits import shares_finding
+from tests.runs.audits import shares_finding
 
 
 def words(audit: Audit, arm: int = 0) -> list[str]:
     """The sentences about the first exposure of an arm, with plain spaces."""
-    exposure = arms(audit, Seed(0))[arm].exposures[0]
+    exposure = arms(audit, Seed(0))[arm].threat_results[0]
     return [sentence.replace("\u00a0", " ") for sentence in exposure_words(exposure)]
 
 

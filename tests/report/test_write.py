@@ -12,7 +12,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.write import write_report
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 FILES = {"findings.json", "findings.csv", "report.html"}
 

@@ -18,10 +18,10 @@ from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.testing import check_attack
-from overheard.testing.adapting import CHECKS
+from overheard.testing.adaptation_checks import ADAPTATION_CHECKS
 from overheard.testing.attack import AttackCheck, general_checks
-from overheard.testing.trial import trial_of
-from overheard.testing.truth_apart import truth_loaded_by
+from overheard.testing.trial import make_trial
+from overheard.testing.truth_imports import find_truth_imports
 
 LOADS_NO_TRUTH = """
 from overheard.questions.label_shares.attacks.decaf import Decaf
@@ -49,7 +49,7 @@ def test_names_the_forbidden_module_that_is_loaded(
 ) -> None:
     (tmp_path / "loads_truth.py").write_text(module)
     monkeypatch.syspath_prepend(tmp_path)
-    assert loaded in truth_loaded_by("loads_truth")
+    assert loaded in find_truth_imports("loads_truth")
 
 
 def test_accepts_other_imports_and_reports_failed_ones(
@@ -57,9 +57,9 @@ def test_accepts_other_imports_and_reports_failed_ones(
 ) -> None:
     (tmp_path / "loads_no_truth.py").write_text(LOADS_NO_TRUTH)
     monkeypatch.syspath_prepend(tmp_path)
-    assert truth_loaded_by("loads_no_truth") == ()
+    assert find_truth_imports("loads_no_truth") == ()
     with pytest.raises(AssertionError, match="nowhere cannot be imported"):
-        truth_loaded_by("nowhere")
+        find_truth_imports("nowhere")
 
 
 @final
@@ -110,7 +110,7 @@ class Adapting:
 )
 def test_finds_wrong_declarations(attack: FalseDeclaration, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
-        _run_all(CHECKS, attack)
+        _run_all(ADAPTATION_CHECKS, attack)
 
 
 def test_finds_claims_that_depend_on_a_global_generator() -> None:
@@ -135,6 +135,6 @@ def test_finds_an_attack_whose_module_loads_the_ground_truth() -> None:
 
 
 def _run_all(checks: Sequence[AttackCheck], attack: FalseDeclaration) -> None:
-    trial = trial_of(attack)
+    trial = make_trial(attack)
     for check in checks:
         check(trial)

@@ -17,8 +17,8 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.testing import check_attack, check_defense, check_question, check_scorer
-from overheard.testing.worlds.planted import federate
-from overheard.testing.worlds.world import World
+from overheard.testing.planted_runs.planted_labels import simulate_one_round
+from overheard.testing.planted_runs.planted_run import PlantedRun
 
 SIZES = ((60, 4, 4, 4), (4, 20, 4, 4), (4, 4, 80, 4), (4, 4, 4, 12))
 """Label counts of clients with 72, 32, 92 and 24 examples: two are larger than the rest."""
@@ -34,8 +34,8 @@ class Run:
     targets: tuple[Party, ...]
 
 
-def uneven(defense: EvenNorm | None = None) -> World:
-    run = federate(SIZES)
+def uneven(defense: EvenNorm | None = None) -> PlantedRun:
+    run = simulate_one_round(SIZES)
     messages = [
         replace(
             one,
@@ -54,7 +54,7 @@ def test_the_attack_finds_the_leak() -> None:
 
 def test_the_attack_finds_nothing_behind_the_defense() -> None:
     check_attack(
-        UpdateNorm(), leaky=uneven(), silent=uneven(EvenNorm()), scorer=LargerHalfScorer()
+        UpdateNorm(), leaky=uneven(), leak_free=uneven(EvenNorm()), scorer=LargerHalfScorer()
     )
 
 

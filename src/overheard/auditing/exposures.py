@@ -8,13 +8,19 @@ from math import inf, isfinite
 from overheard.auditing.summary import summarise
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
-from overheard.findings.exposures import About, Arm, Case, Exposure, reader_labels
 from overheard.findings.finding import Audit, Finding, Refusal
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import (
+    ArmResult,
+    AttackResult,
+    TargetKind,
+    ThreatResult,
+    attack_labels,
+)
 from overheard.plans.registries import questions
 
 
-def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:
+def arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
     """Return the audit's arms in its order, each with the results of every threat.
 
     Args:
@@ -35,7 +41,7 @@ def arms(audit: Audit, seed: Seed) -> tuple[Arm, ...]:
         for threat in sorted(threats, key=lambda threat: order.index(_asked(threat)))
     ]
     return tuple(
-        Arm(
+        ArmResult(
             name,
             tuple(run for run in audit.arms if run.arm == name and not run.is_control),
             tuple(exposure for exposure in exposures if exposure.arm == name),
@@ -49,25 +55,25 @@ class _Threat:
     arm: str
     observers: tuple[Party, ...]
     question: str
-    about: About
+    about: TargetKind
 
 
-def _asked(threat: _Threat) -> tuple[tuple[Party, ...], str, About]:
+def _asked(threat: _Threat) -> tuple[tuple[Party, ...], str, TargetKind]:
     return threat.observers, threat.question, threat.about
 
 
 def _threat(found: Finding | Refusal) -> _Threat:
     cell = found.cell
-    about: About = "cohort" if found.target == COHORT else "clients"
+    about: TargetKind = "cohort" if found.target == COHORT else "clients"
     return _Threat(cell.arm, cell.observers, cell.question, about)
 
 
 def _exposure(
     threat: _Threat, findings: Sequence[Finding], refusals: Sequence[Refusal], seed: Seed
-) -> Exposure:
+) -> ThreatResult:
     rows = summarise(findings, seed)
     cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
-    labels = reader_labels(cells)
+    labels = attack_labels(cells)
     cases = [
         _case(
             attack,
@@ -78,13 +84,15 @@ def _exposure(
         )
         for attack in dict.fromkeys(row.attack for row in rows)
     ]
-    return Exposure(
+    return ThreatResult(
         threat.arm,
         threat.observers,
         threat.question,
         threat.about,
         # A shift question has no headline score unless a control was run.
-        tuple(sorted((case for case in cases if case.headline in case.whole), key=_error)),
+        tuple(
+            sorted((case for case in cases if case.headline in case.rows_by_score), key=_error)
+        ),
         tuple(refusals),
         rows,
         _unchecked(findings),
@@ -104,11 +112,15 @@ def _unchecked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _case(
-    attack: str, label: str, rows: Sequence[Row], findings: Sequence[Finding], question: str
-) -> Case:
+    attack: str,
+    label: str,
+    rows: Sequence[ScoreRow],
+    findings: Sequence[Finding],
+    question: str,
+) -> AttackResult:
     headline = questions()[question].scorer.headline
     longest = max((row.rounds for row in rows), key=lambda rounds: (len(rounds), rounds))
-    return Case(
+    return AttackResult(
         attack,
         label,
         any(finding.cell.is_adaptive for finding in findings),
@@ -123,9 +135,9 @@ def _case(
     )
 
 
-def _error(case: Case) -> float:
+def _error(case: AttackResult) -> float:
     """Return a sort key: smaller is a stronger attack; undefined scores sort last."""
-    mean = case.row.value.mean
+    mean = case.headline_row.value.mean
     if not isfinite(mean):
         return inf
-    return mean if case.row.better == "lower" else -mean
+    return mean if case.headline_row.better == "lower" else -mean

@@ -19,8 +19,8 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
-from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import Cell, Finding, Refusal
+from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.plans.plan import ThreatPlan
 from overheard.plans.registries import question_of_attack
 
@@ -29,7 +29,7 @@ NOBODY = "an update from a client that is not an observer"
 
 
 def listen(
-    run: Heard, threat: ThreatPlan, store: CellStore, progress: Progress
+    run: Heard, threat: ThreatPlan, store: ResultCache, progress: Progress
 ) -> Iterator[CellResult]:
     """Run all attacks of a threat on one run; yield a result for each cell."""
     messages = Renamed(run.transcript, run.truth or EMPTY_GROUND_TRUTH)
@@ -93,7 +93,7 @@ def _listen(
     view: View,
     truth: GroundTruth | None,
     knowledge_at: Callable[[str], Knowledge],
-    store: CellStore,
+    store: ResultCache,
     cell: Cell,
     targets: Sequence[Party],
     description: str,

@@ -12,7 +12,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.cohort import sampling_rate
 from overheard.findings.finding import ArmDefense, ArmRun
-from overheard.findings.traffic import traffic_of
+from overheard.findings.traffic import measure_traffic
 from overheard.plans.plan import ArmPlan, Plan
 
 NOBODY_ELSE = "nobody: this protocol sends no weights"
@@ -43,8 +43,8 @@ def run_record(
         run,
         missing=bodies.count(MissingReply),
         answers=bodies.count(Update),
-        traffic=traffic_of(sent),
-        are_records_alike=are_alike(plan.data.split, dataset, partition),
+        traffic=measure_traffic(sent),
+        are_records_exchangeable=are_alike(plan.data.split, dataset, partition),
         canary_odds=partition.canary_odds,
     )
 

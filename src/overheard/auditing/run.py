@@ -11,8 +11,8 @@ from overheard.auditing.listening import listen
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recording import identity, recorded_runs
 from overheard.auditing.supplies import Resources, supply
-from overheard.findings.cells import CellResult, CellStore
 from overheard.findings.finding import ArmRun, Audit
+from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages
@@ -60,7 +60,7 @@ def audit(
     else:
         runs = recorded_runs(plan, supplies, recording, progress)
     home.claim(claim)
-    store, records, results = CellStore(home.cells), list[ArmRun](), list[CellResult]()
+    store, records, results = ResultCache(home.cells), list[ArmRun](), list[CellResult]()
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
     with one_thread():
         for run in runs.heard:

@@ -9,7 +9,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
 from overheard.core.truth import GroundTruth
-from overheard.findings.frame import score_cells, typed_frame
+from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table
 from overheard.plans.registries import question_of_claim_type
 
@@ -47,7 +47,7 @@ class Scored:
         """
         return typed_frame(
             [
-                {"target": target, **score_cells(one)}
+                {"target": target, **score_columns(one)}
                 for target, scores in self.by_target.items()
                 for one in scores
             ],

@@ -11,12 +11,12 @@ from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.question import Question
-from overheard.findings.row import Row, place_of
+from overheard.findings.score_row import ScoreRow, row_group
 from overheard.plans.registries import questions
 from overheard.statistics.estimate import estimate_mean
 
 
-def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
+def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     """Return one row per arm, observers, attack, question, observed rounds and score.
 
     Intervals come from a cluster bootstrap: seeds are drawn with replacement, then targets
@@ -39,8 +39,8 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
     groups: dict[tuple[object, ...], list[tuple[Finding, Score]]] = defaultdict(list)
     controls: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
-        place = place_of(finding.cell)
-        if not by_name[finding.cell.question].averages(finding):
+        place = row_group(finding.cell)
+        if not by_name[finding.cell.question].is_averaged(finding):
             controls[place].append(finding)
             continue
         for score in finding.scores:
@@ -53,7 +53,9 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
         *(
             row
             for name, question in by_name.items()
-            for row in question.rows([f for f in findings if f.cell.question == name], seed)
+            for row in question.summary_rows(
+                [f for f in findings if f.cell.question == name], seed
+            )
         ),
     )
 
@@ -63,7 +65,7 @@ def _row(
     members: Sequence[tuple[Finding, Score]],
     control: Sequence[Finding],
     seed: Seed,
-) -> Row:
+) -> ScoreRow:
     cell, first = members[0][0].cell, members[0][1]
     scores = [score for _, score in members]
     seeds = np.array([finding.cell.seed for finding, _ in members])
@@ -73,7 +75,7 @@ def _row(
     sign = 1 if first.better == "higher" else -1
     draws = seed.child("bootstrap", cell.arm, cell.attack, first.name)
     users = _people([finding for finding, _ in members])
-    return Row(
+    return ScoreRow(
         arm=cell.arm,
         observers=cell.observers,
         attack=cell.attack,

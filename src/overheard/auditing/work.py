@@ -61,7 +61,7 @@ def rounds_alone(
     There are none if a single round cannot answer the question, as for shifts. Single rounds of
     a user are covered by threats with one pseudonym a round, whose attackers learn from all.
     """
-    if not threat.by_round or question.takes_all_rounds:
+    if not threat.by_round or question.needs_all_rounds:
         return ()
     return (
         tuple(rounds)

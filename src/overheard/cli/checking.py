@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from overheard.core.errors import OutputError
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Status
 
@@ -66,4 +66,4 @@ def print_checked(checked: Checked, console: Console) -> None:
 
 
 def _text(text: str) -> Text:
-    return Text(shortened(text, LONGEST))
+    return Text(shorten(text, LONGEST))

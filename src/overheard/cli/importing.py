@@ -7,26 +7,26 @@ from rich.console import Console
 from overheard.auditing.progress import Step
 from overheard.cli.progress import progress_bar
 from overheard.cli.terminal import plain
-from overheard.recorders.folder_import import Imported, Kind, import_recording
+from overheard.recorders.folder_import import ImportSummary, WeightKind, import_run
 
 
 def import_and_tell(
-    folder: Path, out: Path, kind: Kind, *, console: Console, errors: Console, quiet: bool
+    folder: Path, out: Path, kind: WeightKind, *, console: Console, errors: Console, quiet: bool
 ) -> None:
     """Import with a progress bar on `errors`; unless `quiet`, print a summary to `console`."""
     with progress_bar(errors, quiet) as on_step:
-        imported = import_recording(
+        imported = import_run(
             folder,
             out,
             kind=kind,
-            on_file=lambda name, done, total: on_step(Step(name, done, total)),
+            on_progress=lambda name, done, total: on_step(Step(name, done, total)),
         )
     if not quiet:
         for line in _told(imported, out):
             console.print(plain(line), soft_wrap=True)
 
 
-def _told(imported: Imported, out: Path) -> list[str]:
+def _told(imported: ImportSummary, out: Path) -> list[str]:
     lines = [
         f"{imported.rounds} rounds of {imported.clients} clients: {imported.updates} updates, "
         f"{imported.missing} missing updates."

@@ -384,7 +384,7 @@ def check(
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.atomic import write_text
     from overheard.cli.checking import EXIT_CODES, print_checked, refuse_to_overwrite
-    from overheard.findings.read_document import read_findings
+    from overheard.findings.document_reader import read_findings
     from overheard.gate.check import check as check_findings
     from overheard.gate.junit import as_junit
     from overheard.gate.markdown import as_markdown

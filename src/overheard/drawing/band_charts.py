@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from overheard.drawing.frames import Frame, list_legend
 from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 
 WASH = 0.16
 """Opacity of the band around a line."""
@@ -124,7 +124,7 @@ def bands_legend(names: Sequence[str], label: str) -> Markup:
 
     def lines() -> list[Line2D]:
         named = [
-            Line2D([], [], color=SERIES[index % len(SERIES)], label=shortened(name, 40))
+            Line2D([], [], color=SERIES[index % len(SERIES)], label=shorten(name, 40))
             for index, name in enumerate(names)
         ]
         return [
@@ -162,7 +162,7 @@ def diagonal_chart(points: Sequence[BandDot], x_title: str, y_title: str, label:
                 ms=7,
             )
             axes.annotate(
-                shortened(point.name, 24),
+                shorten(point.name, 24),
                 (point.x, point.y),
                 (6, 4),
                 textcoords="offset points",

@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 from overheard.core.claims import Interval
 from overheard.drawing.frames import BLIND_DASHES, LINE, Frame, blind_line, list_legend
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
-from overheard.findings.exposures import Case
-from overheard.findings.figures import Measure, beside
-from overheard.findings.names import shortened, shown, told_apart
-from overheard.findings.row import Row
+from overheard.findings.names import make_printable, shorten, shorten_attack_names
+from overheard.findings.number_format import Measure, reference_label
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import AttackResult
 from overheard.statistics.estimate import Estimate
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -47,16 +47,20 @@ class Course:
     blind: Mapping[int, float]
 
 
-def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str) -> Markup:
+def arms_chart(
+    cases: Mapping[str, Sequence[AttackResult]], measure: Measure, label: str
+) -> Markup:
     """Draw one line per attack, grouped by arm: result, interval and guesses.
 
     Names are beside the lines, or above them if one of them is too long.
     """
-    short = told_apart([case.label for results in cases.values() for case in results])
+    short = shorten_attack_names([case.label for results in cases.values() for case in results])
     is_above = any(len(name) > GUTTER for name in short.values())
     pitch, left = (2, 16.0) if is_above else (1, 128.0)
     lines = sum(1 + pitch * len(results) for results in cases.values())
-    reference = beside(case.row for results in cases.values() for case in results)
+    reference = reference_label(
+        case.headline_row for results in cases.values() for case in results
+    )
     width, height, bottom = 400.0, 80.0 + LINE * lines, 76.0
     edge = -left / (width - left - 12)
 
@@ -64,7 +68,7 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
         axes = Frame(width, height, left, bottom, 12.0, 1.0).axes(figure)
         line, names = 0, dict[int, str]()
         for arm, results in cases.items():
-            heading = shortened(arm, 44) if results else f"{shortened(arm, 30)}: not measured"
+            heading = shorten(arm, 44) if results else f"{shorten(arm, 30)}: not measured"
             axes.text(
                 edge,
                 line + 0.1,
@@ -75,7 +79,7 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
             )
             for number, case in enumerate(results, 1):
                 position = line + pitch * number
-                _draw_row(axes, position, case.row, measure.factor)
+                _draw_row(axes, position, case.headline_row, measure.factor)
                 names[position] = short[case.label]
             line += 1 + pitch * len(results)
         _name_lines(axes, names, edge if is_above else None)
@@ -90,7 +94,7 @@ def arms_chart(cases: Mapping[str, Sequence[Case]], measure: Measure, label: str
     return inline_svg(draw, width, height, label)
 
 
-def _draw_row(axes: Axes, line: int, row: Row, factor: float) -> None:
+def _draw_row(axes: Axes, line: int, row: ScoreRow, factor: float) -> None:
     value = row.value
     if value.low is not None and value.high is not None:
         axes.plot([value.low * factor, value.high * factor], [line, line], color=ACCENT, lw=3)
@@ -104,14 +108,14 @@ def _draw_row(axes: Axes, line: int, row: Row, factor: float) -> None:
 def _name_lines(axes: Axes, names: Mapping[int, str], above: float | None) -> None:
     """Write each name beside its line or, if `above` is an x position, above it."""
     if above is None:
-        axes.set_yticks(list(names), list(map(shown, names.values())))
+        axes.set_yticks(list(names), list(map(make_printable, names.values())))
         return
     axes.set_yticks([])
     for position, name in names.items():
         axes.text(
             above,
             position - 0.8,
-            shortened(name, 62),
+            shorten(name, 62),
             transform=axes.get_yaxis_transform(),
             fontsize=11,
             va="center",
@@ -173,7 +177,7 @@ def shares_chart(
             clip_on=False,
             zorder=3,
         )
-        axes.set_yticks(places[::every], [shortened(name, 10) for name in names[::every]])
+        axes.set_yticks(places[::every], [shorten(name, 10) for name in names[::every]])
         axes.tick_params(axis="y", length=0, labelsize=11)
         axes.tick_params(axis="x", labelsize=11)
         axes.set_xlim(0, 100 * top)
@@ -265,7 +269,7 @@ def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
                 marker=MARKERS[place % len(MARKERS)],
                 ls=DASHES[place // 6 % 4],
                 ms=5.5,
-                label=shortened(name, 60),
+                label=shorten(name, 60),
             )
             for place, name in enumerate(names)
         ]  # fmt: skip

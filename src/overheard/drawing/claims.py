@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from overheard.drawing.plates import Table
-from overheard.findings.exposures import Arm, Exposure
-from overheard.findings.figures import NO_FIGURE, digits, percent
 from overheard.findings.finding import Finding
-from overheard.findings.names import called, shown
-from overheard.findings.unchecked import claiming, claims_of
+from overheard.findings.names import make_printable, name_target
+from overheard.findings.number_format import NO_NUMBER, format_number, format_percent
+from overheard.findings.threat_results import ArmResult, ThreatResult
+from overheard.findings.unchecked_claims import attacks_with_claims, select_claims
 
 UNCHECKED = "Not checked against the ground truth"
 
@@ -18,26 +18,28 @@ DRAWN = 24
 
 
 def claims_tables(
-    every: Sequence[Arm], claim_in_words: Callable[[Finding], str]
+    every: Sequence[ArmResult], claim_in_words: Callable[[Finding], str]
 ) -> tuple[Table, ...]:
     """Return one table per attack, with one line per target."""
     return tuple(
         _table(exposure, attack, claim_in_words)
         for arm in every
-        for exposure in arm.exposures
-        for attack in claiming(exposure)
+        for exposure in arm.threat_results
+        for attack in attacks_with_claims(exposure)
     )
 
 
-def _table(exposure: Exposure, attack: str, claim_in_words: Callable[[Finding], str]) -> Table:
-    claims = claims_of(exposure, attack)
+def _table(
+    exposure: ThreatResult, attack: str, claim_in_words: Callable[[Finding], str]
+) -> Table:
+    claims = select_claims(exposure, attack)
     more = "" if len(claims) <= DRAWN else f" (the first {DRAWN} of {len(claims)})"
-    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
+    where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
     return Table(
         f"{UNCHECKED}: {where}{more}",
         ("Target", "Claim"),
         tuple(
-            (called(one.target, exposure.observers), claim_in_words(one))
+            (name_target(one.target, exposure.observers), claim_in_words(one))
             for one in claims[:DRAWN]
         ),
         2,
@@ -47,14 +49,16 @@ def _table(exposure: Exposure, attack: str, claim_in_words: Callable[[Finding], 
 def choice_words(finding: Finding) -> str:
     """Describe a claim by its two best candidates, or by its numbers if it has none."""
     if not finding.candidates:
-        return ", ".join(map(digits, finding.claimed[:DRAWN])) or NO_FIGURE
+        return ", ".join(map(format_number, finding.claimed[:DRAWN])) or NO_NUMBER
     order = np.argsort(-np.array(finding.claimed), kind="stable")[:2]
     first = [
-        f"{shown(finding.candidates[index])} ({digits(finding.claimed[index])})"
+        f"{make_printable(finding.candidates[index])} ({format_number(finding.claimed[index])})"
         for index in order
     ]
     none = finding.none_of_them
     unknown = (
-        "" if none is None else f"; none of the candidates with probability {percent(none)}"
+        ""
+        if none is None
+        else f"; none of the candidates with probability {format_percent(none)}"
     )
     return f"{', then '.join(first)}{unknown}"

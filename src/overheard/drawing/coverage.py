@@ -2,9 +2,9 @@
 
 from overheard.core.claims import INTERVAL_LEVEL
 from overheard.drawing.sentences import bracketed_interval
-from overheard.findings.exposures import Exposure
-from overheard.findings.figures import SPACE, Measure, percent
-from overheard.findings.names import shown, told_apart
+from overheard.findings.names import make_printable, shorten_attack_names
+from overheard.findings.number_format import SPACE, Measure, format_percent
+from overheard.findings.threat_results import ThreatResult
 
 DISTRUSTED = 0.8
 """Coverage below which intervals are called too narrow: 0.1 below their level, which is more
@@ -13,7 +13,9 @@ than random variation over a hundred intervals."""
 LEVEL = f"{100 * INTERVAL_LEVEL:.0f}{SPACE}%"
 
 
-def coverage_words(exposure: Exposure, score: str, told: Measure, what: str) -> tuple[str, ...]:
+def coverage_words(
+    exposure: ThreatResult, score: str, told: Measure, what: str
+) -> tuple[str, ...]:
     """State how often the intervals of each attack contain the true value.
 
     Args:
@@ -23,15 +25,15 @@ def coverage_words(exposure: Exposure, score: str, told: Measure, what: str) -> 
         what: the quantity that an interval bounds, such as "share".
 
     """
-    names = told_apart([case.label for case in exposure.cases])
+    names = shorten_attack_names([case.label for case in exposure.attack_results])
     sentences = []
-    for case in exposure.cases:
-        row = case.whole.get(score)
+    for case in exposure.attack_results:
+        row = case.rows_by_score.get(score)
         if row is None:
             continue
         sentence = (
-            f"The {LEVEL} intervals of {shown(names[case.label])} contain the true {what} for "
-            f"{percent(row.value.mean)} of the {what}s{bracketed_interval(row, told)}"
+            f"The {LEVEL} intervals of {make_printable(names[case.label])} contain the true {what} for "
+            f"{format_percent(row.value.mean)} of the {what}s{bracketed_interval(row, told)}"
         )
         if row.value.mean < DISTRUSTED:
             sentence += ": they are too narrow to be trusted"

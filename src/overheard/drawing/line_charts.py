@@ -13,7 +13,7 @@ from overheard.drawing.charts import DASHES, MARKERS
 from overheard.drawing.frames import BLIND_DASHES, Frame, blind_line, list_legend
 from overheard.drawing.point_names import NamedDot, write_names
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 
 ADAPTIVE_DASHES = "--"
 
@@ -137,7 +137,7 @@ def frontier_legend(
                 ls=ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
                 ms=5.5,
                 lw=1.4,
-                label=shortened(name, 60),
+                label=shorten(name, 60),
             )
             for name, tradeoff in zip(names, tradeoffs, strict=True)
         ]  # fmt: skip

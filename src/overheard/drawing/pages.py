@@ -16,11 +16,11 @@ from overheard.drawing.score_tables import (
 )
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_words
-from overheard.findings.exposures import Arm, Case, Exposure
 from overheard.findings.finding import Audit, Finding
-from overheard.findings.names import all_others, shown, together
+from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.question import Question
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Pages(ABC):
     """Of the question."""
 
     @abstractmethod
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """Return the phrases of the first sentence, for a row of `told_row`.
 
         Args:
@@ -56,25 +56,29 @@ class Pages(ABC):
         """Return a sentence that explains the score of `told_row`; "" for none."""
         return ""
 
-    def told_row(self, case: Case) -> Row:
+    def told_row(self, case: AttackResult) -> ScoreRow:
         """Return the result that the summary states."""
-        return case.row
+        return case.headline_row
 
-    def frontier_row(self, case: Case) -> Row:
+    def frontier_row(self, case: AttackResult) -> ScoreRow:
         """Return the result that is plotted against the cost of defenses."""
-        return case.row
+        return case.headline_row
 
-    def sentences(self, exposure: Exposure) -> tuple[str, ...]:
+    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Return the sentences between the first one and the one on the attack."""
-        row = self.told_row(exposure.cases[0])
+        row = self.told_row(exposure.attack_results[0])
         return best_target_words(exposure, row, self.question.measure(row.score))
 
-    def unmeasured(self, exposure: Exposure) -> str:
+    def unmeasured(self, exposure: ThreatResult) -> str:
         """Return the sentence for attacks that ran but have no headline score."""
-        whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
+        whom = (
+            name_other_clients(exposure.observers)
+            if exposure.target_kind == "cohort"
+            else "each client"
+        )
         what, score = _spoken(self.question.name), self._headline_title
         return (
-            f"What {together(exposure.observers)} can learn about {whom} ({what}) was not "
+            f"What {name_observers(exposure.observers)} can learn about {whom} ({what}) was not "
             f"measured: attacks ran, but no run has the headline score ({score})."
         )
 
@@ -86,12 +90,12 @@ class Pages(ABC):
         """Describe one unchecked claim."""
         return choice_words(finding)
 
-    def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[SectionBlock, ...]:
+    def claims(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[SectionBlock, ...]:
         """Return the claims that were not checked against the ground truth."""
         tables = claims_tables(every, self.claim_in_words)
         return (SectionBlock(tables=tables),) if tables else ()
 
-    def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return the report sections that belong to this question alone."""
         return ()
 
@@ -111,10 +115,10 @@ class PlainPages(Pages):
 
     name = "plain"
 
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """Return phrases with the title and value of the score."""
         measure = self.question.measure(row.score)
-        result = f"{measure.title} {measure.tell(row.value.mean)}"
+        result = f"{measure.title} {measure.format(row.value.mean)}"
         what = f"{whose} {_spoken(row.question)}"
         return Statement(what, f"infers {what} with {result}", f"at {result}")
 
@@ -122,7 +126,7 @@ class PlainPages(Pages):
         """Return the title of the headline score."""
         return f"For {_spoken(self.question.name)}: {_lowered(self._headline_title)}."
 
-    def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return a table of all scores of the question, with uninformed guesses."""
         what = _spoken(self.question.name)
         columns = [
@@ -143,13 +147,17 @@ class PlainPages(Pages):
     def terms(self) -> tuple[Term, ...]:
         """Return the headline score."""
         headline = self.question.scorer.headline
-        rows = f"Score {shown(headline)} of the question “{_spoken(self.question.name)}”."
-        source = f" Source: {shown(self.question.source)}." if self.question.source else ""
+        rows = (
+            f"Score {make_printable(headline)} of the question “{_spoken(self.question.name)}”."
+        )
+        source = (
+            f" Source: {make_printable(self.question.source)}." if self.question.source else ""
+        )
         return (Term(self._headline_title, f"{rows}{source}"),)
 
 
 def _spoken(question: str) -> str:
-    return shown(question).replace("_", " ")
+    return make_printable(question).replace("_", " ")
 
 
 def _lowered(title: str) -> str:

@@ -11,9 +11,9 @@ from markupsafe import Markup
 from overheard.drawing.charts import legend_chart
 from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.findings.exposures import Exposure
-from overheard.findings.figures import digits
-from overheard.findings.names import shown, told_apart
+from overheard.findings.names import make_printable, shorten_attack_names
+from overheard.findings.number_format import format_number
+from overheard.findings.threat_results import ThreatResult
 from overheard.statistics.roc import ScoredPairs, true_positive_rates_at
 
 MOST_ATTACKS = 6
@@ -55,7 +55,7 @@ class MoreColumns:
 
 
 def pairs_plate(
-    exposure: Exposure,
+    exposure: ThreatResult,
     drawn: Sequence[PairCurve],
     note: str = NOTE,
     panels: Sequence[Panel] = (),
@@ -72,7 +72,7 @@ def pairs_plate(
 
     """
     where = plate_title(exposure)
-    left = len(exposure.cases) - len(drawn)
+    left = len(exposure.attack_results) - len(drawn)
     return Plate(
         where,
         f"{note} The tables list {left} more." if left else note,
@@ -83,20 +83,20 @@ def pairs_plate(
     )
 
 
-def plate_title(exposure: Exposure) -> str:
+def plate_title(exposure: ThreatResult) -> str:
     """Return the title of a threat's figure."""
-    return f"{shown(exposure.arm)} · {exposure.title}"
+    return f"{make_printable(exposure.arm)} · {exposure.title}"
 
 
 def curve_names(drawn: Sequence[PairCurve]) -> list[str]:
     """Return short names of the attacks, in their order."""
-    names = told_apart([one.label for one in drawn])
+    names = shorten_attack_names([one.label for one in drawn])
     return [names[one.label] for one in drawn]
 
 
 def percent_cells(shares: Float[np.ndarray, " figures"]) -> tuple[str, ...]:
     """Write shares of 1 as table cells in percent."""
-    return tuple(digits(100 * share) for share in shares.tolist())
+    return tuple(format_number(100 * share) for share in shares.tolist())
 
 
 def _curves(drawn: Sequence[PairCurve], where: str) -> Markup:
@@ -119,7 +119,7 @@ def _table(drawn: Sequence[PairCurve], more: MoreColumns | None, where: str) -> 
     heads = tuple(f"TPR at {100 * rate:g} % FPR" for rate in TOLD_RATES)
     lines = [
         (
-            shown(one.label),
+            make_printable(one.label),
             *percent_cells(true_positive_rates_at(one.pairs, np.array(TOLD_RATES))),
         )
         for one in drawn

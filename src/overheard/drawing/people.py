@@ -6,11 +6,11 @@ from overheard.drawing.plates import Plate, Table
 from overheard.drawing.score_tables import ScoreColumn, in_control
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import bracketed_interval
-from overheard.findings.beside_control import PAIR_MEASURES
-from overheard.findings.exposures import Case, Exposure
-from overheard.findings.figures import Measure, percent
-from overheard.findings.names import all_others, together
-from overheard.findings.row import CONTROL
+from overheard.findings.controlled_findings import PAIR_MEASURES
+from overheard.findings.names import name_observers, name_other_clients
+from overheard.findings.number_format import Measure, format_percent
+from overheard.findings.score_row import CONTROL_NAME
+from overheard.findings.threat_results import AttackResult, ThreatResult
 
 AREA, ERROR = "matching_auc", "equal_error_rate"
 
@@ -63,28 +63,32 @@ def people_section(tables: Sequence[Table], plates: Sequence[Plate]) -> tuple[Se
     return (Section("people", "Users and their re-identification", "Users", tuple(blocks)),)
 
 
-def unmeasured_words(exposure: Exposure) -> str:
+def unmeasured_words(exposure: ThreatResult) -> str:
     """Return the sentence for attacks that ran without any known user among their targets."""
-    whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
+    whom = (
+        name_other_clients(exposure.observers)
+        if exposure.target_kind == "cohort"
+        else "each client"
+    )
     return (
-        f"How well {together(exposure.observers)} can identify the users behind {whom} was not "
+        f"How well {name_observers(exposure.observers)} can identify the users behind {whom} was not "
         "measured: no known user took part, or only control runs could be attacked."
     )
 
 
-def pair_words(case: Case) -> tuple[str, ...]:
+def pair_words(case: AttackResult) -> tuple[str, ...]:
     """State the equal error rate of the attack's pair matching."""
-    row = case.whole.get(ERROR)
+    row = case.rows_by_score.get(ERROR)
     if row is None:
         return ()
     return (
-        f"The equal error rate of its pair matching is {percent(row.value.mean)}"
+        f"The equal error rate of its pair matching is {format_percent(row.value.mean)}"
         f"{bracketed_interval(row, PAIR_MEASURES[ERROR])}; that of guessing is "
-        f"{percent(row.blind)}.",
+        f"{format_percent(row.blind)}.",
     )
 
 
-def control_words(case: Case, told: Measure) -> str:
+def control_words(case: AttackResult, told: Measure) -> str:
     """State the result of the same attack in the control.
 
     Args:
@@ -92,9 +96,9 @@ def control_words(case: Case, told: Measure) -> str:
         told: how its headline score is written.
 
     """
-    if CONTROL not in case.row.references:
+    if CONTROL_NAME not in case.headline_row.references:
         return "There was no permutation control."
     return (
         "In the permutation control, with examples permuted among all clients, the same score "
-        f"is {told.tell(case.row.references[CONTROL])}."
+        f"is {told.format(case.headline_row.references[CONTROL_NAME])}."
     )

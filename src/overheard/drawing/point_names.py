@@ -7,7 +7,7 @@ from typing import final
 from matplotlib.axes import Axes
 
 from overheard.drawing.svg import SOFT
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 
 LONGEST = 22
 """Longest name, in characters; the table below the chart has the whole name."""
@@ -80,7 +80,7 @@ def write_names(axes: Axes, points: Sequence[NamedDot]) -> None:
     for point in points:
         if not point.name:
             continue
-        name = shortened(point.name, LONGEST)
+        name = shorten(point.name, LONGEST)
         places = [one for one in _places(axes, point, name) if one.box.is_inside(frame)]
         places = places or list(_places(axes, point, name))
         best = min(places, key=lambda one: sum(one.box.covers(other) for other in taken))

@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.drawing.plates import Table
-from overheard.findings.exposures import Arm, Case, Exposure, by_threat
-from overheard.findings.figures import NO_FIGURE, SPACE, Measure
-from overheard.findings.names import shown
-from overheard.findings.row import CONTROL, Row
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER, SPACE, Measure
+from overheard.findings.score_row import CONTROL_NAME, ScoreRow
+from overheard.findings.threat_results import (
+    ArmResult,
+    AttackResult,
+    ThreatResult,
+    group_by_threat,
+)
 
 
 @final
@@ -23,26 +28,26 @@ class ScoreCell:
 
     """
 
-    row: Row
+    row: ScoreRow
     told: Measure
-    exposure: Exposure
+    exposure: ThreatResult
 
 
 def with_interval(cell: ScoreCell) -> str:
     """Return the value, with its interval in brackets."""
-    span = cell.told.span(cell.row.value)
-    value = cell.told.tell(cell.row.value.mean)
-    return value + (f" ({span})" if span != NO_FIGURE else "")
+    span = cell.told.format_interval(cell.row.value)
+    value = cell.told.format(cell.row.value.mean)
+    return value + (f" ({span})" if span != NO_NUMBER else "")
 
 
 def blind_guess(cell: ScoreCell) -> str:
     """Return the score of the uninformed guess."""
-    return cell.told.tell(cell.row.blind)
+    return cell.told.format(cell.row.blind)
 
 
 def in_control(cell: ScoreCell) -> str:
     """Return the score of the same attack in the control."""
-    return cell.told.tell(cell.row.references.get(CONTROL))
+    return cell.told.format(cell.row.references.get(CONTROL_NAME))
 
 
 @final
@@ -75,7 +80,7 @@ class ScoreTable:
     columns: tuple[ScoreColumn, ...]
 
 
-def score_tables(every: Sequence[Arm], tables: Sequence[ScoreTable]) -> tuple[Table, ...]:
+def score_tables(every: Sequence[ArmResult], tables: Sequence[ScoreTable]) -> tuple[Table, ...]:
     """Return these tables for each threat, with the best attacks first.
 
     Brackets contain 95 % intervals. Attacks without any score of a table are left out of it, as
@@ -83,23 +88,25 @@ def score_tables(every: Sequence[Arm], tables: Sequence[ScoreTable]) -> tuple[Ta
     """
     return tuple(
         filled
-        for title, exposures in by_threat(every).items()
+        for title, exposures in group_by_threat(every).items()
         for table in tables
         if (filled := _table(table, title, exposures)) is not None
     )
 
 
-def _table(table: ScoreTable, threat_title: str, exposures: Sequence[Exposure]) -> Table | None:
-    cases = [(exposure, case) for exposure in exposures for case in exposure.cases]
+def _table(
+    table: ScoreTable, threat_title: str, exposures: Sequence[ThreatResult]
+) -> Table | None:
+    cases = [(exposure, case) for exposure in exposures for case in exposure.attack_results]
     columns = [
         column
         for column in table.columns
-        if any(column.score in case.whole for _, case in cases)
+        if any(column.score in case.rows_by_score for _, case in cases)
     ]
     lines = tuple(
         _line(exposure, case, columns)
         for exposure, case in cases
-        if any(column.score in case.whole for column in columns)
+        if any(column.score in case.rows_by_score for column in columns)
     )
     if not lines:
         return None
@@ -111,12 +118,14 @@ def _table(table: ScoreTable, threat_title: str, exposures: Sequence[Exposure]) 
     )
 
 
-def _line(exposure: Exposure, case: Case, columns: Sequence[ScoreColumn]) -> tuple[str, ...]:
-    rows: Mapping[str, Row] = case.whole
+def _line(
+    exposure: ThreatResult, case: AttackResult, columns: Sequence[ScoreColumn]
+) -> tuple[str, ...]:
+    rows: Mapping[str, ScoreRow] = case.rows_by_score
     cells = (
         column.cell(ScoreCell(rows[column.score], column.told, exposure))
         if column.score in rows
-        else NO_FIGURE
+        else NO_NUMBER
         for column in columns
     )
-    return (shown(exposure.arm), shown(case.label), *cells)
+    return (make_printable(exposure.arm), make_printable(case.label), *cells)

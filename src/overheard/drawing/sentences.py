@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import final
 
-from overheard.findings.by_target import by_target
-from overheard.findings.exposures import Exposure
-from overheard.findings.figures import NO_FIGURE, SPACE, Measure
-from overheard.findings.names import called
-from overheard.findings.row import Row
+from overheard.findings.names import name_target
+from overheard.findings.number_format import NO_NUMBER, SPACE, Measure
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.target_means import means_by_target
+from overheard.findings.threat_results import ThreatResult
 
 
 @final
@@ -27,16 +27,16 @@ class Statement:
     badly: str
 
 
-def bracketed_interval(row: Row, told: Measure, beside: str = "") -> str:
+def bracketed_interval(row: ScoreRow, told: Measure, beside: str = "") -> str:
     """Return a row's 95 % interval and further text in brackets; "" if there is neither."""
-    span = told.span(row.value)
-    interval = "" if span == NO_FIGURE else f"95{SPACE}% interval {span}"
+    span = told.format_interval(row.value)
+    interval = "" if span == NO_NUMBER else f"95{SPACE}% interval {span}"
     words = f"{interval}{beside}".removeprefix("; ")
     return f" ({words})" if words else ""
 
 
 def best_target_words(
-    exposure: Exposure, row: Row, told: Measure, preposition: str = ""
+    exposure: ThreatResult, row: ScoreRow, told: Measure, preposition: str = ""
 ) -> tuple[str, ...]:
     """Name the target on which the best attack does best; nothing for a single target.
 
@@ -47,17 +47,17 @@ def best_target_words(
         preposition: before the value, with a trailing space.
 
     """
-    results = by_target(exposure.cases[0], row.score)
+    results = means_by_target(exposure.attack_results[0], row.score)
     if len(results) < 2:
         return ()
     sign = 1 if row.better == "lower" else -1
     best = min(results, key=lambda target: sign * results[target].value)
-    value, blind = told.tell(results[best].value), results[best].blind
-    guess = "" if blind is None else f" (guessing: {told.tell(blind)})"
+    value, blind = told.format(results[best].value), results[best].best_uninformed
+    guess = "" if blind is None else f" (guessing: {told.format(blind)})"
     chance = (
         ""
         if exposure.verdict == "leaks"
         else f"; among {len(results)} clients, some score well by chance"
     )
-    name = called(best, exposure.observers)
+    name = name_target(best, exposure.observers)
     return (f"Best result: {name}, {preposition}{value}{guess}{chance}.",)

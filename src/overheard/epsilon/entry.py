@@ -2,7 +2,7 @@
 
 from overheard.epsilon.epsilon_results import EpsilonResult
 from overheard.epsilon.threshold_bound import EpsilonBound, ThresholdRates
-from overheard.findings.document import Entry, plain
+from overheard.findings.document import Entry, to_json_value
 
 
 def epsilon_entry(line: EpsilonResult) -> Entry:
@@ -25,13 +25,13 @@ def epsilon_entry(line: EpsilonResult) -> Entry:
         "rounds": line.accounted.run.rounds,
         "steps": mechanism.steps,
         "sampling_rate": line.accounted.run.sampling_rate if mechanism.is_drawn else 1.0,
-        "claimed": plain(mechanism.stated),
+        "claimed": to_json_value(mechanism.stated),
         "claimed_for": None if mechanism.stated is None else mechanism.stated_for,
         "is_recomputed": found is not None,
-        "pld": None if found is None else plain(found.pld),
-        "rdp": None if found is None else plain(found.rdp),
-        "drawn": None if found is None else plain(found.subsampled),
-        "ceiling": plain(line.upper_bound),
+        "pld": None if found is None else to_json_value(found.pld),
+        "rdp": None if found is None else to_json_value(found.rdp),
+        "drawn": None if found is None else to_json_value(found.subsampled),
+        "ceiling": to_json_value(line.upper_bound),
         "measured": None if line.lower_bound is None else _bound_entry(line.lower_bound),
     }
 
@@ -50,13 +50,13 @@ def _evidence_entry(bound: EpsilonBound) -> Entry:
     evidence = bound.evidence
     if isinstance(evidence, ThresholdRates):
         return {
-            "threshold": plain(evidence.threshold),
-            "found": plain(evidence.true_positive_rate),
-            "passed": plain(evidence.false_positive_rate),
+            "threshold": to_json_value(evidence.threshold),
+            "found": to_json_value(evidence.true_positive_rate),
+            "passed": to_json_value(evidence.false_positive_rate),
         }
     return {
-        "above": plain(evidence.above),
-        "below": plain(evidence.below),
+        "above": to_json_value(evidence.above),
+        "below": to_json_value(evidence.below),
         "said_in": evidence.counts.guessed_in,
         "said_out": evidence.counts.guessed_out,
         "right": evidence.counts.right,

@@ -10,9 +10,9 @@ from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
 from overheard.epsilon.threshold_bound import EpsilonBound, bound_epsilon_by_thresholds
-from overheard.findings.document_rows import Standing
-from overheard.findings.exposures import reader_labels
+from overheard.findings.document_rows import EpsilonVerdict
 from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
+from overheard.findings.threat_results import attack_labels
 from overheard.questions.membership.scorer import MembershipScorer
 
 ROUNDING_TOLERANCE = 0.01
@@ -42,7 +42,7 @@ class EpsilonResult:
     observers: tuple[Party, ...]
     upper_bound: float | None
     lower_bound: EpsilonBound | None
-    verdict: Standing
+    verdict: EpsilonVerdict
     attack_label: str = ""
 
 
@@ -100,7 +100,7 @@ def _epsilon_result(
         _is_membership_cell(one.cell, run.arm, observers) for one in audit.refusals
     ):
         verdict = "refused"
-    label = "" if bound is None else reader_labels(one.cell for one in findings)[bound.attack]
+    label = "" if bound is None else attack_labels(one.cell for one in findings)[bound.attack]
     return EpsilonResult(run.arm, defense, accounted, observers, ceiling, bound, verdict, label)
 
 
@@ -109,7 +109,7 @@ def _lower_bound(
 ) -> EpsilonBound | None:
     """Return the lower bound of epsilon from attacks at this delta."""
     runs = [run for run in audit.arms if run.arm == arm and not run.is_control]
-    if not findings or not all(run.are_records_alike for run in runs):
+    if not findings or not all(run.are_records_exchangeable for run in runs):
         return None
     odds = {run.canary_odds for run in runs}
     of_clients = [one for one in findings if one.target != COHORT]
@@ -148,7 +148,7 @@ def _verdict(
     ceiling: float | None,
     bound: EpsilonBound | None,
     is_violated: bool,
-) -> Standing:
+) -> EpsilonVerdict:
     if accounted.mechanism.flaw:
         return "flawed"
     if not accounted.mechanism.covers(observers):

@@ -9,8 +9,8 @@ from overheard.drawing.plates import Table
 from overheard.drawing.sections import SectionBlock, Term
 from overheard.epsilon.epsilon_results import EpsilonResult
 from overheard.epsilon.threshold_bound import EpsilonBound
-from overheard.findings.figures import NO_FIGURE, SPACE
-from overheard.findings.names import shown, together
+from overheard.findings.names import make_printable, name_observers
+from overheard.findings.number_format import NO_NUMBER, SPACE
 
 COLUMN_NAMES = (
     "Arm",
@@ -85,11 +85,11 @@ def _is_broken(line: EpsilonResult) -> bool:
 
 
 def _broken_claim_sentence(line: EpsilonResult) -> str:
-    what = f"{shown(line.arm)}: the claim of {shown(line.defense.settings)}"
+    what = f"{make_printable(line.arm)}: the claim of {make_printable(line.defense.settings)}"
     if line.verdict == "flawed":
         return (
             f"{what}, epsilon {_claimed(line)}, guarantees nothing to anybody: "
-            f"{shown(line.accounted.mechanism.flaw)}."
+            f"{make_printable(line.accounted.mechanism.flaw)}."
         )
     if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:
         return (
@@ -97,7 +97,7 @@ def _broken_claim_sentence(line: EpsilonResult) -> str:
             f"claimed, {_recomputed(line)} is recomputed (PLD / RDP)."
         )
     return (
-        f"{what} does not hold against {_observer_names(line.observers)}: {shown(line.attack_label)} "
+        f"{what} does not hold against {_observer_names(line.observers)}: {make_printable(line.attack_label)} "
         f"proves an epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but the claim "
         f"allows at most {format_epsilon(line.upper_bound)}. The run adds less noise than stated, or the "
         "noise covers less."
@@ -106,13 +106,13 @@ def _broken_claim_sentence(line: EpsilonResult) -> str:
 
 def _cells(line: EpsilonResult) -> tuple[str, ...]:
     return (
-        shown(line.arm),
+        make_printable(line.arm),
         _mechanism(line),
         _observer_names(line.observers),
         _verdict(line),
         _claimed(line),
         _recomputed(line),
-        NO_FIGURE if line.lower_bound is None else _round_down(line.lower_bound),
+        NO_NUMBER if line.lower_bound is None else _round_down(line.lower_bound),
     )
 
 
@@ -125,7 +125,7 @@ def _mechanism(line: EpsilonResult) -> str:
     steps = "" if mechanism.steps == 1 else f" of {mechanism.steps} steps"
     clips = "nobody" if mechanism.bounded_at is None else f"the {mechanism.bounded_at}"
     return (
-        f"{shown(name)}: Gaussian, noise multiplier {mechanism.noise_multiplier:g}, added by "
+        f"{make_printable(name)}: Gaussian, noise multiplier {mechanism.noise_multiplier:g}, added by "
         f"the {mechanism.noised_at}; clip {mechanism.clip:g}, enforced by {clips}; covers "
         f"{UNITS[mechanism.unit]}, {run.rounds} round{plural}{steps}, sampling rate "
         f"{rate:.3g}, delta {mechanism.delta:g}"
@@ -133,20 +133,20 @@ def _mechanism(line: EpsilonResult) -> str:
 
 
 def _observer_names(observers: tuple[Party, ...]) -> str:
-    return together(observers) if observers else "readers of the global models alone"
+    return name_observers(observers) if observers else "readers of the global models alone"
 
 
 def _claimed(line: EpsilonResult) -> str:
     mechanism = line.accounted.mechanism
     if mechanism.stated is None:
-        return NO_FIGURE
+        return NO_NUMBER
     return f"{mechanism.stated:g}" + (" per round" if mechanism.stated_for == "round" else "")
 
 
 def _recomputed(line: EpsilonResult) -> str:
     found = line.accounted.recomputed
     if found is None:
-        return NO_FIGURE
+        return NO_NUMBER
     both = f"{_round_up(found.pld)} / {_round_up(found.rdp)}"
     return (
         both
@@ -174,11 +174,11 @@ def _verdict(line: EpsilonResult) -> str:
     evidence = (
         ""
         if bound is None
-        else f" ({shown(line.attack_label)}, {bound.members:,} members and {bound.non_members:,} "
+        else f" ({make_printable(line.attack_label)}, {bound.members:,} members and {bound.non_members:,} "
         "non-members)"
     )
     return {
-        "flawed": f"guarantees nothing: {shown(line.accounted.mechanism.flaw)}",
+        "flawed": f"guarantees nothing: {make_printable(line.accounted.mechanism.flaw)}",
         "uncovered": "guarantees nothing against this observer, which reads unnoised values",
         "overclaimed": "claims a smaller epsilon than that of its settings",
         "violated": f"violated: attacks prove a larger epsilon{evidence}",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from overheard.findings.exposures import Arm
+from overheard.findings.threat_results import ArmResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,36 +12,36 @@ class Costs:
 
     Args:
         up: bytes sent by all clients.
-        up_each: bytes sent by a client in a round.
+        up_per_client_round: bytes sent by a client in a round.
         down: bytes sent by the server to all clients.
-        down_each: bytes received by a client in a round.
-        wall: wall-clock seconds of the training.
-        cores: core-seconds of the training.
+        down_per_client_round: bytes received by a client in a round.
+        wall_seconds: wall-clock seconds of the training.
+        core_seconds: core-seconds of the training.
 
     """
 
     up: float | None
-    up_each: float | None
+    up_per_client_round: float | None
     down: float | None
-    down_each: float | None
-    wall: float | None
-    cores: float | None
+    down_per_client_round: float | None
+    wall_seconds: float | None
+    core_seconds: float | None
 
     @property
-    def sent(self) -> float | None:
+    def total_bytes(self) -> float | None:
         """Bytes sent in a run, up and down."""
         return None if self.up is None or self.down is None else self.up + self.down
 
 
-def costs_of(arm: Arm) -> Costs:
+def arm_costs(arm: ArmResult) -> Costs:
     """Compute an arm's costs."""
     traffics = [run.traffic for run in arm.runs if run.traffic is not None]
     seconds = [run.seconds for run in arm.runs if run.seconds is not None]
     return Costs(
         _mean(measured.up for measured in traffics),
-        _mean(measured.up_each for measured in traffics),
+        _mean(measured.up_per_client_round for measured in traffics),
         _mean(measured.down for measured in traffics),
-        _mean(measured.down_each for measured in traffics),
+        _mean(measured.down_per_client_round for measured in traffics),
         _mean(measured.wall for measured in seconds),
         _mean(measured.cores for measured in seconds),
     )

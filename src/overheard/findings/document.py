@@ -10,9 +10,9 @@ from dataclasses import fields, is_dataclass
 from math import isfinite
 
 from overheard.core.scorer import Score
-from overheard.findings.exposures import About, Arm
 from overheard.findings.finding import ArmRun, Audit, Finding, Refusal
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, TargetKind
 
 FORMAT = "overheard findings"
 
@@ -22,12 +22,12 @@ VERSION = 1
 Entry = dict[str, object]
 
 
-def findings_document(audit: Audit, every: Sequence[Arm], epsilon: Iterable[Entry]) -> str:
+def findings_document(audit: Audit, arms: Sequence[ArmResult], epsilon: Iterable[Entry]) -> str:
     """Write the findings of an audit as JSON; NaN and infinity become null.
 
     Args:
         audit: the audit.
-        every: results of its arms.
+        arms: results of its arms.
         epsilon: one entry per mechanism and group of observers; see `document_rows.EpsilonRow`.
 
     """
@@ -39,9 +39,9 @@ def findings_document(audit: Audit, every: Sequence[Arm], epsilon: Iterable[Entr
         "class_names": audit.class_names,
         "arms": [_run(run) for run in audit.arms],
         "summary": [
-            _row(row, result.about)
-            for arm in every
-            for result in arm.exposures
+            _row(row, result.target_kind)
+            for arm in arms
+            for result in arm.threat_results
             for row in result.rows
         ],
         "epsilon": list(epsilon),
@@ -50,34 +50,34 @@ def findings_document(audit: Audit, every: Sequence[Arm], epsilon: Iterable[Entr
         "plan": audit.plan,
         "versions": dict(audit.versions),
     }
-    entries = (f"{json.dumps(key)}: {_laid_out(value)}" for key, value in document.items())
+    entries = (f"{json.dumps(key)}: {_format_value(value)}" for key, value in document.items())
     return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 
-def entry_of(record: object, *left_out: str) -> Entry:
+def to_entry(value: object, *left_out: str) -> Entry:
     """Convert a dataclass to an entry, recursively, without the fields named in `left_out`.
 
     >>> from overheard.statistics.estimate import Estimate
-    >>> entry_of(Estimate(0.5, float("nan"), None), "high")
+    >>> to_entry(Estimate(0.5, float("nan"), None), "high")
     {'mean': 0.5, 'low': None}
     """
-    assert is_dataclass(record)
-    names = (field.name for field in fields(record))
-    return {name: plain(getattr(record, name)) for name in names if name not in left_out}
+    assert is_dataclass(value)
+    names = (field.name for field in fields(value))
+    return {name: to_json_value(getattr(value, name)) for name in names if name not in left_out}
 
 
-def plain(value: object) -> object:
+def to_json_value(value: object) -> object:
     """Convert a value to JSON types; NaN and infinity become None."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, tuple):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
-    return entry_of(value) if is_dataclass(value) else value
+        return {name: to_json_value(item) for name, item in value.items()}
+    return to_entry(value) if is_dataclass(value) else value
 
 
-def _laid_out(value: object) -> str:
+def _format_value(value: object) -> str:
     """Write a list with one line an entry, and anything else on one line.
 
     Indenting every number, for 5,000 targets with 100 candidates each, takes 20 times as long.
@@ -93,21 +93,21 @@ def _run(run: ArmRun) -> Entry:
     return {
         "arm": run.arm,
         "seed": run.seed,
-        "defenses": [entry_of(defense, "accounted") for defense in run.defenses],
-        "accuracy": plain(run.accuracy),
+        "defenses": [to_entry(defense, "accounted") for defense in run.defenses],
+        "accuracy": to_json_value(run.accuracy),
         "is_control": run.is_control,
         "answers": run.answers,
         "missing": run.missing,
-        "bytes": plain(run.traffic),
-        "seconds": plain(run.seconds),
+        "bytes": to_json_value(run.traffic),
+        "seconds": to_json_value(run.seconds),
         "has_truth": run.has_truth,
     }
 
 
-def _row(row: Row, about: About) -> Entry:
+def _row(row: ScoreRow, about: TargetKind) -> Entry:
     """Convert a row, with the target kind after its question."""
     entry: Entry = {}
-    for name, value in entry_of(row).items():
+    for name, value in to_entry(row).items():
         entry[name] = value
         if name == "question":
             entry["about"] = about
@@ -117,15 +117,15 @@ def _row(row: Row, about: About) -> Entry:
 def _finding(finding: Finding) -> Entry:
     """Convert a finding, with the fields of its cell first and its scores last."""
     scores = [_score(score) for score in finding.scores]
-    fields_of_finding = entry_of(finding, "cell", "scores")
-    return {**entry_of(finding.cell), **fields_of_finding, "scores": scores}
+    fields_of_finding = to_entry(finding, "cell", "scores")
+    return {**to_entry(finding.cell), **fields_of_finding, "scores": scores}
 
 
 def _score(score: Score) -> Entry:
     """Convert a score, and add its gain."""
-    return {**entry_of(score), "gain": plain(score.gain)}
+    return {**to_entry(score), "gain": to_json_value(score.gain)}
 
 
 def _refusal(refusal: Refusal) -> Entry:
     """Convert a refusal, with the fields of its cell first."""
-    return {**entry_of(refusal.cell), **entry_of(refusal, "cell")}
+    return {**to_entry(refusal.cell), **to_entry(refusal, "cell")}

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
-from overheard.findings.exposures import About
+from overheard.findings.threat_results import TargetKind
 
-Standing = Literal[
+EpsilonVerdict = Literal[
     "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",
     "unchecked", "unaccounted",
 ]  # fmt: skip
@@ -27,7 +27,7 @@ no epsilon is stated for the run, and no accountant is installed."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
-NotNegative = Annotated[FiniteFloat, Field(ge=0)]
+NonNegative = Annotated[FiniteFloat, Field(ge=0)]
 
 
 class DocumentPart(BaseModel):
@@ -37,7 +37,7 @@ class DocumentPart(BaseModel):
 
 
 @final
-class Bounds(DocumentPart):
+class IntervalEstimate(DocumentPart):
     """A mean with its interval; None = not finite, or no interval."""
 
     mean: float | None
@@ -45,7 +45,7 @@ class Bounds(DocumentPart):
     high: float | None
 
     @model_validator(mode="after")
-    def _in_order(self) -> "Bounds":
+    def _check_order(self) -> "IntervalEstimate":
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(
                 f"the interval's upper end {self.high} is below its lower end {self.low}"
@@ -54,7 +54,7 @@ class Bounds(DocumentPart):
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlace:
+class RowKey:
     """The key of a summary row, without the score.
 
     Args:
@@ -71,7 +71,7 @@ class RowPlace:
     observers: tuple[str, ...]
     attack: str
     question: str
-    about: About
+    about: TargetKind
     rounds: tuple[int, ...]
 
 
@@ -83,22 +83,20 @@ class SummaryRow(DocumentPart):
     observers: tuple[str, ...]
     attack: str
     question: str
-    about: About
+    about: TargetKind
     rounds: tuple[Count, ...]
     score: str
     better: Better
-    value: Bounds
-    gain: Bounds | None
+    value: IntervalEstimate
+    gain: IntervalEstimate | None
     targets: Count
     seeds: Count
 
     @property
-    def place(self) -> RowPlace:
+    def key(self) -> RowKey:
         """The key of the row, without the score."""
         observers = tuple(sorted(self.observers))
-        return RowPlace(
-            self.arm, observers, self.attack, self.question, self.about, self.rounds
-        )
+        return RowKey(self.arm, observers, self.attack, self.question, self.about, self.rounds)
 
 
 @final
@@ -114,15 +112,15 @@ class RefusalRow(DocumentPart):
     missing: tuple[str, ...]
 
     @property
-    def place(self) -> RowPlace:
+    def key(self) -> RowKey:
         """The key that the attack's summary rows would have."""
         observers = tuple(sorted(self.observers))
-        about: About = "cohort" if self.target == COHORT else "clients"
-        return RowPlace(self.arm, observers, self.attack, self.question, about, self.rounds)
+        about: TargetKind = "cohort" if self.target == COHORT else "clients"
+        return RowKey(self.arm, observers, self.attack, self.question, about, self.rounds)
 
 
 @final
-class Sent(DocumentPart):
+class BytesSent(DocumentPart):
     """Bytes sent in a run."""
 
     up: Count
@@ -130,10 +128,10 @@ class Sent(DocumentPart):
 
 
 @final
-class Took(DocumentPart):
+class RunSeconds(DocumentPart):
     """Wall-clock seconds of a run."""
 
-    wall: NotNegative | None
+    wall: NonNegative | None
 
 
 @final
@@ -147,15 +145,15 @@ class RunRow(DocumentPart):
     seed: Count
     is_control: bool
     accuracy: dict[Count, Annotated[float, Field(ge=0, le=1)] | None]
-    bytes: Sent | None = None
-    seconds: Took | None = None
+    bytes: BytesSent | None = None
+    seconds: RunSeconds | None = None
 
 
 @final
-class ProvenEpsilon(DocumentPart):
+class EpsilonLowerBound(DocumentPart):
     """A lower bound on epsilon that an attack proves; see `epsilon.bound`."""
 
-    at_least: NotNegative
+    at_least: NonNegative
     attack: str
 
 
@@ -170,7 +168,7 @@ class EpsilonRow(DocumentPart):
         defense: settings of the defense with the mechanism.
         observers: the observers, who pool their views; () = an observer of the global models
             alone.
-        verdict: see `Standing`.
+        verdict: see `EpsilonVerdict`.
         flaw: why the mechanism guarantees nothing; "" = no flaw is known.
         unit: the unit of privacy that epsilon refers to.
         delta: the delta of that epsilon.
@@ -183,12 +181,12 @@ class EpsilonRow(DocumentPart):
     arm: str
     defense: str
     observers: tuple[str, ...]
-    verdict: Standing
+    verdict: EpsilonVerdict
     flaw: str
     unit: PrivacyUnit
     delta: Annotated[float, Field(gt=0, lt=1)]
-    ceiling: NotNegative | None
-    measured: ProvenEpsilon | None
+    ceiling: NonNegative | None
+    measured: EpsilonLowerBound | None
 
     @property
     def mechanism(self) -> str:
@@ -196,7 +194,7 @@ class EpsilonRow(DocumentPart):
         return self.defense.partition("(")[0]
 
     @property
-    def guaranteed(self) -> float | None:
+    def guaranteed_epsilon(self) -> float | None:
         """The epsilon that holds as far as is known; None if unknown.
 
         Infinite also if the claim is refuted by attacks or by its own settings, as a wrong
@@ -209,7 +207,7 @@ class EpsilonRow(DocumentPart):
         return self.ceiling
 
     @model_validator(mode="after")
-    def _bears_out_its_verdict(self) -> "EpsilonRow":
+    def _check_verdict(self) -> "EpsilonRow":
         at_least = None if self.measured is None else self.measured.at_least
         match self.verdict:
             case "flawed" | "uncovered" | "unaccounted":

@@ -11,18 +11,18 @@ from overheard.core.accountant import AccountedMechanism
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
-from overheard.findings.frame import score_cells, typed_frame
+from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table
-from overheard.findings.names import shown, spoken, together
+from overheard.findings.names import make_printable, name_observers, name_party
 from overheard.findings.traffic import Traffic
 
 if TYPE_CHECKING:
     import pandas
 
-TIES = 5
+MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""
 
-MOST_LINES = 40
+MAX_TABLE_LINES = 40
 """Most lines of a table in a notebook; of more it gives the number."""
 
 
@@ -101,18 +101,18 @@ class Finding:
     blind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
-    def named(self) -> str:
+    def top_candidate(self) -> str:
         """The candidate with the highest score, or the tied ones; "" if there are none."""
         if not self.candidates:
             return ""
         best = max(self.claimed)
         pairs = zip(self.candidates, self.claimed, strict=True)
         top = [name for name, number in pairs if number == best]
-        return "; ".join(top) if len(top) <= TIES else f"a tie of {len(top)}"
+        return "; ".join(top) if len(top) <= MAX_TIES else f"a tie of {len(top)}"
 
     def __repr__(self) -> str:
         """Name the attack, the target and the first score on one line."""
-        about = shown(f"{self.cell.attack} about {self.target}")
+        about = make_printable(f"{self.cell.attack} about {self.target}")
         if not self.is_checked:
             return f"<Finding: {about}, not checked>"
         if not self.scores:
@@ -123,12 +123,12 @@ class Finding:
             if first.best_uninformed is None
             else f", best guess {_number(first.best_uninformed)}"
         )
-        return f"<Finding: {about}, {shown(first.name)} {_number(first.value)}{guess}>"
+        return f"<Finding: {about}, {make_printable(first.name)} {_number(first.value)}{guess}>"
 
     def _repr_html_(self) -> str:
         cell = self.cell
         return html_table(
-            f"{cell.attack} by {together(cell.observers)}, about {spoken(self.target)}, "
+            f"{cell.attack} by {name_observers(cell.observers)}, about {name_party(self.target)}, "
             f"{cell.arm}, seed {cell.seed}",
             ("score", "value", "better", "best guess", "gain"),
             [
@@ -190,7 +190,7 @@ class ArmRun:
         traffic: bytes sent; None if not counted.
         seconds: time of the training; None if not measured, as for a recording. It differs
             between equal runs, so it is not compared.
-        are_records_alike: whether members and non-members among the candidate records are
+        are_records_exchangeable: whether members and non-members among the candidate records are
             exchangeable; see `auditing.alike`.
         canary_odds: for canaries, the mean number that a client gets for each one held out;
             None = the candidate records are no canaries.
@@ -207,7 +207,7 @@ class ArmRun:
     is_control: bool = False
     traffic: Traffic | None = None
     seconds: RunTime | None = field(default=None, compare=False)
-    are_records_alike: bool = False
+    are_records_exchangeable: bool = False
     canary_odds: float | None = None
     has_truth: bool = True
 
@@ -255,16 +255,16 @@ class Audit:
 
     def __repr__(self) -> str:
         """Give the title and the number of runs, findings and refusals on one line."""
-        return f"<Audit {shown(self.title)!r}: {self._counts}>"
+        return f"<Audit {make_printable(self.title)!r}: {self._counts}>"
 
     def _repr_html_(self) -> str:
-        lines = list(_means(self.findings))
-        more = len(lines) - MOST_LINES
+        lines = list(_mean_lines(self.findings))
+        more = len(lines) - MAX_TABLE_LINES
         rest = f" {more} more lines are in to_frame()." if more > 0 else ""
         return html_table(
             self.title,
             ("arm", "observers", "attack", "score", "mean", "best guess", "findings"),
-            lines[:MOST_LINES],
+            lines[:MAX_TABLE_LINES],
             f"{self._counts}. Means over targets and seeds, without controls.{rest}",
         )
 
@@ -287,7 +287,7 @@ def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
         "question": cell.question,
         "rounds": cell.rounds,
         "target": finding.target,
-        **score_cells(score),
+        **score_columns(score),
         "claimed": finding.claimed,
         "true": finding.true,
         "low": finding.low,
@@ -296,13 +296,13 @@ def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
         "true_since": finding.true_since,
         "since": None if timeline is None else timeline.since,
         "alarm": None if timeline is None else timeline.alarm,
-        "named": finding.named or None,
+        "named": finding.top_candidate or None,
         "none_of_them": finding.none_of_them,
         "true_user": finding.true_user,
     }
 
 
-def _means(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
+def _mean_lines(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
     """Yield a line for each attack: its first score, over the most rounds observed at once."""
     groups = defaultdict[tuple[object, ...], list[Finding]](list)
     for one in findings:
@@ -318,7 +318,7 @@ def _means(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
         ]
         cell = longest[0].cell
         yield (
-            *(cell.arm, together(cell.observers), cell.attack),
+            *(cell.arm, name_observers(cell.observers), cell.attack),
             scores[0].name if scores else "not checked",
             _number(fmean(score.value for score in scores) if scores else None),
             _number(fmean(guesses) if guesses else None),

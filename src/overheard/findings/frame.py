@@ -39,7 +39,7 @@ COLUMNS: Mapping[str, str] = {
 """The dtype of each column in a DataFrame, in order. `findings.csv` has the same columns."""
 
 
-def score_cells(score: Score | None) -> dict[str, object]:
+def score_columns(score: Score | None) -> dict[str, object]:
     """Return the columns of one score; none if there is no score."""
     if score is None:
         return {}

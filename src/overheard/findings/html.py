@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 
-LONGEST = 1000
+MAX_LENGTH = 1000
 """Most characters of a text that are shown."""
 
 
@@ -15,7 +15,7 @@ def html_text(text: str) -> str:
     >>> html_text("<b>\u202e")
     '&lt;b&gt;\\u202e'
     """
-    return escape(shortened(text, LONGEST))
+    return escape(shorten(text, MAX_LENGTH))
 
 
 def html_table(

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from overheard.core.parties import COHORT, SERVER, Party
 
 
-def shown(text: str) -> str:
+def make_printable(text: str) -> str:
     r"""Return the text on one line, with unprintable characters as escape sequences.
 
     Control characters could command a terminal, and direction marks could reverse nearby text.
     Markup is not escaped here; the writer of each document format escapes it.
 
-    >>> shown("cat\n\u202edog")
+    >>> make_printable("cat\n\u202edog")
     'cat\\n\\u202edog'
     """
     # Most names are printable, and one check is 40 times as fast as one per character.
-    return text if text.isprintable() else "".join(map(_spelled, text))
+    return text if text.isprintable() else "".join(map(_escape_character, text))
 
 
-def _spelled(character: str) -> str:
+def _escape_character(character: str) -> str:
     # C: control, format, surrogate, private, unassigned; Zl, Zp: breaks of line, paragraph.
     category = unicodedata.category(character)
     if category.startswith("C") or category in ("Zl", "Zp"):
@@ -27,59 +27,59 @@ def _spelled(character: str) -> str:
     return character
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """Make the text printable, and cut it to at most `length` characters.
 
-    >>> shortened("bronchial carcinoma", 10)
+    >>> shorten("bronchial carcinoma", 10)
     'bronchial…'
     """
-    plain = shown(text)
+    plain = make_printable(text)
     return plain if len(plain) <= length else plain[: length - 1].rstrip() + "…"
 
 
-def spoken(party: Party) -> str:
+def name_party(party: Party) -> str:
     """Return a party's name for use in a sentence.
 
-    >>> spoken(Party("client/3"))
+    >>> name_party(Party("client/3"))
     'client 3'
     """
     if party == SERVER:
         return "the server"
     if party == COHORT:
         return "all clients together"
-    return shown(party).replace("/", " ")
+    return make_printable(party).replace("/", " ")
 
 
-def together(observers: Sequence[Party]) -> str:
+def name_observers(observers: Sequence[Party]) -> str:
     """Return the name of observers who pool their views, for use in a sentence.
 
-    >>> together((Party("server"), Party("client/3")))
+    >>> name_observers((Party("server"), Party("client/3")))
     'the server and client 3 together'
     """
     if not observers:
         return "nobody"
-    *others, last = map(spoken, observers)
+    *others, last = map(name_party, observers)
     return f"{', '.join(others)} and {last} together" if others else last
 
 
-def all_others(observers: Sequence[Party]) -> str:
+def name_other_clients(observers: Sequence[Party]) -> str:
     """Return the name of all clients but the observers, taken together.
 
-    >>> all_others((Party("server"),)), all_others((Party("client/3"),))
+    >>> name_other_clients((Party("server"),)), name_other_clients((Party("client/3"),))
     ('the cohort', 'the other clients')
     """
     return "the cohort" if set(observers) <= {SERVER} else "the other clients"
 
 
-def called(target: Party, observers: Sequence[Party]) -> str:
+def name_target(target: Party, observers: Sequence[Party]) -> str:
     """Return the name of a target, as seen by these observers, for use in a sentence.
 
-    >>> called(COHORT, (Party("client/3"),)), called(COHORT, (Party("server"),))
+    >>> name_target(COHORT, (Party("client/3"),)), name_target(COHORT, (Party("server"),))
     ('the other clients together', 'all clients together')
     """
     if target == COHORT and not set(observers) <= {SERVER}:
-        return f"{all_others(observers)} together"
-    return spoken(target)
+        return f"{name_other_clients(observers)} together"
+    return name_party(target)
 
 
 def possessive(name: str) -> str:
@@ -91,14 +91,14 @@ def possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
-def told_apart(names: Sequence[str]) -> dict[str, str]:
+def shorten_attack_names(names: Sequence[str]) -> dict[str, str]:
     """Shorten attack names by dropping the parts that all of them share.
 
     Use it only where the full names are nearby, such as in a table under the chart.
 
-    >>> told_apart(["ppa, about the cohort"])
+    >>> shorten_attack_names(["ppa, about the cohort"])
     {'ppa, about the cohort': 'ppa'}
-    >>> list(told_apart(["decaf, of all", "ppa, of all, without recipe"]).values())
+    >>> list(shorten_attack_names(["decaf, of all", "ppa, of all, without recipe"]).values())
     ['decaf', 'ppa (without recipe)']
     """
     parts = {name: _parts(name) for name in names}

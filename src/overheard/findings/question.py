@@ -9,9 +9,9 @@ from typing import ClassVar, Generic, Literal, TypeVar, final
 from overheard.core.claims import Claim
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
-from overheard.findings.figures import Measure
 from overheard.findings.finding import Finding
-from overheard.findings.row import Row
+from overheard.findings.number_format import Measure
+from overheard.findings.score_row import ScoreRow
 
 C = TypeVar("C", bound=Claim)
 
@@ -34,9 +34,9 @@ class Question(ABC, Generic[C]):
     """Source of its scores: authors, year, section or equation."""
     control: ClassVar[Control | None] = None
     """The control that its attacks are also run on; None = none."""
-    is_about_people: ClassVar[bool] = False
+    is_about_users: ClassVar[bool] = False
     """Whether it is about the user behind a client; a cohort is then no valid target."""
-    takes_all_rounds: ClassVar[bool] = False
+    needs_all_rounds: ClassVar[bool] = False
     """Whether the question needs all rounds; attacks are then not run on single rounds."""
     measures: ClassVar[Mapping[str, Measure]] = MappingProxyType({})
     """How to display its scores, by the score's name."""
@@ -51,7 +51,7 @@ class Question(ABC, Generic[C]):
         """Return how to display a score; by default its name, without unit or factor."""
         return self.measures.get(score, Measure(score, "", 1.0))
 
-    def averages(self, finding: Finding) -> bool:
+    def is_averaged(self, finding: Finding) -> bool:
         """Return whether a finding's scores count in means over targets and runs.
 
         Scores of a control do not count by default; see `references`.
@@ -71,7 +71,7 @@ class Question(ABC, Generic[C]):
         """
         return {}
 
-    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+    def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return summary rows of scores that are computed from many findings together.
 
         Args:
@@ -82,7 +82,7 @@ class Question(ABC, Generic[C]):
         return ()
 
 
-def plain_question(scorer: Scorer[C]) -> Question[C]:
+def default_question(scorer: Scorer[C]) -> Question[C]:
     """Return a question for a scorer that has none: no control, no extra rows, no page."""
     wrapped = scorer
 

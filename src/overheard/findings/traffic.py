@@ -18,7 +18,7 @@ from overheard.core.messages import (
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
 
-WIDEST = 8
+MAX_BYTES_PER_NUMBER = 8
 """Most bytes of one number."""
 
 
@@ -44,17 +44,17 @@ class Traffic:
     heard: int
 
     @property
-    def up_each(self) -> float | None:
+    def up_per_client_round(self) -> float | None:
         """Mean bytes that a client sends in a round; None if no client sent anything."""
         return self.up / self.answers if self.answers else None
 
     @property
-    def down_each(self) -> float | None:
+    def down_per_client_round(self) -> float | None:
         """Mean bytes that a client receives in a round; None if no client received anything."""
         return self.down / self.heard if self.heard else None
 
 
-def traffic_of(transcript: Transcript) -> Traffic:
+def measure_traffic(transcript: Transcript) -> Traffic:
     """Measure the traffic of a run from its messages.
 
     With secure aggregation each client of the cohort sends a masked message at least as large
@@ -117,7 +117,7 @@ def _size_on_disk(path: Path, numbers: int) -> int:
         size = path.stat().st_size - head
     except OSError as error:
         raise TranscriptError(f"{path} cannot be read ({error}): copy it again") from error
-    if not numbers <= size <= WIDEST * numbers:
+    if not numbers <= size <= MAX_BYTES_PER_NUMBER * numbers:
         raise TranscriptError(
             f"{path} is too small or too large for the {numbers} numbers that it should hold: "
             "copy the whole transcript again"

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from overheard.findings.document_rows import RefusalRow, RowPlace, SummaryRow
-from overheard.findings.read_document import Findings
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document_rows import RefusalRow, RowKey, SummaryRow
 from overheard.gate.policy import EpsilonRule, LeakRule
 
 
@@ -20,28 +20,28 @@ class RuleMatches:
     """
 
     rows: tuple[SummaryRow, ...]
-    refusals: Mapping[RowPlace, tuple[RefusalRow, ...]]
+    refusals: Mapping[RowKey, tuple[RefusalRow, ...]]
 
     def counterpart(self, row: SummaryRow) -> SummaryRow | None:
         """Return the row with the same place and direction, if there is one."""
-        same_place = (one for one in self.rows if one.place == row.place)
+        same_place = (one for one in self.rows if one.key == row.key)
         return next((one for one in same_place if one.better == row.better), None)
 
 
-def asked(rule: LeakRule, findings: Findings) -> RuleMatches:
+def asked(rule: LeakRule, findings: FindingsDocument) -> RuleMatches:
     """Return the findings that a rule applies to.
 
     For "together", only an attack's rows or refusals over the most rounds count. A row of a
     single round never replaces a refusal over all rounds.
     """
-    rows = [row for row in findings.summary if _asks_of(rule, row.place)]
-    refusals: dict[RowPlace, tuple[RefusalRow, ...]] = defaultdict(tuple)
+    rows = [row for row in findings.summary if _asks_of(rule, row.key)]
+    refusals: dict[RowKey, tuple[RefusalRow, ...]] = defaultdict(tuple)
     for refusal in findings.refusals:
-        if _asks_of(rule, refusal.place):
-            refusals[refusal.place] += (refusal,)
+        if _asks_of(rule, refusal.key):
+            refusals[refusal.key] += (refusal,)
     if rule.rounds == "together":
-        longest = _longest([*(row.place for row in rows), *refusals])
-        rows = [row for row in rows if row.place in longest]
+        longest = _longest([*(row.key for row in rows), *refusals])
+        rows = [row for row in rows if row.key in longest]
         refusals = {place: refusals[place] for place in refusals if place in longest}
     return RuleMatches(tuple(row for row in rows if row.score == rule.score), refusals)
 
@@ -62,7 +62,7 @@ def lacking(what: str, kind: str, available: Iterable[str]) -> str:
     return f"no such {what}; {kind}: {'; '.join(dict.fromkeys(available)) or 'none'}"
 
 
-def _asks_of(rule: LeakRule, place: RowPlace) -> bool:
+def _asks_of(rule: LeakRule, place: RowKey) -> bool:
     return (
         place.question == rule.question
         and asks_who(rule, place.arm, place.observers)
@@ -71,9 +71,9 @@ def _asks_of(rule: LeakRule, place: RowPlace) -> bool:
     )
 
 
-def _longest(places: Iterable[RowPlace]) -> set[RowPlace]:
+def _longest(places: Iterable[RowKey]) -> set[RowKey]:
     """Return, among places that differ only in their rounds, those with the most rounds."""
-    found: dict[tuple[object, ...], RowPlace] = {}
+    found: dict[tuple[object, ...], RowKey] = {}
     for place in places:
         key = (place.arm, place.observers, place.attack, place.question, place.about)
         best = found.setdefault(key, place)

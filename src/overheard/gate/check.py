@@ -7,9 +7,9 @@ from typing import final
 from overheard.auditing.exposures import arms
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
+from overheard.findings.document_reader import FindingsDocument, parse_findings, read_findings
 from overheard.findings.finding import Audit
 from overheard.findings.html import html_table
-from overheard.findings.read_document import Findings, findings_in, read_findings
 from overheard.gate.costs import cost_verdicts
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.leaks import leak_verdicts
@@ -64,8 +64,8 @@ class Checked:
 
 def check(
     policy: Policy | Path,
-    now: Findings | Audit | Path,
-    before: Findings | Audit | Path | None = None,
+    now: FindingsDocument | Audit | Path,
+    before: FindingsDocument | Audit | Path | None = None,
 ) -> Checked:
     """Check findings against a policy.
 
@@ -84,15 +84,15 @@ def check(
     return _check(rules, _read(now), None if before is None else _read(before))
 
 
-def _read(found: Findings | Audit | Path) -> Findings:
+def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
     if isinstance(found, Path):
         return read_findings(found)
     if isinstance(found, Audit):
-        return findings_in(as_json(found, arms(found, BOOTSTRAP)))
+        return parse_findings(as_json(found, arms(found, BOOTSTRAP)))
     return found
 
 
-def _check(policy: Policy, now: Findings, before: Findings | None) -> Checked:
+def _check(policy: Policy, now: FindingsDocument, before: FindingsDocument | None) -> Checked:
     if before is not None and not policy.looks_back:
         raise PlanError(
             "earlier findings are given, but no rule uses them: set grows_at_most in a rule "
@@ -110,7 +110,7 @@ def _check(policy: Policy, now: Findings, before: Findings | None) -> Checked:
     return Checked(now.title, verdicts, _notes(now, before))
 
 
-def _notes(now: Findings, before: Findings | None) -> tuple[str, ...]:
+def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str, ...]:
     notes = []
     if now.summary and all(row.seeds == 1 for row in now.summary):
         notes.append("There was one run per arm: the intervals do not cover other runs.")

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overheard.findings.document_rows import Bounds, RunRow
-from overheard.findings.read_document import Findings
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document_rows import IntervalEstimate, RunRow
 from overheard.gate.policy import CostRule
 from overheard.gate.verdict import Limit, Straddling, Verdict, judged
 
 
-def cost_verdicts(rule: CostRule, now: Findings, straddling: Straddling) -> tuple[Verdict, ...]:
+def cost_verdicts(
+    rule: CostRule, now: FindingsDocument, straddling: Straddling
+) -> tuple[Verdict, ...]:
     """Return one verdict per arm that the rule applies to; at least one.
 
     The value is the mean over an arm's runs, and its interval is the range over these runs. For
@@ -41,7 +43,7 @@ def _verdict(
     if len(known) < len(runs):
         missing = len(runs) - len(known)
         return replace(inconclusive, why=f"not measured in {missing} of {len(runs)} runs")
-    figure = Bounds(mean=sum(known) / len(known), low=min(known), high=max(known))
+    figure = IntervalEstimate(mean=sum(known) / len(known), low=min(known), high=max(known))
     if len(known) < rule.seeds_at_least:
         few = f"too few runs: {len(known)}, the rule requires {rule.seeds_at_least}"
         return replace(inconclusive, figure=figure, why=few)

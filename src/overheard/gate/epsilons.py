@@ -8,15 +8,15 @@ from typing import final
 
 from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON
 from overheard.epsilon.table import UNITS
-from overheard.findings.document_rows import Bounds, EpsilonRow, Standing
-from overheard.findings.read_document import Findings
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict, IntervalEstimate
 from overheard.gate.asked import asks_who, lacking
 from overheard.gate.policy import EpsilonRule
 from overheard.gate.verdict import Limit, Status, Verdict, number
 
 SCORE = "epsilon"
 
-STATUSES: dict[Standing, Status] = {
+STATUSES: dict[EpsilonVerdict, Status] = {
     "holds": "pass",
     "violated": "fail",
     "overclaimed": "fail",
@@ -30,7 +30,7 @@ STATUSES: dict[Standing, Status] = {
 }
 """The status of each verdict of the findings under a `claims_hold` rule."""
 
-REASONS: dict[Standing, str] = {
+REASONS: dict[EpsilonVerdict, str] = {
     "holds": "",
     "violated": "attacks prove a larger epsilon than is claimed",
     "overclaimed": "the claimed epsilon is smaller than that of its settings",
@@ -51,7 +51,7 @@ UNMEASURED = (
 """Why nothing is proven if the verdict concerns only the claim."""
 
 
-def epsilon_verdicts(rule: EpsilonRule, now: Findings) -> tuple[Verdict, ...]:
+def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[Verdict, ...]:
     """Return one verdict per mechanism and observers that the rule applies to; at least one.
 
     A rule that names no arm applies to arms with a mechanism, since every audit has an arm
@@ -101,7 +101,7 @@ class _Judge:
             return _proven(verdict, row, self.rule.proven_at_most)
         return _claimed(verdict, row)
 
-    def unmeasured(self, now: Findings) -> Iterable[Verdict]:
+    def unmeasured(self, now: FindingsDocument) -> Iterable[Verdict]:
         """Yield verdicts on arms, mechanisms and observers that the findings lack."""
         if now.epsilon is None:
             why = "these findings were written by a version without epsilon: audit again"
@@ -155,7 +155,7 @@ class _Judge:
 
 
 def _guaranteed(verdict: Verdict, row: EpsilonRow, limit: float) -> Verdict:
-    figure = row.guaranteed
+    figure = row.guaranteed_epsilon
     if figure is None:
         return replace(verdict, why=REASONS[row.verdict])
     if isinf(figure):
@@ -201,8 +201,8 @@ def _kept(figure: float, limit: float) -> Status:
     return "pass" if figure <= limit else "fail"
 
 
-def _exactly(figure: float) -> Bounds:
-    return Bounds(mean=figure, low=None, high=None)
+def _exactly(figure: float) -> IntervalEstimate:
+    return IntervalEstimate(mean=figure, low=None, high=None)
 
 
 def _pooled(observers: Sequence[str]) -> str:

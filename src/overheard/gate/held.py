@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from overheard.findings.document_rows import Bounds, SummaryRow
+from overheard.findings.document_rows import IntervalEstimate, SummaryRow
 from overheard.gate.asked import RuleMatches
 from overheard.gate.policy import LeakRule
 from overheard.gate.verdict import Limit, Side, number
@@ -21,7 +21,7 @@ class HeldFigure:
 
     """
 
-    figure: Bounds | None
+    figure: IntervalEstimate | None
     limit: Limit
     lacking: str = ""
 
@@ -64,13 +64,13 @@ def asked_of(rule: LeakRule) -> str:
     return f"growth at most {number(rule.grows_at_most or 0.0)}"
 
 
-def _growth(now: Bounds, before: Bounds) -> Bounds:
+def _growth(now: IntervalEstimate, before: IntervalEstimate) -> IntervalEstimate:
     """Return the growth of the gain, with the range that both intervals together allow.
 
     This range is wider than a 95 % interval of the difference. That interval would depend on
     the correlation of the two audits, which may share data, seeds and initial weights.
     """
-    return Bounds(
+    return IntervalEstimate(
         mean=_less(now.mean, before.mean),
         low=_less(now.low, before.high),
         high=_less(now.high, before.low),

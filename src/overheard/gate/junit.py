@@ -2,7 +2,7 @@
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Status, Verdict
 
@@ -50,4 +50,4 @@ def _case(suite: Element, verdict: Verdict) -> None:
 
 def _plain(text: str) -> str:
     """Escape the characters that XML cannot represent, and shorten the text."""
-    return shortened(text, LONGEST)
+    return shorten(text, LONGEST)

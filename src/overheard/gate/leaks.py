@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.findings.document_rows import RefusalRow, RowPlace, SummaryRow
-from overheard.findings.read_document import Findings
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document_rows import RefusalRow, RowKey, SummaryRow
 from overheard.gate.asked import RuleMatches, asked, lacking
 from overheard.gate.held import asked_of, held
 from overheard.gate.policy import LeakRule
@@ -13,7 +13,10 @@ from overheard.gate.verdict import Straddling, Verdict, judged
 
 
 def leak_verdicts(
-    rule: LeakRule, now: Findings, before: Findings | None, straddling: Straddling
+    rule: LeakRule,
+    now: FindingsDocument,
+    before: FindingsDocument | None,
+    straddling: Straddling,
 ) -> tuple[Verdict, ...]:
     """Return one verdict per row, refusal and missing row that the rule applies to.
 
@@ -58,7 +61,7 @@ class _Judge:
     def row(self, row: SummaryRow) -> Verdict:
         """Judge one row."""
         found = held(self.rule, row, self.earlier)
-        limit, what = found.limit.told, _named(row.place)
+        limit, what = found.limit.told, _named(row.key)
         if found.figure is None:
             return self._silent(what, found.lacking, limit)
         status, why = judged(found.figure, found.limit, self.straddling)
@@ -67,7 +70,7 @@ class _Judge:
             status, why = "inconclusive", few
         return Verdict(self.rule.name, self.rule.score, what, status, limit, found.figure, why)
 
-    def refusal(self, place: RowPlace, refusals: Sequence[RefusalRow]) -> Verdict:
+    def refusal(self, place: RowKey, refusals: Sequence[RefusalRow]) -> Verdict:
         """Judge an attack that could not run."""
         targets = len({one.target for one in refusals})
         missing = "; ".join(dict.fromkeys(part for one in refusals for part in one.missing))
@@ -77,7 +80,7 @@ class _Judge:
             return replace(silent, status="excused", why=f"{why} (allowed by the policy)")
         return silent
 
-    def unmeasured(self, now: Findings) -> Iterable[Verdict]:
+    def unmeasured(self, now: FindingsDocument) -> Iterable[Verdict]:
         """Yield verdicts on arms and attacks that the findings lack."""
         arms = now.arm_names
         for arm in self.rule.arms or arms or ("every arm",):
@@ -101,7 +104,7 @@ class _Judge:
         for row in () if self.earlier is None else self.earlier.rows:
             if self.here.counterpart(row) is None:
                 yield self._silent(
-                    _named(row.place), "removed row: only the earlier findings have it"
+                    _named(row.key), "removed row: only the earlier findings have it"
                 )
 
     def _silent(self, what: str, why: str, limit: str | None = None) -> Verdict:
@@ -121,7 +124,7 @@ class _Judge:
         return ""
 
 
-def _named(place: RowPlace) -> str:
+def _named(place: RowKey) -> str:
     rounds = place.rounds
     when = f"round {rounds[0]}" if len(rounds) == 1 else f"{len(rounds)} rounds"
     return "; ".join((place.arm, " and ".join(place.observers), place.attack, when))

@@ -2,7 +2,7 @@
 
 import re
 
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 from overheard.gate.check import Checked
 from overheard.gate.verdict import LONGEST, Verdict
 
@@ -44,4 +44,4 @@ def _inert(text: str) -> str:
     >>> print(_inert("a|b <i>_x_"))
     a\|b \<i\>\_x\_
     """
-    return _MARKUP.sub(r"\\\g<0>", shortened(text, LONGEST))
+    return _MARKUP.sub(r"\\\g<0>", shorten(text, LONGEST))

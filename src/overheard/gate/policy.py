@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
 from overheard.core.parties import parse_party
 from overheard.data.positive import Positive
-from overheard.findings.document_rows import NotNegative
-from overheard.findings.exposures import About
+from overheard.findings.document_rows import NonNegative
+from overheard.findings.threat_results import TargetKind
 from overheard.gate.verdict import Straddling
 from overheard.plans.strict_model import StrictModel, check_unique, read_toml
 
@@ -60,11 +60,11 @@ class LeakRule(StrictModel):
     arms: Names | None = None
     attacks: Names | None = None
     observers: Annotated[Observers, Field(min_length=1)] | None = None
-    about: About | None = None
+    about: TargetKind | None = None
     rounds: Literal["together", "each"] = "together"
     no_better_than: FiniteFloat | None = None
-    gain_at_most: NotNegative | None = None
-    grows_at_most: NotNegative | None = None
+    gain_at_most: NonNegative | None = None
+    grows_at_most: NonNegative | None = None
     targets_at_least: Positive = 1
     seeds_at_least: Positive = 1
     may_be_refused: tuple[str, ...] = ()
@@ -109,8 +109,8 @@ class EpsilonRule(StrictModel):
     arms: Names | None = None
     observers: Observers | None = None
     mechanisms: Names | None = None
-    guaranteed_at_most: NotNegative | None = None
-    proven_at_most: NotNegative | None = None
+    guaranteed_at_most: NonNegative | None = None
+    proven_at_most: NonNegative | None = None
     claims_hold: bool = False
 
     @model_validator(mode="after")
@@ -145,8 +145,8 @@ class CostRule(StrictModel):
     name: RuleName
     arms: Names | None = None
     accuracy_at_least: Annotated[float, Field(ge=0, le=1)] | None = None
-    bytes_at_most: NotNegative | None = None
-    seconds_at_most: NotNegative | None = None
+    bytes_at_most: NonNegative | None = None
+    seconds_at_most: NonNegative | None = None
     seeds_at_least: Positive = 2
     straddles: Straddling | None = None
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from overheard.findings.document_rows import Bounds
+from overheard.findings.document_rows import IntervalEstimate
 
 LONGEST = 300
 """Longest name or reason shown, in characters: names in findings may come from anybody."""
@@ -65,7 +65,7 @@ class Verdict:
     what: str
     status: Status
     limit: str
-    figure: Bounds | None = None
+    figure: IntervalEstimate | None = None
     why: str = ""
 
     @property
@@ -79,7 +79,9 @@ class Verdict:
         return f"{number(mean)} ({number(low)} to {number(high)})"
 
 
-def judged(bounds: Bounds, limit: Limit, straddling: Straddling) -> tuple[Status, str]:
+def judged(
+    bounds: IntervalEstimate, limit: Limit, straddling: Straddling
+) -> tuple[Status, str]:
     """Return the status of an interval under a limit, and the reason.
 
     Without both ends of the interval the status is inconclusive, whatever `straddling` says.

@@ -10,12 +10,12 @@ Layer = int | Literal["all", "last_bias"]
 (-1 is the last layer); all layers; or the bias of the last layer alone."""
 
 
-def tensors_of(layer: Layer, names: Iterable[str]) -> tuple[str, ...]:
+def layer_tensors(layer: Layer, names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of a layer's tensors, in the model's order.
 
     A layer is a module with its own weights, so a normalisation layer counts.
 
-    >>> tensors_of(-1, ("embed.weight", "lstm.weight_ih_l0", "out.weight", "out.bias"))
+    >>> layer_tensors(-1, ("embed.weight", "lstm.weight_ih_l0", "out.weight", "out.bias"))
     ('out.weight', 'out.bias')
 
     Args:
@@ -46,17 +46,17 @@ def tensors_of(layer: Layer, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(in_order[layer])
 
 
-def telling_layers(names: Iterable[str]) -> tuple[Layer, ...]:
+def default_layers(names: Iterable[str]) -> tuple[Layer, ...]:
     """Return the layers that are used by default: the last bias, the last layer, all layers.
 
     The last bias depends mostly on the labels, the last layer also on their features, and all
     layers together on the inputs. Without a last bias the two others are used.
 
-    >>> telling_layers(("embed.weight", "out.weight", "out.bias"))
+    >>> default_layers(("embed.weight", "out.weight", "out.bias"))
     ('last_bias', -1, 'all')
-    >>> telling_layers(("embed.weight", "out.weight"))
+    >>> default_layers(("embed.weight", "out.weight"))
     (-1, 'all')
     """
-    last = tensors_of(-1, names)
+    last = layer_tensors(-1, names)
     has_bias = any(name.rpartition(".")[2] == "bias" for name in last)
     return ("last_bias", -1, "all") if has_bias else (-1, "all")

@@ -3,7 +3,7 @@
 from abc import ABC
 
 from overheard.core.attack import TrainingSource
-from overheard.linkage.prior_updates import Source
+from overheard.linkage.known_updates import UpdateSource
 
 
 class LearnsFromUpdates(ABC):
@@ -11,9 +11,9 @@ class LearnsFromUpdates(ABC):
 
     __slots__ = ()
 
-    updates: Source
+    updates: UpdateSource
     """Source of the labelled updates."""
 
-    def rehearsal(self) -> TrainingSource:
+    def training_source(self) -> TrainingSource:
         """Return whose updates the attack learns from."""
         return "known users" if self.updates == "simulated" else "shadow devices"

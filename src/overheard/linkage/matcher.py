@@ -14,13 +14,13 @@ from overheard.learning.threads import one_thread
 WIDTH = 128
 """Units of every layer (section 4.3 of the paper)."""
 
-FORGETTING = 0.9
-SMALLEST = 1e-7
+RMSPROP_ALPHA = 0.9
+RMSPROP_EPSILON = 1e-7
 """Defaults of Keras' RMSProp, which the paper's attacks used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class TrainingPairs:
     """Training pairs of left and right vectors.
 
     Args:
@@ -74,7 +74,7 @@ class Matcher:
 
 def fit_siamese(
     vectors: Float[Tensor, "updates dims"],
-    pairs: Pairs,
+    pairs: TrainingPairs,
     seed: Seed,
     *,
     batch: int = 32,
@@ -100,13 +100,13 @@ def fit_siamese(
                 _layer(vectors.shape[1]), nn.ReLU(), _layer(WIDTH), nn.ReLU()
             )
             network = _Network(encoder, encoder)
-        return _fitted(network, vectors.float(), vectors.float(), pairs, batch, rate)
+        return _fit(network, vectors.float(), vectors.float(), pairs, batch, rate)
 
 
 def fit_cross_modal(
     updates: Float[Tensor, "updates dims"],
     embeddings: Float[Tensor, "people others"],
-    pairs: Pairs,
+    pairs: TrainingPairs,
     seed: Seed,
     *,
     batch: int = 32,
@@ -130,14 +130,19 @@ def fit_cross_modal(
                 for vectors in (updates, embeddings)
             ]
             network = _Network(*encoders)
-        return _fitted(network, updates.float(), embeddings.float(), pairs, batch, rate)
+        return _fit(network, updates.float(), embeddings.float(), pairs, batch, rate)
 
 
-def _fitted(
-    network: "_Network", left: Tensor, right: Tensor, pairs: Pairs, batch: int, rate: float
+def _fit(
+    network: "_Network",
+    left: Tensor,
+    right: Tensor,
+    pairs: TrainingPairs,
+    batch: int,
+    rate: float,
 ) -> Matcher:
     optimizer = torch.optim.RMSprop(
-        network.parameters(), lr=rate, alpha=FORGETTING, eps=SMALLEST
+        network.parameters(), lr=rate, alpha=RMSPROP_ALPHA, eps=RMSPROP_EPSILON
     )
     for rows in torch.split(torch.arange(len(pairs.match)), batch):
         optimizer.zero_grad()

@@ -14,9 +14,9 @@ from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.workers.job import TensorBundle
-from overheard.linkage.learner import PriorClient, together
-from overheard.linkage.simulate_users import ANSWERED, SKETCH, SimulateUsers
-from overheard.linkage.sketch import RAW, WIDTH
+from overheard.linkage.count_sketch import MAX_UNSKETCHED, SKETCH_WIDTH
+from overheard.linkage.prior_client import PriorClient, concatenate_users
+from overheard.linkage.user_training_job import ANSWERED, SKETCH_PREFIX, UserTrainingJob
 from overheard.simulation.cache_keys import broadcast_key, combined_key
 from overheard.simulation.cached_jobs import (
     JobInputs,
@@ -27,7 +27,7 @@ from overheard.simulation.cached_jobs import (
 from overheard.simulation.chunk import CHUNK
 from overheard.simulation.job_tensors import pack_background, pack_examples
 
-WHAT = "known users"
+PROGRESS_LABEL = "known users"
 """Name of this training in calls of `ComputeSettings.on_progress`."""
 
 
@@ -38,20 +38,20 @@ class SimulatedUpdates:
 
     Args:
         vectors: the requested tensors, sketched and concatenated.
-        learners: index of each update's virtual client.
+        clients: index of each update's virtual client.
         rounds: round of each update.
 
     """
 
     vectors: Float[Tensor, "updates dims"]
-    learners: Int[Tensor, " updates"]
+    clients: Int[Tensor, " updates"]
     rounds: Int[Tensor, " updates"]
 
 
-def simulated_updates(
+def simulate_updates(
     broadcasts: Mapping[int, Weights],
     knowledge: Knowledge,
-    learners: Sequence[PriorClient],
+    clients: Sequence[PriorClient],
     names: Sequence[str],
 ) -> SimulatedUpdates:
     """Simulate the update of each virtual client in each round.
@@ -62,19 +62,19 @@ def simulated_updates(
     Args:
         broadcasts: the global model, by round.
         knowledge: knowledge with a model and a recipe.
-        learners: the virtual clients, in the order of `knowledge.people.examples`.
+        clients: the virtual clients, in the order of `knowledge.people.examples`.
         names: names of the tensors to return.
 
     """
     means = knowledge.compute
-    pool = together(knowledge.known_users.all_prior_examples())
+    pool = concatenate_users(knowledge.known_users.all_prior_examples())
     seed = means.seed.child("known users")
-    common = _common(knowledge, pool, seed)
+    common = _shared_key(knowledge, pool, seed)
     starts, jobs = [], []
     for number, weights in broadcasts.items():
         round_key = broadcast_key(common, number, weights)
-        for first in range(0, len(learners), CHUNK):
-            job_clients = tuple(learners[first : first + CHUNK])
+        for first in range(0, len(clients), CHUNK):
+            job_clients = tuple(clients[first : first + CHUNK])
             job = _job(knowledge, number, job_clients, seed)
             jobs.append(
                 single_result_job(number, combined_key(round_key, repr(job_clients)), job)
@@ -84,27 +84,31 @@ def simulated_updates(
 
     def take(index: int, _: int, result: JobResult) -> None:
         parts[index] = SimulatedUpdates(
-            torch.cat([result[SKETCH + name] for name in names], 1),
+            torch.cat([result[SKETCH_PREFIX + name] for name in names], 1),
             starts[index] + result[ANSWERED],
             torch.full_like(result[ANSWERED], jobs[index].round),
         )
 
     run_cached_jobs(
-        WHAT, jobs, JobInputs(lambda: _shared(knowledge, pool), broadcasts), means, take
+        PROGRESS_LABEL,
+        jobs,
+        JobInputs(lambda: _shared_inputs(knowledge, pool), broadcasts),
+        means,
+        take,
     )
     in_order = [parts[index] for index in range(len(jobs))]
     return SimulatedUpdates(
         torch.cat([part.vectors for part in in_order]),
-        torch.cat([part.learners for part in in_order]),
+        torch.cat([part.clients for part in in_order]),
         torch.cat([part.rounds for part in in_order]),
     )
 
 
-def _common(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
+def _shared_key(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
     """Return the part of the cache key that all rounds share."""
     assert knowledge.build_model is not None
     model = str(fresh_model(knowledge.build_model, seed))
-    settings = (knowledge.recipe, knowledge.defenses or (), seed, RAW, WIDTH)
+    settings = (knowledge.recipe, knowledge.defenses or (), seed, MAX_UNSKETCHED, SKETCH_WIDTH)
     background = knowledge.background if knowledge.defenses else None
     public = () if background is None else (background.inputs, background.labels)
     return combined_key(repr(settings), model, pool.inputs, pool.labels, *public)
@@ -112,10 +116,10 @@ def _common(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
 
 def _job(
     knowledge: Knowledge, number: int, clients: tuple[PriorClient, ...], seed: Seed
-) -> SimulateUsers:
+) -> UserTrainingJob:
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    return SimulateUsers(
+    return UserTrainingJob(
         number,
         clients,
         knowledge.build_model,
@@ -126,7 +130,7 @@ def _job(
     )
 
 
-def _shared(knowledge: Knowledge, pool: Examples) -> tuple[TensorBundle, ...]:
+def _shared_inputs(knowledge: Knowledge, pool: Examples) -> tuple[TensorBundle, ...]:
     """Bundle the tensors that the jobs of all rounds read."""
     return (
         TensorBundle(pack_examples("users", pool)),

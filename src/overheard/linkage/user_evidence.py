@@ -10,14 +10,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from overheard.linkage.known_updates import KnownUpdates
 from overheard.linkage.layers import Layer
-from overheard.linkage.linked import least_nearness
-from overheard.linkage.logit import fit_weights
-from overheard.linkage.pieces import Joined, joined, pieces_of
-from overheard.linkage.plane import Plane, RoundMeans, plane_of, round_means
-from overheard.linkage.prior_updates import KnownUpdates
-from overheard.linkage.stranger import UNKNOWN, Stranger, fit_stranger
-from overheard.linkage.user_space import UserSpace, mean_by, turn_within
+from overheard.linkage.logistic import fit_conditional_logit
+from overheard.linkage.open_set import UNCALIBRATED, OpenSetModel, fit_open_set
+from overheard.linkage.prior_chunks import MeanUpdates, average_chunks, chunk_indices
+from overheard.linkage.update_linking import equal_error_threshold
+from overheard.linkage.update_pca import RoundMeans, UpdatePca, fit_round_means, fit_update_pca
+from overheard.linkage.wccn import WccnSpace, fit_wccn_transform, mean_by_user
 
 SHRINKAGES = (0.1, 0.3)
 """Shrinkage weights of the within-user covariance; each gives one WCCN space."""
@@ -25,31 +25,31 @@ SHRINKAGES = (0.1, 0.3)
 FOLDS = 6
 """Most splits of the chunks into a training half and a test half."""
 
-WARMTH = 20.0
+DEFAULT_WEIGHT = 20.0
 """Sum of the weights of all cosines where there is no data to calibrate them."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class UserReading:
+class LayerEvidence:
     """The evidence model of one layer.
 
     Args:
-        plane: principal component analysis of the layer's updates.
-        means: mean update of each round, over updates averaged across chunks.
+        pca: principal component analysis of the layer's updates.
+        round_means: mean update of each round, over updates averaged across chunks.
         spaces: WCCN spaces, one a shrinkage.
 
     """
 
-    plane: Plane
-    means: RoundMeans
-    spaces: tuple[UserSpace, ...]
+    pca: UpdatePca
+    round_means: RoundMeans
+    spaces: tuple[WccnSpace, ...]
 
-    def places(
+    def project(
         self, vectors: Float[Tensor, "updates dims"], rounds: Int[Tensor, " updates"]
     ) -> Float[Tensor, "updates directions"]:
         """Project updates on the principal directions."""
-        return self.plane.of(vectors, rounds, self.means)
+        return self.pca.project(vectors, rounds, self.round_means)
 
 
 @final
@@ -59,62 +59,66 @@ class UserEvidence:
 
     Args:
         layers: the layers that are used.
-        readings: the evidence model of each layer.
-        heard: which candidate users have a known update.
-        of_one: weights of the cosines for a single update.
-        of_many: weights for a mean of as many updates as known users have.
-        many: number of updates in such a mean.
-        stranger: the open-set model.
-        least: similarity above which two updates of different rounds are linked.
+        layer_evidence: the evidence model of each layer.
+        has_updates: which candidate users have a known update.
+        single_weights: weights of the cosines for a single update.
+        mean_weights: weights for a mean of as many updates as known users have.
+        update_count: number of updates in such a mean.
+        open_set: the open-set model.
+        link_threshold: similarity above which two updates of different rounds are linked.
 
     """
 
     layers: tuple[Layer, ...]
-    readings: tuple[UserReading, ...]
-    heard: Bool[Tensor, " users"]
-    of_one: Float[Tensor, " spaces"]
-    of_many: Float[Tensor, " spaces"]
-    many: int
-    stranger: Stranger
-    least: float
+    layer_evidence: tuple[LayerEvidence, ...]
+    has_updates: Bool[Tensor, " users"]
+    single_weights: Float[Tensor, " spaces"]
+    mean_weights: Float[Tensor, " spaces"]
+    update_count: int
+    open_set: OpenSetModel
+    link_threshold: float
 
     def scores(
-        self, places: Sequence[Float[Tensor, "senders _"]], counts: Int[Tensor, " senders"]
+        self, projections: Sequence[Float[Tensor, "senders _"]], counts: Int[Tensor, " senders"]
     ) -> Float[Tensor, "senders users"]:
         """Return the evidence for each user, from the senders' mean projections.
 
         A log-likelihood up to a constant per sender, if the calibration holds.
 
         Args:
-            places: mean projection of each sender's updates, one tensor a layer.
+            projections: mean projection of each sender's updates, one tensor a layer.
             counts: number of updates of each sender.
 
         """
         cosines = torch.stack(
             [
                 space.cosines(layer_projections)
-                for layer, layer_projections in zip(self.readings, places, strict=True)
+                for layer, layer_projections in zip(
+                    self.layer_evidence, projections, strict=True
+                )
                 for space in layer.spaces
             ],
             2,
         )  # (senders, users, spaces)
         return (cosines * self._weights(counts)[:, None]).sum(2)
 
-    def nearness(
-        self, places: Sequence[Float[Tensor, "updates _"]]
+    def similarity(
+        self, projections: Sequence[Float[Tensor, "updates _"]]
     ) -> Float[Tensor, "updates updates"]:
         """Return the weighted mean cosine of each pair of updates, -1..1."""
-        return _nearness(self.readings, places, self.of_one)
+        return _similarity(self.layer_evidence, projections, self.single_weights)
 
     def _weights(self, counts: Int[Tensor, " senders"]) -> Float[Tensor, "senders spaces"]:
         """Interpolate from `of_one` to `of_many` by 1 / count, as the error of a mean falls."""
-        if self.many < 2:
-            return self.of_one.expand(len(counts), -1)
-        fraction = (1 - 1 / counts.double()) / (1 - 1 / self.many)
-        return torch.lerp(self.of_one, self.of_many, fraction.clamp(max=1)[:, None])
+        if self.update_count < 2:
+            return self.single_weights.expand(len(counts), -1)
+        fraction = (1 - 1 / counts.double()) / (1 - 1 / self.update_count)
+        return torch.lerp(
+            self.single_weights, self.mean_weights, fraction.clamp(max=1)[:, None]
+        )
 
 
-def learn_evidence(known: Mapping[Layer, KnownUpdates]) -> UserEvidence:
+def fit_user_evidence(known: Mapping[Layer, KnownUpdates]) -> UserEvidence:
     """Fit spaces and weights to updates of known users, given by several layers.
 
     The chunks of each user's prior examples are halved in up to `FOLDS` ways. Spaces fitted to
@@ -123,52 +127,57 @@ def learn_evidence(known: Mapping[Layer, KnownUpdates]) -> UserEvidence:
     a weight of 0.
     """
     layers, first_layer = tuple(known), next(iter(known.values()))
-    chunks = pieces_of(first_layer)
+    chunks = chunk_indices(first_layer)
     all_chunks = sorted(set(chunks.tolist()))
-    planes = [plane_of(one.vectors, one.rounds) for one in known.values()]
+    planes = [fit_update_pca(one.vectors, one.rounds) for one in known.values()]
     readings = tuple(
-        _reading(one, chunks, all_chunks, plane)
+        _fit_layer(one, chunks, all_chunks, plane)
         for one, plane in zip(known.values(), planes, strict=True)
     )
     folds = [
         fold
         for half in list(combinations(all_chunks, len(all_chunks) // 2))[:FOLDS]
-        if half and (fold := _trial(tuple(known.values()), planes, chunks, half)) is not None
+        if half
+        and (fold := _evaluate_fold(tuple(known.values()), planes, chunks, half)) is not None
     ]
-    has_updates = torch.zeros(first_layer.named, dtype=torch.bool)
-    has_updates[first_layer.people[first_layer.people < first_layer.named]] = True
+    has_updates = torch.zeros(first_layer.candidate_count, dtype=torch.bool)
+    has_updates[first_layer.users[first_layer.users < first_layer.candidate_count]] = True
     count, many = len(layers) * len(SHRINKAGES), len(set(first_layer.rounds.tolist()))
-    of_one = of_many = torch.full((count,), WARMTH / count, dtype=torch.float64)
-    stranger = UNKNOWN
+    of_one = of_many = torch.full((count,), DEFAULT_WEIGHT / count, dtype=torch.float64)
+    stranger = UNCALIBRATED
     if folds:
-        of_one = fit_weights([(t.of_one, t.users, t.able) for t in folds])
-        of_many = fit_weights([(t.of_many, t.users_of_many, t.able) for t in folds])
-        stranger = fit_stranger(
-            (cosines @ weights, users, t.able)
+        of_one = fit_conditional_logit(
+            [(t.single_cosines, t.users, t.is_candidate) for t in folds]
+        )
+        of_many = fit_conditional_logit(
+            [(t.mean_cosines, t.mean_users, t.is_candidate) for t in folds]
+        )
+        stranger = fit_open_set(
+            (cosines @ weights, users, t.is_candidate)
             for t in folds
             for cosines, users, weights in (
-                (t.of_one, t.users, of_one),
-                (t.of_many, t.users_of_many, of_many),
+                (t.single_cosines, t.users, of_one),
+                (t.mean_cosines, t.mean_users, of_many),
             )
         )
-    averaged = [joined(one, chunks, all_chunks) for one in known.values()]
+    averaged = [average_chunks(one, chunks, all_chunks) for one in known.values()]
     projections = [
-        reading.places(mean_updates.vectors, mean_updates.rounds)
+        reading.project(mean_updates.vectors, mean_updates.rounds)
         for reading, mean_updates in zip(readings, averaged, strict=True)
     ]
-    least = least_nearness(
-        _nearness(readings, projections, of_one), averaged[0].people, averaged[0].rounds
+    least = equal_error_threshold(
+        _similarity(readings, projections, of_one), averaged[0].users, averaged[0].rounds
     )
     return UserEvidence(layers, readings, has_updates, of_one, of_many, many, stranger, least)
 
 
-def _nearness(
-    readings: Sequence[UserReading],
+def _similarity(
+    readings: Sequence[LayerEvidence],
     places: Sequence[Float[Tensor, "updates _"]],
     weights: Float[Tensor, " spaces"],
 ) -> Float[Tensor, "updates updates"]:
     normalised = [
-        normalize(projections @ space.turn)
+        normalize(projections @ space.transform)
         for reading, projections in zip(readings, places, strict=True)
         for space in reading.spaces
     ]
@@ -180,72 +189,79 @@ def _nearness(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class _Fold:
     """Cosines of one half's updates with the users of the other; holdout users are -1."""
 
-    able: Bool[Tensor, " users"]
-    of_one: Float[Tensor, "updates users spaces"]
+    is_candidate: Bool[Tensor, " users"]
+    single_cosines: Float[Tensor, "updates users spaces"]
     users: Int[Tensor, " updates"]
-    of_many: Float[Tensor, "people users spaces"]
-    users_of_many: Int[Tensor, " people"]
+    mean_cosines: Float[Tensor, "people users spaces"]
+    mean_users: Int[Tensor, " people"]
 
 
-def _reading(
-    known: KnownUpdates, pieces: Int[Tensor, " updates"], chosen: Sequence[int], plane: Plane
-) -> UserReading:
+def _fit_layer(
+    known: KnownUpdates,
+    pieces: Int[Tensor, " updates"],
+    chosen: Sequence[int],
+    plane: UpdatePca,
+) -> LayerEvidence:
     """Fit one layer's evidence model to some chunks."""
     rows = torch.isin(pieces, torch.tensor(chosen, dtype=pieces.dtype))
     vectors, rounds = known.vectors[rows], known.rounds[rows]
-    centred = plane.of(vectors, rounds, round_means(vectors, rounds))
-    averaged = joined(known, pieces, chosen)
-    means = round_means(averaged.vectors, averaged.rounds)
-    users = mean_by(
-        plane.of(averaged.vectors, averaged.rounds, means), averaged.people, len(known.names)
-    )[: known.named]
-    turns = [turn_within(centred, known.people[rows], shrinkage) for shrinkage in SHRINKAGES]
-    return UserReading(plane, means, tuple(UserSpace(turn, users @ turn) for turn in turns))
+    centred = plane.project(vectors, rounds, fit_round_means(vectors, rounds))
+    averaged = average_chunks(known, pieces, chosen)
+    means = fit_round_means(averaged.vectors, averaged.rounds)
+    users = mean_by_user(
+        plane.project(averaged.vectors, averaged.rounds, means),
+        averaged.users,
+        len(known.names),
+    )[: known.candidate_count]
+    turns = [
+        fit_wccn_transform(centred, known.users[rows], shrinkage) for shrinkage in SHRINKAGES
+    ]
+    return LayerEvidence(plane, means, tuple(WccnSpace(turn, users @ turn) for turn in turns))
 
 
-def _trial(
+def _evaluate_fold(
     known: Sequence[KnownUpdates],
-    planes: Sequence[Plane],
+    planes: Sequence[UpdatePca],
     pieces: Int[Tensor, " updates"],
     half: Sequence[int],
-) -> _Trial | None:
+) -> _Fold | None:
     """Score one half's updates with spaces fitted to the other; None = too few users."""
     others = sorted(set(pieces.tolist()) - set(half))
     of_one, of_many = [], []
-    test_updates: Joined | None = None
+    test_updates: MeanUpdates | None = None
     for one, plane in zip(known, planes, strict=True):
-        reading = _reading(one, pieces, half, plane)
-        test_updates = joined(one, pieces, others)
-        places = plane.of(
+        reading = _fit_layer(one, pieces, half, plane)
+        test_updates = average_chunks(one, pieces, others)
+        places = plane.project(
             test_updates.vectors,
             test_updates.rounds,
-            round_means(test_updates.vectors, test_updates.rounds),
+            fit_round_means(test_updates.vectors, test_updates.rounds),
         )
-        means = mean_by(places, test_updates.people, len(one.names))
+        means = mean_by_user(places, test_updates.users, len(one.names))
         of_one += [space.cosines(places) for space in reading.spaces]
         of_many += [space.cosines(means) for space in reading.spaces]
     assert test_updates is not None
-    named, total = known[0].named, len(known[0].names)
+    named, total = known[0].candidate_count, len(known[0].names)
     is_candidate = torch.zeros(total, dtype=torch.bool)
-    is_candidate[
-        known[0].people[torch.isin(pieces, torch.tensor(half, dtype=pieces.dtype))]
-    ] = True
+    is_candidate[known[0].users[torch.isin(pieces, torch.tensor(half, dtype=pieces.dtype))]] = (
+        True
+    )
     is_tested = torch.zeros(total, dtype=torch.bool)
-    is_tested[test_updates.people] = True
+    is_tested[test_updates.users] = True
     is_candidate = is_candidate[:named]
     if int((is_candidate & is_tested[:named]).sum()) < 2:
         return None
     # A user who is only in the test half cannot be identified.
     label = torch.where(is_candidate, torch.arange(named), -2)
     label = torch.cat([label, torch.full((total - named,), -1)])
-    is_used, tested_users = label[test_updates.people] > -2, is_tested & (label > -2)
-    return _Trial(
+    is_used, tested_users = label[test_updates.users] > -2, is_tested & (label > -2)
+    return _Fold(
         is_candidate,
         torch.stack(of_one, 2)[is_used],
-        label[test_updates.people][is_used],
+        label[test_updates.users][is_used],
         torch.stack(of_many, 2)[tested_users],
         label[tested_users],
     )

@@ -14,8 +14,8 @@ from overheard.auditing.supplies import Resources
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.drawing.plates import Table
-from overheard.findings.figures import OWN_SCALE, direction
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import BARE_NUMBER, direction_label
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
@@ -143,7 +143,7 @@ def _value_tables(values: Sequence[Figure]) -> tuple[Table, ...]:
     """Make one table per run; the setting's part before the first semicolon names the run."""
     return tuple(
         Table(
-            shown(run),
+            make_printable(run),
             ("Value", "Setting", "Reproduced", "95 % interval", "Published", "Direction"),
             tuple(_row(one) for one in values_of_run),
             2,
@@ -156,12 +156,12 @@ def _value_tables(values: Sequence[Figure]) -> tuple[Table, ...]:
 
 def _row(one: Figure) -> tuple[str, ...]:
     return (
-        shown(one.name),
-        shown(one.setting.partition("; ")[2]),
-        OWN_SCALE.tell(one.ours),
-        OWN_SCALE.span(Estimate(one.ours or 0.0, one.low, one.high)),
-        OWN_SCALE.tell(one.published),
-        "" if one.better is None else direction(one.better),
+        make_printable(one.name),
+        make_printable(one.setting.partition("; ")[2]),
+        BARE_NUMBER.format(one.ours),
+        BARE_NUMBER.format_interval(Estimate(one.ours or 0.0, one.low, one.high)),
+        BARE_NUMBER.format(one.published),
+        "" if one.better is None else direction_label(one.better),
     )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import isfinite
 
 from overheard.drawing.plates import Table
-from overheard.findings.figures import NO_FIGURE, digits
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER, format_number
 from overheard.papers.figure import Figure
 
 
@@ -16,12 +16,12 @@ def numbers_table(caption: str, values: Sequence[Figure]) -> Table:
         ("Value", "Setting", "Mean", "95 % interval"),
         tuple(
             (
-                shown(one.name),
-                shown(one.setting.partition("; ")[2]),
-                digits(one.ours),
-                f"{digits(one.low)} to {digits(one.high)}"
+                make_printable(one.name),
+                make_printable(one.setting.partition("; ")[2]),
+                format_number(one.ours),
+                f"{format_number(one.low)} to {format_number(one.high)}"
                 if one.low is not None and isfinite(one.low)
-                else NO_FIGURE,
+                else NO_NUMBER,
             )
             for one in values
         ),

@@ -14,7 +14,7 @@ from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.data.positive import Positive
 from overheard.findings.html import html_table
-from overheard.findings.names import together
+from overheard.findings.names import name_observers
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
@@ -178,7 +178,7 @@ class ThreatPlan(StrictModel):
                 "['server']"
             )
         about_people = [
-            one.name for one in self.attacks if question_of_attack(one).is_about_people
+            one.name for one in self.attacks if question_of_attack(one).is_about_users
         ]
         if about_people and self.about == "cohort":
             raise ValueError(
@@ -313,7 +313,7 @@ class Plan(StrictModel):
         rows += [(f"arm {one.name}", _describe_arm(one)) for one in self.arms]
         rows += [
             (
-                f"threat by {together(one.observer_parties)}",
+                f"threat by {name_observers(one.observer_parties)}",
                 "; ".join(map(one.attack_name, one.attacks)),
             )
             for one in self.threats

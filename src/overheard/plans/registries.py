@@ -13,9 +13,9 @@ from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
-from overheard.findings.figures import Measure
-from overheard.findings.question import Question, plain_question
-from overheard.findings.row import Row
+from overheard.findings.number_format import Measure
+from overheard.findings.question import Question, default_question
+from overheard.findings.score_row import ScoreRow
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.plugin_field import settings_model
@@ -84,16 +84,16 @@ REGISTRIES: tuple[PluginRegistry[Any], ...] = (
 def questions() -> Mapping[str, Question[Any]]:
     """Return every question by name.
 
-    A scorer without a question gets a default one: see `plain_question`.
+    A scorer without a question gets a default one: see `default_question`.
     """
     defined = {name: question() for name, question in QUESTIONS.plugins().items()}
     claims = {question.scorer.claim_type for question in defined.values()}
     scorers = [one() for one in SCORERS.plugins().values() if one.claim_type not in claims]
-    plain = {scorer.name: plain_question(scorer) for scorer in scorers}
+    plain = {scorer.name: default_question(scorer) for scorer in scorers}
     return MappingProxyType(dict(sorted((plain | defined).items())))
 
 
-def row_measure(row: Row) -> Measure:
+def row_measure(row: ScoreRow) -> Measure:
     """Return how to display the score of a row."""
     return score_measure(row.question, row.score)
 

@@ -11,15 +11,17 @@ from overheard.core.errors import TranscriptError
 from overheard.core.parties import SHADOW_PREFIX, Party, parse_party
 from overheard.recorders.exported_weights import SUFFIXES
 
-GLOBAL = "global"
+GLOBAL_MODEL_NAME = "global"
 """File name, without suffix, of the global model of a round."""
 
-ABOUT = ("about.toml", "about.json")
+INFO_FILES = ("about.toml", "about.json")
 
-TAKEN = frozenset({"server", "cohort", "aggregate", SHADOW_PREFIX})
+RESERVED_NAMES = frozenset({"server", "cohort", "aggregate", SHADOW_PREFIX})
 """Names that are reserved for other parties than clients."""
 
-PICKLED = frozenset({".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib", ".npy"})
+PICKLE_SUFFIXES = frozenset(
+    {".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib", ".npy"}
+)
 """Suffixes of common model files that may execute code when they are opened."""
 
 _ROUND = re.compile(r"(?:(?:round|rnd|r)[-_ ]?)?([0-9]{1,9})", re.IGNORECASE)
@@ -43,8 +45,8 @@ class RoundFiles:
     answers: Mapping[Party, Path]
 
 
-def exported_rounds(folder: Path) -> tuple[Path, ...]:
-    """List the folders of the rounds, in order; `files_of` lists their files.
+def list_round_folders(folder: Path) -> tuple[Path, ...]:
+    """List the folders of the rounds, in order; `list_round_files` lists their files.
 
     Raises:
         TranscriptError: if there are none, or a round is missing or duplicated, or there is
@@ -55,47 +57,47 @@ def exported_rounds(folder: Path) -> tuple[Path, ...]:
     for entry in _entries(folder):
         match = _ROUND.fullmatch(entry.name)
         if match is None or not entry.is_dir():
-            if entry.name in ABOUT:
+            if entry.name in INFO_FILES:
                 continue
             raise TranscriptError(
-                f"{_told(entry)} is no folder of a round, such as round-0003: remove or rename "
+                f"{_escape_path(entry)} is no folder of a round, such as round-0003: remove or rename "
                 "it"
             )
         number = int(match[1])
         if number in found:
             raise TranscriptError(
-                f"{_told(entry)} and {found[number].name!r} are both round {number}: keep one"
+                f"{_escape_path(entry)} and {found[number].name!r} are both round {number}: keep one"
             )
         found[number] = entry
     if not found:
         raise TranscriptError(
-            f"{_told(folder)} has no folder of a round: name them round-0000, round-0001, "
+            f"{_escape_path(folder)} has no folder of a round: name them round-0000, round-0001, "
             "..., each with global.safetensors (or .npz) and a file for each client"
         )
     first, last = min(found), max(found)
     if first > 1:
         raise TranscriptError(
-            f"{_told(folder)} begins with round {first}: rounds must start at 0 or 1: rename "
+            f"{_escape_path(folder)} begins with round {first}: rounds must start at 0 or 1: rename "
             "them, or add the earlier ones"
         )
     gaps = (number for number in range(first, last) if number not in found)
     gap = next(gaps, None)
     if gap is not None:
         raise TranscriptError(
-            f"{_told(folder)} has no round {gap}, but a round {last}: add it, or remove the "
+            f"{_escape_path(folder)} has no round {gap}, but a round {last}: add it, or remove the "
             "later rounds"
         )
     return tuple(found[number] for number in range(first, last + 1))
 
 
-def number_of(round_: Path) -> int:
+def parse_round_number(round_: Path) -> int:
     """Return the number in the name of a round's folder."""
     match = _ROUND.fullmatch(round_.name)
     assert match is not None, "exported_rounds returns no other folders"
     return int(match[1])
 
 
-def files_of(round_: Path) -> RoundFiles:
+def list_round_files(round_: Path) -> RoundFiles:
     """List the files of one round, from their names only.
 
     Raises:
@@ -105,29 +107,29 @@ def files_of(round_: Path) -> RoundFiles:
     models, answers = list[Path](), dict[Party, Path]()
     for entry in _entries(round_):
         _refuse_other_files(entry)
-        if entry.stem.lower() == GLOBAL:
+        if entry.stem.lower() == GLOBAL_MODEL_NAME:
             models.append(entry)
             continue
-        sender = client_called(entry.stem, entry)
+        sender = parse_client_name(entry.stem, entry)
         if sender in answers:
             raise TranscriptError(
-                f"{_told(entry)} and {answers[sender].name!r} are both of {sender}: keep one"
+                f"{_escape_path(entry)} and {answers[sender].name!r} are both of {sender}: keep one"
             )
         answers[sender] = entry
     if len(models) > 1:
-        raise TranscriptError(f"{_told(models[1])} is a second global model: keep one")
+        raise TranscriptError(f"{_escape_path(models[1])} is a second global model: keep one")
     if not models:
         raise TranscriptError(
-            f"{_told(round_)} does not contain the broadcast model, which is needed to compute "
+            f"{_escape_path(round_)} does not contain the broadcast model, which is needed to compute "
             "updates: save it there as global.safetensors (or .npz)"
         )
-    order = sorted(answers, key=in_order)
+    order = sorted(answers, key=natural_sort_key)
     return RoundFiles(
-        number_of(round_), models[0], {sender: answers[sender] for sender in order}
+        parse_round_number(round_), models[0], {sender: answers[sender] for sender in order}
     )
 
 
-def client_called(name: str, place: Path) -> Party:
+def parse_client_name(name: str, place: Path) -> Party:
     """Return a client's party: `client-3`, `client3` and `3` are `client/3`.
 
     Raises:
@@ -136,17 +138,19 @@ def client_called(name: str, place: Path) -> Party:
     """
     match = _CLIENT.match(name)
     short = name if match is None else name[match.end() :]
-    if short.lower() in TAKEN:
+    if short.lower() in RESERVED_NAMES:
         raise TranscriptError(
-            f"{_told(place)}: {short!r} is a reserved name and cannot be a client's: rename it"
+            f"{_escape_path(place)}: {short!r} is a reserved name and cannot be a client's: rename it"
         )
     try:
         return parse_party(f"client/{short}")
     except ValueError as error:
-        raise TranscriptError(f"{_told(place)}: {printable_excerpt(str(error))}") from error
+        raise TranscriptError(
+            f"{_escape_path(place)}: {printable_excerpt(str(error))}"
+        ) from error
 
 
-def in_order(client: Party) -> tuple[tuple[int, str], ...]:
+def natural_sort_key(client: Party) -> tuple[tuple[int, str], ...]:
     """Return a sort key that puts `client/10` after `client/9`."""
     return tuple(
         (int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(client)
@@ -159,25 +163,25 @@ def _entries(folder: Path) -> Iterator[Path]:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise TranscriptError(
-            f"{_told(folder)} cannot be read ({error.strerror}): give the folder with the "
+            f"{_escape_path(folder)} cannot be read ({error.strerror}): give the folder with the "
             "rounds, and check its permissions"
         ) from error
     return (folder / name for name in names if not name.startswith("."))
 
 
 def _refuse_other_files(entry: Path) -> None:
-    if entry.suffix.lower() in PICKLED:
+    if entry.suffix.lower() in PICKLE_SUFFIXES:
         raise TranscriptError(
-            f"{_told(entry)} may execute code when it is opened, so it is not read: convert it "
+            f"{_escape_path(entry)} may execute code when it is opened, so it is not read: convert it "
             "on a machine where you trust it, by `from safetensors.torch import save_file; "
             "save_file(torch.load('model.pt', weights_only=True), 'model.safetensors')` "
             "(numpy: `numpy.savez('model.npz', **arrays)`)"
         )
     if entry.suffix not in SUFFIXES:
         raise TranscriptError(
-            f"{_told(entry)} is neither a .safetensors nor an .npz file: remove or convert it"
+            f"{_escape_path(entry)} is neither a .safetensors nor an .npz file: remove or convert it"
         )
 
 
-def _told(path: Path) -> str:
+def _escape_path(path: Path) -> str:
     return printable_excerpt(str(path))

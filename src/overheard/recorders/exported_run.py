@@ -11,40 +11,40 @@ from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import NO_METRICS
 from overheard.core.parties import Party
-from overheard.recorders.about import About, ClientAnswer, read_about
 from overheard.recorders.exported_rounds import (
     RoundFiles,
-    client_called,
-    exported_rounds,
-    files_of,
-    in_order,
-    number_of,
+    list_round_files,
+    list_round_folders,
+    natural_sort_key,
+    parse_client_name,
+    parse_round_number,
 )
-from overheard.recorders.exported_weights import read_exported
+from overheard.recorders.exported_weights import read_exported_weights
+from overheard.recorders.import_info import ClientAnswer, ImportInfo, read_import_info
 
 NO_FILE = "no file of an answer was saved"
 """Default reason for a missing reply; stored in transcripts."""
 
-MOST_FLAWS = 12
+MAX_CONTRADICTIONS = 12
 """Most contradictions that an error lists; of more it gives the number."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedPart:
+class ExportedAnswer:
     """One client's reply in a round, or a missing reply.
 
     Args:
-        who: the client.
+        client: the client.
         path: file of its weights; None = the reply is missing.
-        missing: why the reply is missing.
+        missing_reason: why the reply is missing.
         examples: reported number of training examples; None = not reported.
         metrics: reported metrics.
 
     """
 
-    who: Party
+    client: Party
     path: Path | None
-    missing: str = ""
+    missing_reason: str = ""
     examples: int | None = None
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
 
@@ -57,14 +57,14 @@ class ExportedRound:
         number: round number, as in the folder's name.
         model: file of the broadcast model.
         readers: receivers of the broadcast.
-        parts: the replies of all sampled clients, missing ones first.
+        answers: the replies of all sampled clients, missing ones first.
 
     """
 
     number: int
     model: Path
     readers: frozenset[Party]
-    parts: tuple[ExportedPart, ...]
+    answers: tuple[ExportedAnswer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class ExportedRun:
 
     Args:
         folder: folder of the run.
-        about: its metadata.
-        place: file of the metadata, for error messages.
+        info: its metadata.
+        info_path: file of the metadata, for error messages.
         rounds: folder of each round, in order.
         clients: all clients, sorted by name.
-        updates: number of replies.
-        missing: number of missing replies.
+        update_count: number of replies.
+        missing_count: number of missing replies.
         shapes: shapes of the model's tensors, in its order.
         left_out: names of the files' other tensors.
         is_closed: whether the last round has only the final model, and no replies.
@@ -86,62 +86,62 @@ class ExportedRun:
     """
 
     folder: Path
-    about: About
-    place: Path
+    info: ImportInfo
+    info_path: Path
     rounds: tuple[Path, ...]
     clients: tuple[Party, ...]
-    updates: int
-    missing: int
+    update_count: int
+    missing_count: int
     shapes: Shapes
     left_out: tuple[str, ...]
     is_closed: bool
-    _told: "_Told"
+    _client_info: "_ClientInfo"
 
     @property
-    def messages(self) -> int:
+    def message_count(self) -> int:
         """Number of messages: broadcasts, replies and missing replies."""
-        return len(self.rounds) + self.updates + self.missing
+        return len(self.rounds) + self.update_count + self.missing_count
 
     def round(self, index: int) -> ExportedRound:
         """Return one round, counted from 0; reads file names only."""
-        files = files_of(self.rounds[index])
+        files = list_round_files(self.rounds[index])
         if self.is_closed and index == len(self.rounds) - 1:
             return ExportedRound(files.number, files.model, frozenset(self.clients), ())
-        answers = self._told.parts(files)
+        answers = self._client_info.round_answers(files)
         return ExportedRound(
-            files.number, files.model, frozenset(answer.who for answer in answers), answers
+            files.number, files.model, frozenset(answer.client for answer in answers), answers
         )
 
 
-def exported_run(folder: Path) -> ExportedRun:
+def read_exported_run(folder: Path) -> ExportedRun:
     """Read a run's file names, `about` and its first model.
 
     Raises:
         TranscriptError: if something is invalid; the message says what to do.
 
     """
-    rounds = exported_rounds(folder)
-    place, about = read_about(folder)
-    client_info = _told(about, place)
+    rounds = list_round_folders(folder)
+    place, about = read_import_info(folder)
+    client_info = _parse_client_info(about, place)
     # One round at a time, as a long run with many clients has millions of files.
     clients, is_closed = set(client_info.clients or ()), False
     for round_ in rounds:
-        files = files_of(round_)
+        files = list_round_files(round_)
         clients.update(files.answers)
         is_closed = not files.answers
-    _refuse_flaws(place, _flaws(client_info, rounds, is_closed, clients))
+    _refuse_contradictions(place, _contradictions(client_info, rounds, is_closed, clients))
     updates = missing = 0
     for round_ in rounds[: len(rounds) - is_closed]:
-        answers = client_info.parts(files_of(round_))
+        answers = client_info.round_answers(list_round_files(round_))
         updates += sum(answer.path is not None for answer in answers)
         missing += sum(answer.path is None for answer in answers)
-    shapes, left_out = _tensors(folder, files_of(rounds[0]).model, about, place)
+    shapes, left_out = _model_tensors(folder, list_round_files(rounds[0]).model, about, place)
     return ExportedRun(
         folder,
         about,
         place,
         rounds,
-        tuple(sorted(clients, key=in_order)),
+        tuple(sorted(clients, key=natural_sort_key)),
         updates,
         missing,
         shapes,
@@ -152,7 +152,7 @@ def exported_run(folder: Path) -> ExportedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ClientInfo:
     """Metadata of clients from `about`, by party."""
 
     clients: tuple[Party, ...] | None
@@ -160,37 +160,40 @@ class _Told:
     sizes: Mapping[Party, int]
     answers: Mapping[int, Mapping[Party, ClientAnswer]]
 
-    def of(self, number: int) -> Mapping[Party, ClientAnswer]:
+    def answers_in(self, number: int) -> Mapping[Party, ClientAnswer]:
         return self.answers.get(number, {})
 
-    def parts(self, files: RoundFiles) -> tuple[ExportedPart, ...]:
+    def round_answers(self, files: RoundFiles) -> tuple[ExportedAnswer, ...]:
         sampled = self.asked.get(files.number, frozenset(self.clients or ()))
-        names = sampled | files.answers.keys() | self.of(files.number).keys()
-        answers = [self._part(files, client) for client in names]
+        names = sampled | files.answers.keys() | self.answers_in(files.number).keys()
+        answers = [self._round_answer(files, client) for client in names]
         return tuple(
-            sorted(answers, key=lambda answer: (answer.path is not None, in_order(answer.who)))
+            sorted(
+                answers,
+                key=lambda answer: (answer.path is not None, natural_sort_key(answer.client)),
+            )
         )
 
-    def _part(self, files: RoundFiles, client: Party) -> ExportedPart:
-        path, answer = files.answers.get(client), self.of(files.number).get(client)
+    def _round_answer(self, files: RoundFiles, client: Party) -> ExportedAnswer:
+        path, answer = files.answers.get(client), self.answers_in(files.number).get(client)
         if path is None:
-            return ExportedPart(
+            return ExportedAnswer(
                 client, None, NO_FILE if answer is None else answer.missing or NO_FILE
             )
         default_examples = self.sizes.get(client)
         if answer is None:
-            return ExportedPart(client, path, examples=default_examples)
+            return ExportedAnswer(client, path, examples=default_examples)
         examples = default_examples if answer.examples is None else answer.examples
-        return ExportedPart(client, path, examples=examples, metrics=answer.metrics)
+        return ExportedAnswer(client, path, examples=examples, metrics=answer.metrics)
 
 
-def _told(about: About, place: Path) -> _Told:
-    parse_name = partial(client_called, place=place)
+def _parse_client_info(about: ImportInfo, place: Path) -> _ClientInfo:
+    parse_name = partial(parse_client_name, place=place)
     clients = None if about.clients is None else tuple(map(parse_name, about.clients))
     answers = defaultdict[int, dict[Party, ClientAnswer]](dict)
     for answer in about.answers:
         answers[answer.round][parse_name(answer.client)] = answer
-    return _Told(
+    return _ClientInfo(
         clients,
         {one.round: frozenset(map(parse_name, one.clients)) for one in about.asked},
         {parse_name(name): size for name, size in about.examples.items()},
@@ -198,11 +201,13 @@ def _told(about: About, place: Path) -> _Told:
     )
 
 
-def _flaws(
-    client_info: _Told, rounds: Sequence[Path], is_closed: bool, clients: set[Party]
+def _contradictions(
+    client_info: _ClientInfo, rounds: Sequence[Path], is_closed: bool, clients: set[Party]
 ) -> Iterator[str]:
     """Yield the contradictions between `about` and the files."""
-    numbers = {number_of(round_): round_ for round_ in rounds[: len(rounds) - is_closed]}
+    numbers = {
+        parse_round_number(round_): round_ for round_ in rounds[: len(rounds) - is_closed]
+    }
     known_clients = clients if client_info.clients is None else set(client_info.clients)
     for client in sorted(client_info.sizes.keys() - clients):
         yield f"examples names {client}, which has no file in any round"
@@ -217,18 +222,18 @@ def _flaws(
         for client in sorted(answers.keys() - known_clients):
             yield f"answers names {client} in round {number}, which is no client of the run"
     for round_ in numbers.values():
-        yield from _flaws_of_round(client_info, files_of(round_), known_clients)
+        yield from _round_contradictions(client_info, list_round_files(round_), known_clients)
 
 
-def _flaws_of_round(
-    client_info: _Told, files: RoundFiles, known_clients: set[Party]
+def _round_contradictions(
+    client_info: _ClientInfo, files: RoundFiles, known_clients: set[Party]
 ) -> Iterator[str]:
     answered, has_file = files.answers.keys(), f"has a file in round {files.number}"
     for client in sorted(answered - known_clients):
         yield f"{client} {has_file}, but clients does not name it"
     for client in sorted(answered - client_info.asked.get(files.number, answered)):
         yield f"{client} {has_file}, but asked does not name it"
-    for client, answer in client_info.of(files.number).items():
+    for client, answer in client_info.answers_in(files.number).items():
         if answer.missing and client in answered:
             yield f"answers says why the reply of {client} is missing, but it {has_file}"
         elif not answer.missing and client not in answered:
@@ -238,22 +243,26 @@ def _flaws_of_round(
             )
 
 
-def _refuse_flaws(place: Path, contradictions: Iterator[str]) -> None:
+def _refuse_contradictions(place: Path, contradictions: Iterator[str]) -> None:
     found = list(contradictions)
     if not found:
         return
-    more = [f"and {len(found) - MOST_FLAWS} more"] if len(found) > MOST_FLAWS else []
+    more = (
+        [f"and {len(found) - MAX_CONTRADICTIONS} more"]
+        if len(found) > MAX_CONTRADICTIONS
+        else []
+    )
     raise TranscriptError(
-        f"{place} and the files contradict each other: {'; '.join(found[:MOST_FLAWS] + more)}: "
+        f"{place} and the files contradict each other: {'; '.join(found[:MAX_CONTRADICTIONS] + more)}: "
         "correct one of them"
     )
 
 
-def _tensors(
-    folder: Path, model: Path, about: About, place: Path
+def _model_tensors(
+    folder: Path, model: Path, about: ImportInfo, place: Path
 ) -> tuple[Shapes, tuple[str, ...]]:
     """Return the shapes of the model's tensors in its order, and the names of all others."""
-    exported = read_exported(model, folder)
+    exported = read_exported_weights(model, folder)
     shapes = tensor_shapes(exported.weights)
     if about.tensors is None:
         return shapes, exported.left_out

@@ -25,7 +25,7 @@ from overheard.core.errors import TranscriptError
 
 SUFFIXES = (".safetensors", ".npz")
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """Most characters of a tensor's name."""
 
 _NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
@@ -35,7 +35,7 @@ _WHOLE = re.compile(r"[IU][0-9]+|BOOL")
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedWeights:
     """The tensors of a file.
 
     Args:
@@ -48,12 +48,12 @@ class Exported:
     left_out: tuple[str, ...]
 
 
-def read_exported(
+def read_exported_weights(
     path: Path,
     folder: Path,
     shapes: Shapes | None = None,
     left_out: Collection[str] = (),
-) -> Exported:
+) -> ExportedWeights:
     """Read the tensors of one file, which must be finite; nothing is unpickled.
 
     Args:
@@ -89,7 +89,7 @@ def read_exported(
     return exported
 
 
-def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
+def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> ExportedWeights:
     """Map the tensors of a safetensors file; pages are loaded on access."""
     weights, left_out = dict[str, Tensor](), list[str]()
     with safe_open(path, framework="pt") as file:
@@ -102,29 +102,29 @@ def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> E
                 left_out.append(name)
                 continue
             if kind not in _WEIGHTS:
-                raise _no_weights(path, name, kind)
+                raise _not_weights(path, name, kind)
             _refuse_shape(path, name, tuple(head.get_shape()), shapes)
             weights[name] = file.get_tensor(name)
-    return Exported(weights, tuple(left_out))
+    return ExportedWeights(weights, tuple(left_out))
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _ArrayEntry:
     """An array in an `.npz` file, with its validated header."""
 
     entry: zipfile.ZipInfo
     kind: np.dtype[np.generic]
-    told: ArrayHeader
+    header: ArrayHeader
 
 
-def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
+def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> ExportedWeights:
     with zipfile.ZipFile(path) as archive:
         entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         if len(entries) != len(archive.infolist()):
             raise ValueError("it has two arrays with the same name")
         _refuse_names(path, list(entries), shapes, spare)
         heads = {
-            name: _head(path, name, archive, entries[name])
+            name: _read_entry(path, name, archive, entries[name])
             for name in (entries if shapes is None else shapes)
         }
         left_out = tuple(
@@ -133,16 +133,18 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> Exported:
         taken = {name: head for name, head in heads.items() if name not in left_out}
         for name, head in taken.items():
             if head.kind.kind != "f":
-                raise _no_weights(path, name, str(head.kind))
-            _refuse_shape(path, name, head.told.shape, shapes)
+                raise _not_weights(path, name, str(head.kind))
+            _refuse_shape(path, name, head.header.shape, shapes)
         if shapes is None:
             _refuse_bomb(path, taken)
-        return Exported(
+        return ExportedWeights(
             {name: _tensor(archive, head) for name, head in taken.items()}, left_out
         )
 
 
-def _head(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Head:
+def _read_entry(
+    path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+) -> _ArrayEntry:
     if not entry.filename.endswith(".npy"):
         raise ValueError(f"it contains {name!r}, which is no array")
     with archive.open(entry) as stream:
@@ -151,30 +153,30 @@ def _head(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInf
         except ValueError as error:
             raise ValueError(f"{name!r}: {error}") from error
     if not _NUMBERS.fullmatch(header.dtype):
-        raise _no_weights(path, name, header.dtype)
+        raise _not_weights(path, name, header.dtype)
     kind = np.dtype(header.dtype)
     if header.start + header.count * kind.itemsize != entry.file_size:
         raise ValueError(f"the length of {name!r} differs from that in its header")
-    return _Head(entry, kind, header)
+    return _ArrayEntry(entry, kind, header)
 
 
-def _tensor(archive: zipfile.ZipFile, head: _Head) -> Tensor:
+def _tensor(archive: zipfile.ZipFile, head: _ArrayEntry) -> Tensor:
     with archive.open(head.entry) as stream:
-        stream.read(head.told.start)
-        numbers = read_content(stream.read, head.told, head.kind)
+        stream.read(head.header.start)
+        numbers = read_content(stream.read, head.header, head.kind)
     native = np.ascontiguousarray(numbers, head.kind.newbyteorder("="))
     # `ascontiguousarray` adds an axis to a scalar.
-    return torch.from_numpy(native).reshape(head.told.shape)
+    return torch.from_numpy(native).reshape(head.header.shape)
 
 
 def _refuse_names(
     path: Path, found: list[str], shapes: Shapes | None, spare: Collection[str]
 ) -> None:
     for name in found:
-        if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+        if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
             raise TranscriptError(
                 f"{path}: {printable_excerpt(repr(name))} is no valid name of a tensor: use 1 to "
-                f"{LONGEST_NAME} printable characters"
+                f"{MAX_NAME_LENGTH} printable characters"
             )
     if shapes is None:
         return
@@ -196,7 +198,7 @@ def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes 
         )
 
 
-def _refuse_bomb(path: Path, heads: Mapping[str, _Head]) -> None:
+def _refuse_bomb(path: Path, heads: Mapping[str, _ArrayEntry]) -> None:
     size = path.stat().st_size
     unpacked = sum(head.entry.file_size for head in heads.values())
     if is_zip_bomb(unpacked, size):
@@ -206,7 +208,7 @@ def _refuse_bomb(path: Path, heads: Mapping[str, _Head]) -> None:
         )
 
 
-def _no_weights(path: Path, name: str, kind: str) -> TranscriptError:
+def _not_weights(path: Path, name: str, kind: str) -> TranscriptError:
     return TranscriptError(
         f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of 16 to 64 "
         "bits: export it as float32 (Python objects are never unpickled)"

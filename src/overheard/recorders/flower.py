@@ -15,17 +15,17 @@ from flwr.supercore.run import Run
 
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
-from overheard.recorders.facts import Facts
-from overheard.recorders.flower_arrays import parts_of
-from overheard.recorders.flower_contents import SIZES
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.flower_arrays import extract_arrays
+from overheard.recorders.flower_contents import SIZE_KEYS
 from overheard.recorders.flower_defenses import defense_records
 from overheard.recorders.flower_mod import recording_mod
-from overheard.recorders.flower_rounds import FlowerRounds
-from overheard.recorders.scribe import Scribe
+from overheard.recorders.flower_rounds import FlowerRoundRecorder
+from overheard.recorders.run_info import RunInfo
 
 __all__ = ["RecordingGrid", "recording_mod"]
 
-FLOWER = f"flwr {version('flwr')}"
+FRAMEWORK = f"flwr {version('flwr')}"
 
 _LOG = logging.getLogger("overheard")
 
@@ -77,14 +77,14 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         keep_error_texts: bool = False,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
-        run_info = Facts(
-            FLOWER, model, task, recipe, defense_records(defenses), rounds, participation
+        run_info = RunInfo(
+            FRAMEWORK, model, task, recipe, defense_records(defenses), rounds, participation
         )
         self._grid = grid
-        self._scribe = Scribe(Path(folder), run_info)
-        self._rounds = FlowerRounds(
+        self._scribe = AsyncWriter(Path(folder), run_info)
+        self._rounds = FlowerRoundRecorder(
             self._scribe,
-            sizes=(examples_key, *SIZES) if examples_key else SIZES,
+            sizes=(examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS,
             keep_error_texts=keep_error_texts,
         )
         # A custom loop may push and pull on several threads.
@@ -110,8 +110,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         """
         if arrays is not None:
             content = RecordDict({"arrays": arrays})
-            self._record(lambda: self._rounds.end_with(parts_of(content)))
-        self._record(self._rounds.over)
+            self._record(lambda: self._rounds.record_final_model(extract_arrays(content)))
+        self._record(self._rounds.end_round)
         self._scribe.close()
 
     def __enter__(self) -> "RecordingGrid":
@@ -158,7 +158,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         """Return the known nodes; those known at the start are written to the manifest."""
         found = self._grid.get_node_ids()
         nodes = found if isinstance(found, Collection) else list(found)
-        self._record(lambda: self._rounds.known(nodes))
+        self._record(lambda: self._rounds.add_nodes(nodes))
         return nodes
 
     def get_nodes(self) -> Iterable[NodeInfo]:
@@ -169,7 +169,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Record and send messages whose replies are pulled later."""
         sent = list(messages)
-        self._record(lambda: self._rounds.asked(sent))
+        self._record(lambda: self._rounds.record_requests(sent))
         numbers: Iterable[str] = self._grid.push_messages(sent)
         return numbers
 
@@ -177,7 +177,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         """Pull and record replies."""
         replies = list(self._grid.pull_messages(message_ids))
         if replies:
-            self._record(lambda: self._rounds.came(replies))
+            self._record(lambda: self._rounds.record_replies(replies))
         return replies
 
     def send_and_receive(
@@ -185,13 +185,13 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     ) -> Iterable[Message]:
         """Record and send messages, and record the replies that arrive in time."""
         sent = list(messages)
-        self._record(lambda: self._rounds.asked(sent))
+        self._record(lambda: self._rounds.record_requests(sent))
         try:
             replies = list(self._grid.send_and_receive(sent, timeout=timeout))
-            self._record(lambda: self._rounds.came(replies))
+            self._record(lambda: self._rounds.record_replies(replies))
         finally:
             if sent:
-                self._record(self._rounds.over)
+                self._record(self._rounds.end_round)
         return replies
 
     def _record(self, call: Callable[[], None]) -> None:

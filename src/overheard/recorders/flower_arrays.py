@@ -11,7 +11,7 @@ from flwr.app import ArrayRecord, RecordDict
 from numpy.lib import format as npy
 from torch import Tensor
 
-SERIALIZED = "numpy.ndarray"
+NPY_SERIALIZATION = "numpy.ndarray"
 """Flower's name for arrays that are serialised as .npy files."""
 
 BFLOAT16 = "bfloat16"
@@ -22,7 +22,7 @@ _Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedArray:
     """A serialised array."""
 
     dtype: str
@@ -30,11 +30,11 @@ class Packed:
     data: bytes
 
 
-Parts = Mapping[str, Packed]
+PackedArrays = Mapping[str, PackedArray]
 """The arrays of one message, by name."""
 
 
-def parts_of(content: RecordDict) -> dict[str, Packed]:
+def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
     """Extract the arrays of a message now, as strategies may replace them later.
 
     Names are those in the array record, or `record/name` if there are several records.
@@ -42,19 +42,21 @@ def parts_of(content: RecordDict) -> dict[str, Packed]:
     records: Mapping[str, ArrayRecord] = content.array_records
     is_single = len(records) == 1
     return {
-        name if is_single else f"{key}/{name}": Packed(array.dtype, array.stype, array.data)
+        name if is_single else f"{key}/{name}": PackedArray(
+            array.dtype, array.stype, array.data
+        )
         for key, record in records.items()
         for name, array in record.items()
     }
 
 
-def size_of(parts: Parts) -> int:
+def count_bytes(parts: PackedArrays) -> int:
     """Count the bytes of these arrays."""
     return sum(len(part.data) for part in parts.values())
 
 
 @final
-class Decoder:
+class ArrayDecoder:
     """Decodes the arrays of one run into tensors.
 
     A tensor that is not floating-point when it is first sent is omitted from then on, as
@@ -69,7 +71,7 @@ class Decoder:
         """Begin a run."""
         self._is_kept = dict.fromkeys(left_out, False)
 
-    def model(self, parts: Parts) -> dict[str, Tensor]:
+    def decode_model(self, parts: PackedArrays) -> dict[str, Tensor]:
         """Decode a broadcast model.
 
         An omitted tensor is reported once, by an empty integer tensor under its name.
@@ -80,7 +82,7 @@ class Decoder:
         """
         tensors = {}
         for name, part in parts.items():
-            numbers = _unpacked(name, part)
+            numbers = _unpack(name, part)
             is_new = name not in self._is_kept
             if self._is_kept.setdefault(name, _is_floating(numbers)):
                 tensors[name] = _tensor(
@@ -90,7 +92,7 @@ class Decoder:
                 tensors[name] = torch.empty(0, dtype=torch.int64)
         return tensors
 
-    def change(self, sent: Parts, start: Parts) -> dict[str, Tensor]:
+    def decode_update(self, sent: PackedArrays, start: PackedArrays) -> dict[str, Tensor]:
         """Decode a reply, and return its difference from the broadcast model.
 
         In the precision of the reply, where differences of nearby floats are exact.
@@ -102,13 +104,13 @@ class Decoder:
         if sent.keys() != start.keys():
             raise ValueError(
                 f"it has other tensors than the broadcast model: extra "
-                f"{_told(set(sent) - set(start))}, missing {_told(set(start) - set(sent))}"
+                f"{_list_names(set(sent) - set(start))}, missing {_list_names(set(start) - set(sent))}"
             )
         tensors = {}
         for name, part in start.items():
             if not self._is_kept.get(name, True):
                 continue
-            before, after = _unpacked(name, part), _unpacked(name, sent[name])
+            before, after = _unpack(name, part), _unpack(name, sent[name])
             if before.shape != after.shape:
                 raise ValueError(
                     f"{name!r} has shape {after.shape}, but {before.shape} in the broadcast"
@@ -124,13 +126,15 @@ class Decoder:
         return tensors
 
 
-def _unpacked(name: str, part: Packed) -> _Numbers:
+def _unpack(name: str, part: PackedArray) -> _Numbers:
     """Return the array without copying; bfloat16 is widened to float32.
 
     `numpy.load` would copy. Nothing is unpickled: arrays of objects are refused.
     """
-    if part.stype != SERIALIZED:
-        raise ValueError(f"{name!r} is serialized as {part.stype[:40]!r}, not {SERIALIZED!r}")
+    if part.stype != NPY_SERIALIZATION:
+        raise ValueError(
+            f"{name!r} is serialized as {part.stype[:40]!r}, not {NPY_SERIALIZATION!r}"
+        )
     file = BytesIO(part.data)
     # The header is untrusted text, and its parsers may raise any error.
     try:
@@ -153,7 +157,7 @@ def _unpacked(name: str, part: Packed) -> _Numbers:
     return numbers.reshape(shape, order="F" if is_column_major else "C")
 
 
-def _tensor(numbers: _Numbers, part: Packed) -> Tensor:
+def _tensor(numbers: _Numbers, part: PackedArray) -> Tensor:
     """Make a tensor of an array that is not shared, with the dtype of the serialised array."""
     if not numbers.flags.c_contiguous:
         numbers = np.ascontiguousarray(numbers).reshape(numbers.shape)
@@ -161,7 +165,7 @@ def _tensor(numbers: _Numbers, part: Packed) -> Tensor:
     return tensor.to(torch.bfloat16) if _is_bfloat16(part) else tensor
 
 
-def _is_bfloat16(part: Packed) -> bool:
+def _is_bfloat16(part: PackedArray) -> bool:
     return part.dtype == BFLOAT16
 
 
@@ -169,7 +173,7 @@ def _is_floating(numbers: _Numbers) -> bool:
     return numbers.dtype.kind == "f" and numbers.dtype.itemsize <= 8
 
 
-def _told(names: set[str]) -> str:
+def _list_names(names: set[str]) -> str:
     """List a few of the names, which are untrusted."""
     if not names:
         return "none"

@@ -7,15 +7,15 @@ from math import isfinite
 
 from flwr.app import RecordDict
 
-SIZES = ("num-examples", "num_examples")
+SIZE_KEYS = ("num-examples", "num_examples")
 """Names under which Flower's current and earlier strategies look for the number of examples."""
 
-LONGEST = 200
+MAX_LENGTH = 200
 """Most characters of an untrusted name or text that are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerMetadata:
     """Metadata of a reply.
 
     Args:
@@ -30,7 +30,9 @@ class Told:
     unrecorded: tuple[str, ...]
 
 
-def told_in(content: RecordDict, sizes: tuple[str, ...] = SIZES) -> Told:
+def read_answer_metadata(
+    content: RecordDict, sizes: tuple[str, ...] = SIZE_KEYS
+) -> AnswerMetadata:
     """Read the numbers in a reply's metrics and configuration.
 
     Args:
@@ -55,20 +57,20 @@ def told_in(content: RecordDict, sizes: tuple[str, ...] = SIZES) -> Told:
             unrecorded.append(name)
         else:
             metrics[name] = number
-    return Told(examples, metrics, tuple(unrecorded))
+    return AnswerMetadata(examples, metrics, tuple(unrecorded))
 
 
-def config_in(content: RecordDict) -> dict[str, str]:
+def read_config(content: RecordDict) -> dict[str, str]:
     """Read all metadata of a broadcast as text; bytes are replaced by their number."""
     return {
-        name: f"<{len(value)} bytes>" if isinstance(value, bytes) else plain(str(value))
+        name: f"<{len(value)} bytes>" if isinstance(value, bytes) else sanitize_text(str(value))
         for name, value in _values(content)
     }
 
 
-def plain(text: str, longest: int = LONGEST) -> str:
+def sanitize_text(text: str, max_length: int = MAX_LENGTH) -> str:
     """Cut an untrusted text, and replace unprintable characters by "?"."""
-    cut = text if len(text) <= longest else f"{text[:longest]}..."
+    cut = text if len(text) <= max_length else f"{text[:max_length]}..."
     return "".join(one if one.isprintable() else "?" for one in cut)
 
 
@@ -81,7 +83,7 @@ def _values(content: RecordDict) -> Iterator[tuple[str, object]]:
     counts = Counter(name for record in records.values() for name in record)
     for key, record in records.items():
         for name, value in record.items():
-            label = plain(name if counts[name] == 1 else f"{key}/{name}")
+            label = sanitize_text(name if counts[name] == 1 else f"{key}/{name}")
             if isinstance(value, list):
                 yield from ((f"{label}[{place}]", one) for place, one in enumerate(value))
             else:

@@ -18,14 +18,16 @@ from overheard.core.mechanism import Mechanism
 DELTA = 1e-5
 """Delta for the accounting if none is configured in Flower."""
 
-SERVER = "the server, which may omit the noise and the clipping"
-MOD = (
+SWITCHED_OFF_BY_SERVER = "the server, which may omit the noise and the clipping"
+SWITCHED_OFF_IN_CLIENT_APP = (
     "the distributor of the client app, which contains the mod; each client, by running "
     "another app"
 )
-SERVER_AND_MOD = f"the server, which may omit the noise; the clipping: {MOD}"
+SWITCHED_OFF_BY_EITHER = (
+    f"the server, which may omit the noise; the clipping: {SWITCHED_OFF_IN_CLIENT_APP}"
+)
 
-WEIGHED = (
+UNEQUAL_WEIGHTS = (
     "its noise is calibrated to clip / clients, but clients are weighted by their reported "
     "number of examples, so a weight may be up to 1: with an `accountant` Flower refuses "
     "unequal weights"
@@ -61,19 +63,19 @@ def _record(defense: object) -> DefenseRecord | None:
     if isinstance(defense, DefenseRecord):
         return defense
     if isinstance(defense, LocalDpMod):
-        return _local(defense)
+        return _local_dp(defense)
     if isinstance(defense, DifferentialPrivacyFixedClippingBase):
-        return _fixed(defense)
+        return _fixed_clipping(defense)
     if isinstance(defense, DifferentialPrivacyAdaptiveBase):
-        return _adaptive(defense)
+        return _adaptive_clipping(defense)
     if defense in (fixedclipping_mod, adaptiveclipping_mod):
         # It only clips; the noise is in the record of its strategy.
         name = "fixedclipping_mod" if defense is fixedclipping_mod else "adaptiveclipping_mod"
-        return DefenseRecord(name, name, "client", MOD)
+        return DefenseRecord(name, name, "client", SWITCHED_OFF_IN_CLIENT_APP)
     return None
 
 
-def _local(mod: LocalDpMod) -> DefenseRecord:
+def _local_dp(mod: LocalDpMod) -> DefenseRecord:
     """Record clipping and noise of deviation sensitivity * sqrt(2 ln(1.25 / delta)) / epsilon.
 
     The classical Gaussian mechanism (Dwork and Roth 2014, theorem A.1), proven for epsilon
@@ -95,10 +97,12 @@ def _local(mod: LocalDpMod) -> DefenseRecord:
             stated=mod.epsilon,
             stated_for="round",
         )
-    return DefenseRecord("LocalDpMod", settings, "client", MOD, mechanism)
+    return DefenseRecord(
+        "LocalDpMod", settings, "client", SWITCHED_OFF_IN_CLIENT_APP, mechanism
+    )
 
 
-def _fixed(strategy: DifferentialPrivacyFixedClippingBase) -> DefenseRecord:
+def _fixed_clipping(strategy: DifferentialPrivacyFixedClippingBase) -> DefenseRecord:
     """Record noise of deviation noise_multiplier * clipping_norm / num_sampled_clients."""
     config = None if strategy.accountant is None else strategy.accountant.config
     is_by_server = isinstance(strategy, DifferentialPrivacyServerSideFixedClipping)
@@ -111,7 +115,7 @@ def _fixed(strategy: DifferentialPrivacyFixedClippingBase) -> DefenseRecord:
         # Flower's accountant assumes a sensitivity of 1 clip if it uses no subsampling.
         moves=2.0 if config is None else 1.0,
         stated=None if config is None else config.max_epsilon,
-        unproven=WEIGHED if config is None else "",
+        unproven=UNEQUAL_WEIGHTS if config is None else "",
     )
     settings = (
         f"{type(strategy).__name__}(noise_multiplier={strategy.noise_multiplier!r}, "
@@ -122,12 +126,12 @@ def _fixed(strategy: DifferentialPrivacyFixedClippingBase) -> DefenseRecord:
         type(strategy).__name__,
         settings,
         "server",
-        SERVER if is_by_server else SERVER_AND_MOD,
+        SWITCHED_OFF_BY_SERVER if is_by_server else SWITCHED_OFF_BY_EITHER,
         mechanism,
     )
 
 
-def _adaptive(strategy: DifferentialPrivacyAdaptiveBase) -> DefenseRecord:
+def _adaptive_clipping(strategy: DifferentialPrivacyAdaptiveBase) -> DefenseRecord:
     """Record adaptive clipping, whose clip tracks a quantile of the updates' norms.
 
     The multiplier covers all that a round releases, the mean and the noisy count of clipped
@@ -147,7 +151,7 @@ def _adaptive(strategy: DifferentialPrivacyAdaptiveBase) -> DefenseRecord:
         DELTA,
         "server",
         "server" if is_by_server else "client",
-        unproven=WEIGHED,
+        unproven=UNEQUAL_WEIGHTS,
     )
     settings = (
         f"{type(strategy).__name__}(noise_multiplier={multiplier!r}, "
@@ -160,6 +164,6 @@ def _adaptive(strategy: DifferentialPrivacyAdaptiveBase) -> DefenseRecord:
         type(strategy).__name__,
         settings,
         "server",
-        SERVER if is_by_server else SERVER_AND_MOD,
+        SWITCHED_OFF_BY_SERVER if is_by_server else SWITCHED_OFF_BY_EITHER,
         mechanism,
     )

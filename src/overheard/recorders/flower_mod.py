@@ -20,12 +20,12 @@ from overheard.archive.layout import (
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import read_round
 from overheard.core.messages import Broadcast, Update
-from overheard.recorders.facts import Facts
-from overheard.recorders.flower_arrays import Decoder, Parts, parts_of
-from overheard.recorders.flower_contents import SIZES
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, extract_arrays
+from overheard.recorders.flower_contents import SIZE_KEYS
 from overheard.recorders.flower_defenses import defense_records
-from overheard.recorders.flower_rounds import FlowerRounds, is_recorded
-from overheard.recorders.scribe import Scribe
+from overheard.recorders.flower_rounds import FlowerRoundRecorder, is_recorded
+from overheard.recorders.run_info import RunInfo
 
 _LOG = logging.getLogger("overheard")
 
@@ -57,19 +57,21 @@ def recording_mod(
         keep_error_texts: whether to record the texts of errors, and not only their codes.
 
     """
-    run_info = Facts(f"flwr {version('flwr')}", model, defenses=defense_records(defenses))
-    sizes = (examples_key, *SIZES) if examples_key else SIZES
+    run_info = RunInfo(f"flwr {version('flwr')}", model, defenses=defense_records(defenses))
+    sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
 
     def record(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         if not is_recorded(message):
             return call_next(message, context)
         metadata = message.metadata
         run_folder = Path(folder) / f"run-{metadata.run_id:d}-node-{metadata.dst_node_id:d}"
-        recorder = _Note(run_folder, run_info, sizes, keep_error_texts=keep_error_texts)
+        recorder = _MessageRecorder(
+            run_folder, run_info, sizes, keep_error_texts=keep_error_texts
+        )
         try:
-            recorder.asked(message)
+            recorder.record_request(message)
             reply = call_next(message, context)
-            recorder.came(reply)
+            recorder.record_reply(reply)
             return reply
         finally:
             recorder.close()
@@ -78,39 +80,39 @@ def recording_mod(
 
 
 @final
-class _Note:
+class _MessageRecorder:
     """Records one message and its reply; never raises."""
 
     def __init__(
-        self, folder: Path, facts: Facts, sizes: tuple[str, ...], *, keep_error_texts: bool
+        self, folder: Path, facts: RunInfo, sizes: tuple[str, ...], *, keep_error_texts: bool
     ) -> None:
         self._folder = folder
-        self._scribe = Scribe(folder, facts, goes_on=True)
+        self._scribe = AsyncWriter(folder, facts, is_resumed=True)
         self._sizes = sizes
         self._keeps_error_texts = keep_error_texts
-        self._rounds: FlowerRounds | None = None
+        self._rounds: FlowerRoundRecorder | None = None
 
-    def asked(self, message: Message) -> None:
+    def record_request(self, message: Message) -> None:
         """Record the request; the model is written while the client trains."""
         try:
-            rounds = FlowerRounds(
+            rounds = FlowerRoundRecorder(
                 self._scribe,
                 sizes=self._sizes,
                 keep_error_texts=self._keeps_error_texts,
-                decoder=Decoder(_left_out(self._folder)),
+                decoder=ArrayDecoder(_left_out(self._folder)),
             )
-            self._go_on(rounds, parts_of(message.content))
-            rounds.asked((message,))
-            rounds.announce()
+            self._resume_round(rounds, extract_arrays(message.content))
+            rounds.record_requests((message,))
+            rounds.record_broadcast()
             self._rounds = rounds
         except Exception as error:
             self._stop(error)
 
-    def came(self, reply: Message) -> None:
+    def record_reply(self, reply: Message) -> None:
         """Record the client's reply before it is sent."""
         try:
             if self._rounds is not None:
-                self._rounds.came((reply,))
+                self._rounds.record_replies((reply,))
         except Exception as error:
             self._stop(error)
 
@@ -118,12 +120,12 @@ class _Note:
         """Wait until everything is on the disk."""
         try:
             if self._rounds is not None:
-                self._rounds.over()
+                self._rounds.end_round()
             self._scribe.close()
         except Exception as error:
             self._stop(error)
 
-    def _go_on(self, rounds: FlowerRounds, parts: Parts) -> None:
+    def _resume_round(self, rounds: FlowerRoundRecorder, parts: PackedArrays) -> None:
         """Reopen the last round if it has this model and no update yet."""
         count = count_committed_rounds(self._folder)
         if not count:
@@ -134,14 +136,14 @@ class _Note:
         ]
         if not models or any(isinstance(message.body, Update) for message in messages):
             return
-        sent = Decoder(_left_out(self._folder)).model(parts)
+        sent = ArrayDecoder(_left_out(self._folder)).decode_model(parts)
         if sent.keys() != models[0].keys() or not all(
             torch.equal(weight, models[0][name]) for name, weight in sent.items()
         ):
             return
         # From here on the round is not committed, until its messages are written again.
         messages_path(transcript_folder(self._folder), count - 1).unlink()
-        rounds.say_again(parts, messages)
+        rounds.resume_round(parts, messages)
 
     def _stop(self, error: Exception) -> None:
         _LOG.debug("overheard: error while recording", exc_info=error)

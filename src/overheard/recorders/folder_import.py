@@ -17,24 +17,24 @@ from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.messages import Broadcast, Message, MissingReply, Update, Weights
 from overheard.core.parties import SERVER, Party
 from overheard.recorders.exported_run import (
-    ExportedPart,
+    ExportedAnswer,
     ExportedRound,
     ExportedRun,
-    exported_run,
+    read_exported_run,
 )
-from overheard.recorders.exported_weights import read_exported
+from overheard.recorders.exported_weights import read_exported_weights
 
-Kind = Literal["weights", "differences"]
+WeightKind = Literal["weights", "differences"]
 """Content of clients' files: their weights, or differences from the broadcast weights."""
 
 TO_SERVER = frozenset({SERVER})
 
-OnFile = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Called for each message with its description, the number written, and the total."""
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportSummary:
     """Summary of an import.
 
     Args:
@@ -53,9 +53,13 @@ class Imported:
     left_out: tuple[str, ...]
 
 
-def import_recording(
-    folder: Path, out: Path, *, kind: Kind = "weights", on_file: OnFile | None = None
-) -> Imported:
+def import_run(
+    folder: Path,
+    out: Path,
+    *,
+    kind: WeightKind = "weights",
+    on_progress: OnProgress | None = None,
+) -> ImportSummary:
     """Write the transcript of a run whose weights another framework saved.
 
     One message is in memory at a time. All names are checked before anything is written. If an
@@ -66,7 +70,7 @@ def import_recording(
         folder: folder with a subfolder for each round; see `docs/import.md`.
         out: folder for the run.
         kind: content of clients' files; global models are always weights.
-        on_file: called with the progress.
+        on_progress: called with the progress.
 
     Raises:
         TranscriptError: if a file cannot be imported, with what to do.
@@ -74,23 +78,25 @@ def import_recording(
 
     """
     _refuse_nested(folder, out)
-    run = exported_run(folder)
+    run = read_exported_run(folder)
     recorder = Recorder(out, _manifest(run))
-    done, ticker = recorder.committed_rounds(), _Ticker(on_file, run.messages)
+    done, ticker = recorder.committed_rounds(), _Progress(on_progress, run.message_count)
     if done > len(run.rounds):
         raise _another_import(out, f"it has {done} rounds")
     for index in range(done):
         _refuse_another_import(run, index, kind, out)
-        ticker.tick(f"round {index}", 1 + len(run.round(index).parts))
+        ticker.advance(f"round {index}", 1 + len(run.round(index).answers))
     for index in range(done, len(run.rounds)):
         with recorder.open_round() as open_round:
-            _say(run, index, kind, open_round, ticker)
+            _write_round(run, index, kind, open_round, ticker)
     answered = len(run.rounds) - run.is_closed
-    return Imported(answered, len(run.clients), run.updates, run.missing, run.left_out)
+    return ImportSummary(
+        answered, len(run.clients), run.update_count, run.missing_count, run.left_out
+    )
 
 
 def _manifest(run: ExportedRun) -> Manifest:
-    about = run.about
+    about = run.info
     try:
         return Manifest(
             about.task,
@@ -105,19 +111,21 @@ def _manifest(run: ExportedRun) -> Manifest:
         )
     except ValueError as error:
         raise TranscriptError(
-            f"{run.place}: {printable_excerpt(str(error))}: correct it"
+            f"{run.info_path}: {printable_excerpt(str(error))}: correct it"
         ) from error
 
 
-def _say(
-    run: ExportedRun, index: int, kind: Kind, open_round: OpenRound, ticker: "_Ticker"
+def _write_round(
+    run: ExportedRun, index: int, kind: WeightKind, open_round: OpenRound, ticker: "_Progress"
 ) -> None:
     exported = run.round(index)
-    start = _model(run, exported)
+    start = _read_model(run, exported)
     open_round.record(Message(index, SERVER, exported.readers, Broadcast(start)))
-    ticker.tick(f"round {exported.number}")
-    for answer in exported.parts:
-        message = Message(index, answer.who, TO_SERVER, _body(run, answer, kind, start))
+    ticker.advance(f"round {exported.number}")
+    for answer in exported.answers:
+        message = Message(
+            index, answer.client, TO_SERVER, _read_answer(run, answer, kind, start)
+        )
         try:
             open_round.record(message)
         except ValueError as error:
@@ -125,30 +133,30 @@ def _say(
                 f"{answer.path}: {printable_excerpt(str(error))}: export it again, and check that it "
                 f"contains {kind}"
             ) from error
-        ticker.tick(f"round {exported.number}")
+        ticker.advance(f"round {exported.number}")
 
 
-def _model(run: ExportedRun, exported: ExportedRound) -> Weights:
-    return read_exported(exported.model, run.folder, run.shapes, run.left_out).weights
+def _read_model(run: ExportedRun, exported: ExportedRound) -> Weights:
+    return read_exported_weights(exported.model, run.folder, run.shapes, run.left_out).weights
 
 
-def _body(
-    run: ExportedRun, answer: ExportedPart, kind: Kind, start: Weights
+def _read_answer(
+    run: ExportedRun, answer: ExportedAnswer, kind: WeightKind, start: Weights
 ) -> Update | MissingReply:
     if answer.path is None:
-        return MissingReply(answer.missing)
-    delta = read_exported(answer.path, run.folder, run.shapes, run.left_out).weights
+        return MissingReply(answer.missing_reason)
+    delta = read_exported_weights(answer.path, run.folder, run.shapes, run.left_out).weights
     if kind == "weights":
-        delta = {name: _wide(tensor) - _wide(start[name]) for name, tensor in delta.items()}
+        delta = {name: _widen(tensor) - _widen(start[name]) for name, tensor in delta.items()}
     return Update(delta, answer.examples, answer.metrics)
 
 
-def _wide(tensor: Tensor) -> Tensor:
+def _widen(tensor: Tensor) -> Tensor:
     """Widen 16-bit numbers to 32 bits, so that differences are not rounded."""
     return tensor.float() if tensor.element_size() < 4 else tensor
 
 
-def _refuse_another_import(run: ExportedRun, index: int, kind: Kind, out: Path) -> None:
+def _refuse_another_import(run: ExportedRun, index: int, kind: WeightKind, out: Path) -> None:
     """Refuse to continue if a round that is already imported does not match these files.
 
     All metadata is compared, but only the weights of the broadcast and of the first update, as
@@ -159,28 +167,28 @@ def _refuse_another_import(run: ExportedRun, index: int, kind: Kind, out: Path) 
         raise _another_import(
             out, f"the broadcast of round {exported.number} has other receivers"
         )
-    start = _model(run, exported)
+    start = _read_model(run, exported)
     if not _are_equal(first.body.weights, start):
         raise _another_import(out, f"round {exported.number} has another global model")
-    if [_in_clear(message) for message in others] != [
-        _announced(answer) for answer in exported.parts
+    if [_recorded_answer(message) for message in others] != [
+        _expected_answer(answer) for answer in exported.answers
     ]:
         raise _another_import(out, f"round {exported.number} has other replies")
-    for message, answer in zip(others, exported.parts, strict=True):
+    for message, answer in zip(others, exported.answers, strict=True):
         if isinstance(message.body, Update):
-            body = _body(run, answer, kind, start)
+            body = _read_answer(run, answer, kind, start)
             assert isinstance(body, Update), "compared above"
             if not _are_equal(message.body.delta, body.delta):
                 raise _another_import(
-                    out, f"round {exported.number} has other weights of {answer.who}"
+                    out, f"round {exported.number} has other weights of {answer.client}"
                 )
             break
 
 
-InClear = tuple[Party, str | None, int | None, Mapping[str, float]]
+AnswerInClear = tuple[Party, str | None, int | None, Mapping[str, float]]
 
 
-def _in_clear(message: Message) -> InClear:
+def _recorded_answer(message: Message) -> AnswerInClear:
     body = message.body
     if isinstance(body, MissingReply):
         return message.sender, body.reason, None, {}
@@ -188,9 +196,9 @@ def _in_clear(message: Message) -> InClear:
     return message.sender, None, body.examples, body.metrics
 
 
-def _announced(answer: ExportedPart) -> InClear:
-    missing = answer.missing if answer.path is None else None
-    return answer.who, missing, answer.examples, answer.metrics
+def _expected_answer(answer: ExportedAnswer) -> AnswerInClear:
+    missing = answer.missing_reason if answer.path is None else None
+    return answer.client, missing, answer.examples, answer.metrics
 
 
 def _are_equal(stored: Weights, weights: Weights) -> bool:
@@ -215,13 +223,13 @@ def _refuse_nested(folder: Path, out: Path) -> None:
 
 
 @final
-class _Ticker:
+class _Progress:
     """Counts messages, and reports the progress."""
 
-    def __init__(self, on_file: OnFile | None, total: int) -> None:
+    def __init__(self, on_file: OnProgress | None, total: int) -> None:
         self._on_file, self._total, self._done = on_file, total, 0
 
-    def tick(self, what: str, messages: int = 1) -> None:
+    def advance(self, what: str, messages: int = 1) -> None:
         self._done += messages
         if self._on_file is not None:
             self._on_file(what, self._done, self._total)

@@ -21,18 +21,18 @@ from pydantic import TypeAdapter
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.parties import SERVER, Party
-from overheard.recorders.facts import Facts
+from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.nvflare_contents import STEPS
-from overheard.recorders.nvflare_places import is_later, last, placed
-from overheard.recorders.nvflare_rounds import NvflareRounds, site
-from overheard.recorders.scribe import Scribe
+from overheard.recorders.nvflare_folders import is_later_round, last_run_folder, resolve_folder
+from overheard.recorders.nvflare_rounds import NvflareRoundRecorder, site_party
+from overheard.recorders.run_info import RunInfo
 
 FRAMEWORK = f"nvflare {version('nvflare')}"
 
-Where = Literal["before", "after", "server"]
+RecordingPoint = Literal["before", "after", "server"]
 """Before or after the other filters of a site's results, or at the server as they arrive."""
 
-_FACTS: TypeAdapter[Facts] = TypeAdapter(Facts)
+_RUN_INFO: TypeAdapter[RunInfo] = TypeAdapter(RunInfo)
 
 _LOG = logging.getLogger("overheard")
 
@@ -60,7 +60,7 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
     def __init__(
         self,
         folder: str | Path,
-        facts: Facts | str = "",
+        facts: RunInfo | str = "",
         task: str = AppConstants.TASK_TRAIN,
         sizes: str = STEPS,
         keep_error_texts: bool = False,
@@ -68,17 +68,19 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
         super().__init__()
         # NVFlare writes a component's arguments to job files from attributes of these names.
         self.folder = str(folder)
-        self.facts = told(facts)
+        self.facts = encode_run_info(facts)
         self.task = task
         self.sizes = sizes
         self.keep_error_texts = keep_error_texts
-        self._recorder = _Ear(self.folder, self.facts, task, sizes, keep_error_texts, SERVER)
+        self._recorder = _EventRecorder(
+            self.folder, self.facts, task, sizes, keep_error_texts, SERVER
+        )
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Handle an event; called by NVFlare."""
-        self._recorder.hear(event_type, fl_ctx)
+        self._recorder.record_event(event_type, fl_ctx)
         if event_type == EventType.AFTER_TASK_RESULT_FILTER:
-            self._recorder.answered(fl_ctx.get_prop(FLContextKey.TASK_RESULT), fl_ctx)
+            self._recorder.record_result(fl_ctx.get_prop(FLContextKey.TASK_RESULT), fl_ctx)
 
 
 @final
@@ -104,8 +106,8 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
     def __init__(
         self,
         folder: str | Path,
-        where: Where = "server",
-        facts: Facts | str = "",
+        where: RecordingPoint = "server",
+        facts: RunInfo | str = "",
         task: str = AppConstants.TASK_TRAIN,
         sizes: str = STEPS,
         keep_error_texts: bool = False,
@@ -115,40 +117,40 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
             raise ValueError(f"where must be 'before', 'after' or 'server', got {where!r}")
         self.folder = str(folder)
         self.where = where
-        self.facts = told(facts)
+        self.facts = encode_run_info(facts)
         self.task = task
         self.sizes = sizes
         self.keep_error_texts = keep_error_texts
         seat = SERVER if where == "server" else None
-        self._recorder = _Ear(
+        self._recorder = _EventRecorder(
             self.folder, self.facts, task, sizes, keep_error_texts, seat, where
         )
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Handle an event; called by NVFlare."""
-        self._recorder.hear(event_type, fl_ctx)
+        self._recorder.record_event(event_type, fl_ctx)
 
     def process(self, shareable: Shareable, fl_ctx: FLContext) -> Shareable:
         """Record a result, and return it unchanged."""
-        self._recorder.answered(shareable, fl_ctx)
+        self._recorder.record_result(shareable, fl_ctx)
         return shareable
 
 
-def told(facts: Facts | str) -> str:
+def encode_run_info(facts: RunInfo | str) -> str:
     """Return the metadata as text, as in a job's file; "" = none.
 
     Raises:
         ValueError: if a text is not valid metadata.
 
     """
-    text = _FACTS.dump_json(facts).decode() if isinstance(facts, Facts) else facts
+    text = _RUN_INFO.dump_json(facts).decode() if isinstance(facts, RunInfo) else facts
     if text:
-        _FACTS.validate_json(text)
+        _RUN_INFO.validate_json(text)
     return text
 
 
 @final
-class _Ear:
+class _EventRecorder:
     """Records tasks and results, for both components.
 
     Args:
@@ -166,7 +168,7 @@ class _Ear:
         sizes: str,
         keep_error_texts: bool,
         seat: Party | None,
-        where: Where = "server",
+        where: RecordingPoint = "server",
     ) -> None:
         self._folder = folder
         self._facts = facts
@@ -176,22 +178,22 @@ class _Ear:
         self._seat = seat
         self._where = where
         # Created when the run begins, as the component may be copied and serialised before.
-        self._rounds: NvflareRounds | None = None
-        self._scribe: Scribe | None = None
+        self._rounds: NvflareRoundRecorder | None = None
+        self._scribe: AsyncWriter | None = None
         self._last: Path | None = None
         self._has_failed = False
         # Several sites may fetch their first task at the same time.
         self._begin_lock = threading.Lock()
 
-    def hear(self, event_type: str, fl_ctx: FLContext) -> None:
+    def record_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Record an event that is not the event of a result."""
         match event_type:
             case EventType.AFTER_TASK_DATA_FILTER:
-                self._try(lambda: self._asked(fl_ctx))
+                self._try(lambda: self._record_task(fl_ctx))
             case AppEventType.BEFORE_AGGREGATION:
-                self._try(lambda: self._tell(NvflareRounds.finish))
+                self._try(lambda: self._with_rounds(NvflareRoundRecorder.end_round))
             case AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
-                self._try(lambda: self._became(fl_ctx))
+                self._try(lambda: self._record_global_model(fl_ctx))
             case EventType.END_RUN:
                 self._try(self._close)
             # The simulator may run each task of a site in its own process, and kills it when
@@ -199,41 +201,43 @@ class _Ear:
             case EventType.AFTER_SEND_TASK_RESULT if self._seat != SERVER:
                 self._try(self._close)
 
-    def answered(self, result: object, fl_ctx: FLContext) -> None:
+    def record_result(self, result: object, fl_ctx: FLContext) -> None:
         """Record a result."""
 
         def record() -> None:
             rounds, task = self._rounds, fl_ctx.get_prop(FLContextKey.TASK_ID)
             if rounds is not None and isinstance(result, Shareable):
-                rounds.answered(str(task), result)
+                rounds.record_result(str(task), result)
 
         self._try(record)
 
-    def _asked(self, fl_ctx: FLContext) -> None:
+    def _record_task(self, fl_ctx: FLContext) -> None:
         data = fl_ctx.get_prop(FLContextKey.TASK_DATA)
         if fl_ctx.get_prop(FLContextKey.TASK_NAME) != self._task:
             return
         if not isinstance(data, Shareable):
             return
         if self._seat == SERVER:
-            sender_site = site(fl_ctx.get_peer_context().get_identity_name())
+            sender_site = site_party(fl_ctx.get_peer_context().get_identity_name())
             clients = fl_ctx.get_engine().get_clients()
             known_sites = tuple(
-                sorted({sender_site, *(site(client.name) for client in clients)})
+                sorted({sender_site, *(site_party(client.name) for client in clients)})
             )
         else:
-            sender_site = site(fl_ctx.get_identity_name())
+            sender_site = site_party(fl_ctx.get_identity_name())
             known_sites = (sender_site,)
         with self._begin_lock:
             if self._rounds is None:
                 self._rounds = self._begin(sender_site, data, fl_ctx)
-        self._rounds.asked(
+        self._rounds.record_task(
             str(fl_ctx.get_prop(FLContextKey.TASK_ID)), sender_site, data, known_sites
         )
 
-    def _begin(self, sender_site: Party, data: Shareable, fl_ctx: FLContext) -> NvflareRounds:
-        run_info = _FACTS.validate_json(self._facts) if self._facts else Facts(FRAMEWORK)
-        folder, is_resumed = placed(self._folder, fl_ctx), False
+    def _begin(
+        self, sender_site: Party, data: Shareable, fl_ctx: FLContext
+    ) -> NvflareRoundRecorder:
+        run_info = _RUN_INFO.validate_json(self._facts) if self._facts else RunInfo(FRAMEWORK)
+        folder, is_resumed = resolve_folder(self._folder, fl_ctx), False
         if self._seat == SERVER:
             rounds = data.get_header(AppConstants.NUM_ROUNDS)
             if run_info.rounds is None and isinstance(rounds, int) and rounds > 0:
@@ -242,25 +246,25 @@ class _Ear:
             # A site does not receive the final model.
             run_info = replace(run_info, rounds=None)
             folder = folder / sender_site.removeprefix("client/") / self._where
-            is_resumed = self._last is not None or is_later(data)
+            is_resumed = self._last is not None or is_later_round(data)
             if is_resumed:
-                folder = last(folder) if self._last is None else self._last
-        self._scribe = Scribe(folder, run_info, goes_on=is_resumed)
+                folder = last_run_folder(folder) if self._last is None else self._last
+        self._scribe = AsyncWriter(folder, run_info, is_resumed=is_resumed)
         if not is_resumed:
             _LOG.info("overheard: this run is recorded in %s", folder)
-        return NvflareRounds(
+        return NvflareRoundRecorder(
             self._scribe,
             self._seat or sender_site,
             sizes=self._sizes,
             keep_error_texts=self._keep_error_texts,
         )
 
-    def _became(self, fl_ctx: FLContext) -> None:
+    def _record_global_model(self, fl_ctx: FLContext) -> None:
         model = fl_ctx.get_prop(AppConstants.GLOBAL_MODEL)
         if isinstance(model, dict) and self._rounds is not None:
             weights = model.get(ModelLearnableKey.WEIGHTS)
             if isinstance(weights, dict):
-                self._rounds.became(dict(weights))
+                self._rounds.record_global_model(dict(weights))
 
     def _close(self) -> None:
         rounds, scribe = self._rounds, self._scribe
@@ -269,7 +273,7 @@ class _Ear:
             rounds.close()
             self._last, self._has_failed = scribe.folder, scribe.stopped is not None
 
-    def _tell(self, call: Callable[[NvflareRounds], None]) -> None:
+    def _with_rounds(self, call: Callable[[NvflareRoundRecorder], None]) -> None:
         if self._rounds is not None:
             call(self._rounds)
 

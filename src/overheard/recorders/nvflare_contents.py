@@ -28,13 +28,13 @@ from overheard.core.messages import (
 STEPS = str(MetaKey.NUM_STEPS_CURRENT_ROUND)
 """Metadata key of a site's weight in FedAvg."""
 
-MOST_METRICS = 1000
+MAX_METRICS = 1000
 """Most metrics of one reply that are recorded, as a site may send any number."""
 
-MOST_EXAMPLES = 2**53
+MAX_EXAMPLES = 2**53
 """Larger numbers of examples are not plausible."""
 
-DEEPEST = 4
+MAX_DEPTH = 4
 """Most levels of nested metadata that are read."""
 
 _LEGIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,99}")
@@ -46,22 +46,23 @@ class UnreadableError(ValueError):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Copied:
+class WeightsCopy:
     """A private copy of weights.
 
     Args:
-        held: each tensor, or a function that reads it if NVFlare stored it on the disk.
+        tensors: each tensor, or a function that reads it if NVFlare stored it on the disk.
         size: bytes in memory.
 
     """
 
-    held: Mapping[str, Tensor | Callable[[], Tensor]]
+    tensors: Mapping[str, Tensor | Callable[[], Tensor]]
     size: int
 
     def read(self) -> dict[str, Tensor]:
         """Load all tensors into memory."""
         return {
-            name: one if isinstance(one, Tensor) else one() for name, one in self.held.items()
+            name: one if isinstance(one, Tensor) else one()
+            for name, one in self.tensors.items()
         }
 
 
@@ -71,16 +72,16 @@ class SiteAnswer:
     """A site's reply.
 
     Args:
-        body: makes the message, given the weights that the site received (None = none).
+        make_body: makes the message, given the weights that the site received (None = none).
         size: bytes kept in memory until then.
 
     """
 
-    body: Callable[[Weights | None], MessageBody]
+    make_body: Callable[[Weights | None], MessageBody]
     size: int = 0
 
 
-def copied(values: object) -> Copied:
+def copy_weights(values: object) -> WeightsCopy:
     """Copy weights, as the run may change them afterwards.
 
     Raises:
@@ -90,12 +91,12 @@ def copied(values: object) -> Copied:
     if not isinstance(values, Mapping) or not values:
         raise UnreadableError("it has no weights")
     tensors = {str(name): _copy(value) for name, value in values.items()}
-    return Copied(
+    return WeightsCopy(
         tensors, sum(one.nbytes for one in tensors.values() if isinstance(one, Tensor))
     )
 
 
-def weights_in(task: Shareable) -> Mapping[str, object]:
+def read_task_weights(task: Shareable) -> Mapping[str, object]:
     """Return a task's weights without copying them; empty if there are none."""
     dxo = _dxo(task)
     if dxo is None or dxo.data_kind != DataKind.WEIGHTS or not isinstance(dxo.data, dict):
@@ -103,7 +104,7 @@ def weights_in(task: Shareable) -> Mapping[str, object]:
     return dict(dxo.data)
 
 
-def broadcast(weights: Copied | None, config: Mapping[str, str]) -> MessageBody:
+def make_broadcast(weights: WeightsCopy | None, config: Mapping[str, str]) -> MessageBody:
     """Make the broadcast of a global model; a missing message if it cannot be read."""
     if weights is None:
         return MissingReply(
@@ -112,7 +113,7 @@ def broadcast(weights: Copied | None, config: Mapping[str, str]) -> MessageBody:
     return Broadcast(weights.read(), config)
 
 
-def config_in(task: Shareable) -> dict[str, str]:
+def read_task_config(task: Shareable) -> dict[str, str]:
     """Read a task's headers and metadata as text, by name.
 
     NVFlare's transport headers, whose names begin with an underscore, are omitted.
@@ -130,7 +131,7 @@ def config_in(task: Shareable) -> dict[str, str]:
     }
 
 
-def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteAnswer:
+def read_site_answer(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteAnswer:
     """Read a site's reply, and copy its arrays.
 
     Args:
@@ -147,10 +148,10 @@ def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteA
         return SiteAnswer(lambda _: MissingReply("not recorded: the answer is no DXO"))
     examples = _examples(_metadata(dxo).get(sizes)) if sizes else None
     other_metadata = {name: value for name, value in _metadata(dxo).items() if name != sizes}
-    metrics = dict(_few(_numbers(other_metadata, "", DEEPEST)))
+    metrics = dict(_first_metrics(_numbers(other_metadata, "", MAX_DEPTH)))
     if dxo.data_kind == DataKind.METRICS:
         evaluation = Evaluation(
-            {**metrics, **dict(_few(_numbers(dxo.data, "", DEEPEST)))}, examples
+            {**metrics, **dict(_first_metrics(_numbers(dxo.data, "", MAX_DEPTH)))}, examples
         )
         return SiteAnswer(lambda _: evaluation)
     if dxo.data_kind not in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF):
@@ -159,7 +160,7 @@ def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteA
             lambda _: MissingReply(f"not recorded: it is data of the kind {kind!r}")
         )
     try:
-        weights = copied(dxo.data)
+        weights = copy_weights(dxo.data)
     except UnreadableError as error:
         reason = f"not recorded: {error}"
         return SiteAnswer(lambda _: MissingReply(reason))
@@ -168,7 +169,7 @@ def answer_in(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteA
 
 
 def _update(
-    weights: Copied,
+    weights: WeightsCopy,
     is_difference: bool,
     examples: int | None,
     metrics: Mapping[str, float],
@@ -238,7 +239,7 @@ def _examples(value: object) -> int | None:
         value, (int, float, np.integer, np.floating)
     ):
         return None
-    if not isfinite(value) or int(value) != value or not 0 <= value <= MOST_EXAMPLES:
+    if not isfinite(value) or int(value) != value or not 0 <= value <= MAX_EXAMPLES:
         return None
     return int(value)
 
@@ -258,15 +259,15 @@ def _numbers(value: object, name: str, depth: int) -> Iterator[tuple[str, float]
             yield name, number
 
 
-def _few(numbers: Iterator[tuple[str, float]]) -> Iterator[tuple[str, float]]:
-    for _, number in zip(range(MOST_METRICS), numbers, strict=False):
+def _first_metrics(numbers: Iterator[tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    for _, number in zip(range(MAX_METRICS), numbers, strict=False):
         yield number
 
 
 def _text(value: object) -> str:
     """Format a plain value as JSON, on one line and with limited length."""
     return printable_excerpt(
-        value if isinstance(value, str) else json.dumps(_plain(value, DEEPEST))
+        value if isinstance(value, str) else json.dumps(_plain(value, MAX_DEPTH))
     )
 
 

@@ -40,7 +40,7 @@ def defenses_of(
     return tuple(
         DefenseRecord(
             _WORDS.sub("_", type(one).__name__).lower(),
-            settings_of(one),
+            describe_filter(one),
             "server" if at_server else "client",
             AT_SERVER if at_server else AT_SITES,
             _svt(one, weights, at_server) if isinstance(one, SVTPrivacy) else None,
@@ -50,7 +50,7 @@ def defenses_of(
     )
 
 
-def settings_of(one: Filter) -> str:
+def describe_filter(one: Filter) -> str:
     """Return a filter's class and its arguments, as far as it stores them."""
     attributes = vars(one)
     settings = []

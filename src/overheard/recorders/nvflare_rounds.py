@@ -15,29 +15,29 @@ from torch import Tensor
 
 from overheard.core.messages import Broadcast, MessageBody, MissingReply, Timestamps, Weights
 from overheard.core.parties import SERVER, Party, parse_party
+from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.nvflare_contents import (
-    Copied,
     SiteAnswer,
     UnreadableError,
-    answer_in,
-    broadcast,
-    config_in,
-    copied,
-    weights_in,
+    WeightsCopy,
+    copy_weights,
+    make_broadcast,
+    read_site_answer,
+    read_task_config,
+    read_task_weights,
 )
-from overheard.recorders.scribe import Scribe
 
 NO_ANSWER = "no answer before the round was over"
 """Reason for a missing reply; replies that arrive later are not recorded."""
 
-MOST_HELD = 2**28
+MAX_WAITING_BYTES = 2**28
 """Most bytes of replies that wait for the end of their round."""
 
 
-def site(name: object) -> Party:
+def site_party(name: object) -> Party:
     """Return a site's party: `client/` and its name, or a digest if that is no file name.
 
-    >>> site("site-1"), site("a/../b")
+    >>> site_party("site-1"), site_party("a/../b")
     ('client/site-1', 'client/renamed-7324bee3')
     """
     try:
@@ -51,27 +51,27 @@ def site(name: object) -> Party:
 
 @final
 @dataclass(slots=True)
-class _Model:
+class _SentModel:
     """A model that one or more sites received.
 
     Args:
         source: NVFlare's own arrays; another task with the same objects has the same model.
         weights: a copy; None if they cannot be read.
         config: metadata of the task.
-        moment: when it was sent, in seconds since 1970.
+        sent_at: when it was sent, in seconds since 1970.
         readers: sites that received it.
-        told: sites among these that the transcript already lists as readers.
+        recorded_readers: sites among these that the transcript already lists as readers.
 
     """
 
     source: Mapping[str, object]
-    weights: Copied | None
+    weights: WeightsCopy | None
     config: Mapping[str, str]
-    moment: float
+    sent_at: float
     readers: set[Party] = field(default_factory=set)
-    told: frozenset[Party] = frozenset()
+    recorded_readers: frozenset[Party] = frozenset()
 
-    def brings(self, source: Mapping[str, object]) -> bool:
+    def matches(self, source: Mapping[str, object]) -> bool:
         """Return whether a task with these arrays has the same model."""
         if self.source.keys() != source.keys():
             return False
@@ -79,56 +79,56 @@ class _Model:
             return True
         try:
             weights = None if self.weights is None else self.weights.read()
-            return weights is not None and _are_alike(weights, copied(source).read())
+            return weights is not None and _are_equal(weights, copy_weights(source).read())
         except UnreadableError:
             return False
 
-    def sent(self) -> Weights | None:
+    def read_weights(self) -> Weights | None:
         """Load the weights, to compute a reply's update."""
         return None if self.weights is None else self.weights.read()
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _WaitingAnswer:
     """A reply that is not written yet, with its arrival time in seconds since 1970."""
 
-    who: Party
-    model: _Model
+    client: Party
+    model: _SentModel
     answer: SiteAnswer
-    moment: float
+    received_at: float
 
 
 @final
 @dataclass(slots=True)
-class _Round:
+class _OpenRound:
     """The open round.
 
     Args:
         number: NVFlare's round number; None if it gives none.
         models: the models sent in the round, usually one.
-        asked: site and model of each task.
-        open: tasks without a reply.
-        held: replies that are not written yet.
+        clients_and_models: site and model of each task.
+        open_tasks: tasks without a reply.
+        waiting: replies that are not written yet.
         size: bytes of all replies so far.
 
     """
 
     number: int | None
-    models: list[_Model] = field(default_factory=list)
-    asked: dict[str, tuple[Party, _Model]] = field(default_factory=dict)
-    open: set[str] = field(default_factory=set)
-    held: list[_Held] = field(default_factory=list)
+    models: list[_SentModel] = field(default_factory=list)
+    clients_and_models: dict[str, tuple[Party, _SentModel]] = field(default_factory=dict)
+    open_tasks: set[str] = field(default_factory=set)
+    waiting: list[_WaitingAnswer] = field(default_factory=list)
     size: int = 0
 
 
 @final
-class NvflareRounds:
+class NvflareRoundRecorder:
     """Records the messages of an NVFlare run, round by round.
 
-    A round begins with the first task of a new number, and ends with `finish` or with the next
+    A round begins with the first task of a new number, and ends with `end_round` or with the next
     round. Sites fetch the global model one by one, and a fast site may reply before a slow one
-    has fetched it. So up to `MOST_HELD` bytes of replies wait for the end of the round, when
+    has fetched it. So up to `MAX_WAITING_BYTES` bytes of replies wait for the end of the round, when
     all readers of the model are known. Beyond that the broadcast is written at once, and again
     at the end for later readers.
 
@@ -142,17 +142,19 @@ class NvflareRounds:
     """
 
     def __init__(
-        self, scribe: Scribe, seat: Party, *, sizes: str, keep_error_texts: bool
+        self, scribe: AsyncWriter, seat: Party, *, sizes: str, keep_error_texts: bool
     ) -> None:
         self._scribe = scribe
         self._seat = seat
         self._sizes = sizes
         self._keep_error_texts = keep_error_texts
         self._lock = threading.Lock()
-        self._round: _Round | None = None
+        self._round: _OpenRound | None = None
         self._final: Mapping[str, object] | None = None
 
-    def asked(self, task: str, client: Party, data: Shareable, known: Sequence[Party]) -> None:
+    def record_task(
+        self, task: str, client: Party, data: Shareable, known: Sequence[Party]
+    ) -> None:
         """Record a task that was sent to a site; repeated calls have no effect.
 
         Args:
@@ -166,37 +168,37 @@ class NvflareRounds:
             number = data.get_header(AppConstants.CURRENT_ROUND)
             number = number if isinstance(number, int) else None
             current = self._round
-            if current is not None and task in current.asked:
+            if current is not None and task in current.clients_and_models:
                 return
             if current is None or self._is_new_round(current, number, client):
                 self._finish()
-                current = self._round = _Round(number)
-                self._scribe.begin((SERVER, *known))
+                current = self._round = _OpenRound(number)
+                self._scribe.begin_round((SERVER, *known))
             model = self._model(current, data)
             model.readers.add(client)
-            current.asked[task] = client, model
-            current.open.add(task)
+            current.clients_and_models[task] = client, model
+            current.open_tasks.add(task)
 
-    def answered(self, task: str, result: Shareable) -> None:
+    def record_result(self, task: str, result: Shareable) -> None:
         """Record a result that arrived or will be sent; ignore results without an open task."""
         with self._lock:
             current = self._round
-            if current is None or task not in current.open:
+            if current is None or task not in current.open_tasks:
                 return
-            current.open.remove(task)
-            sender, model = current.asked[task]
+            current.open_tasks.remove(task)
+            sender, model = current.clients_and_models[task]
             answer = self._read(result)
-            current.held.append(_Held(sender, model, answer, time.time()))
+            current.waiting.append(_WaitingAnswer(sender, model, answer, time.time()))
             current.size += answer.size
-            if current.size > MOST_HELD:
-                self._release(current)
+            if current.size > MAX_WAITING_BYTES:
+                self._write_waiting(current)
 
-    def became(self, model: Mapping[str, object]) -> None:
+    def record_global_model(self, model: Mapping[str, object]) -> None:
         """Note the server's new global model."""
         with self._lock:
             self._final = model
 
-    def finish(self) -> None:
+    def end_round(self) -> None:
         """End the round."""
         with self._lock:
             self._finish()
@@ -207,12 +209,12 @@ class NvflareRounds:
             self._finish()
             if self._final is not None:
                 try:
-                    closing = copied(self._final)
+                    closing = copy_weights(self._final)
                 except UnreadableError:
                     pass
                 else:
-                    self._scribe.begin(())
-                    self._scribe.say(
+                    self._scribe.begin_round(())
+                    self._scribe.write(
                         SERVER,
                         frozenset(),
                         lambda: Broadcast(closing.read()),
@@ -224,7 +226,9 @@ class NvflareRounds:
 
     def _read(self, result: Shareable) -> SiteAnswer:
         try:
-            return answer_in(result, self._sizes, keep_error_texts=self._keep_error_texts)
+            return read_site_answer(
+                result, self._sizes, keep_error_texts=self._keep_error_texts
+            )
         # Whatever a site sends, it must not end the recording of the others.
         except Exception as error:
             kind = type(error).__name__
@@ -232,23 +236,23 @@ class NvflareRounds:
                 lambda _: MissingReply(f"not recorded: it cannot be read ({kind})")
             )
 
-    def _is_new_round(self, current: _Round, number: int | None, client: Party) -> bool:
+    def _is_new_round(self, current: _OpenRound, number: int | None, client: Party) -> bool:
         if number is not None or current.number is not None:
             return number != current.number
-        return any(client == other for other, _ in current.asked.values())
+        return any(client == other for other, _ in current.clients_and_models.values())
 
-    def _model(self, current: _Round, data: Shareable) -> _Model:
+    def _model(self, current: _OpenRound, data: Shareable) -> _SentModel:
         # The broadcast model replaces an earlier final model.
         self._final = None
-        source = weights_in(data)
+        source = read_task_weights(data)
         for model in current.models:
-            if model.brings(source):
+            if model.matches(source):
                 return model
         try:
-            weights = copied(source)
+            weights = copy_weights(source)
         except UnreadableError:
             weights = None
-        model = _Model(source, weights, config_in(data), time.time())
+        model = _SentModel(source, weights, read_task_config(data), time.time())
         current.models.append(model)
         return model
 
@@ -256,53 +260,53 @@ class NvflareRounds:
         current = self._round
         if current is None:
             return
-        self._release(current)
+        self._write_waiting(current)
         for model in current.models:
-            self._tell(model, again=True)
+            self._write_model(model, again=True)
         # In the order of the tasks.
-        for task in [task for task in current.asked if task in current.open]:
-            sender, _ = current.asked[task]
-            self._scribe.say(sender, frozenset({SERVER}), lambda: MissingReply(NO_ANSWER))
-        current.open.clear()
+        for task in [task for task in current.clients_and_models if task in current.open_tasks]:
+            sender, _ = current.clients_and_models[task]
+            self._scribe.write(sender, frozenset({SERVER}), lambda: MissingReply(NO_ANSWER))
+        current.open_tasks.clear()
         self._scribe.commit()
 
-    def _release(self, current: _Round) -> None:
-        for answer in current.held:
-            self._tell(answer.model)
-            self._scribe.say(
-                answer.who,
+    def _write_waiting(self, current: _OpenRound) -> None:
+        for answer in current.waiting:
+            self._write_model(answer.model)
+            self._scribe.write(
+                answer.client,
                 frozenset({SERVER}),
-                partial(_body, answer.answer.body, answer.model),
-                times=self._times(answer.who, answer.moment),
+                partial(_body, answer.answer.make_body, answer.model),
+                times=self._times(answer.client, answer.received_at),
                 size=answer.answer.size,
             )
-        current.held.clear()
+        current.waiting.clear()
 
-    def _tell(self, model: _Model, *, again: bool = False) -> None:
-        new_readers = frozenset(model.readers - model.told)
-        if not new_readers or (model.told and not again):
+    def _write_model(self, model: _SentModel, *, again: bool = False) -> None:
+        new_readers = frozenset(model.readers - model.recorded_readers)
+        if not new_readers or (model.recorded_readers and not again):
             return
-        model.told |= new_readers
-        self._scribe.say(
+        model.recorded_readers |= new_readers
+        self._scribe.write(
             SERVER,
             new_readers,
-            partial(broadcast, model.weights, model.config),
-            times=self._times(SERVER, model.moment),
+            partial(make_broadcast, model.weights, model.config),
+            times=self._times(SERVER, model.sent_at),
         )
 
     def _times(self, sender: Party, moment: float) -> Timestamps:
         return Timestamps(sent=moment) if sender == self._seat else Timestamps(received=moment)
 
 
-def _body(make_body: Callable[[Weights | None], MessageBody], model: _Model) -> MessageBody:
+def _body(make_body: Callable[[Weights | None], MessageBody], model: _SentModel) -> MessageBody:
     try:
-        return make_body(model.sent())
+        return make_body(model.read_weights())
     # As above.
     except Exception as error:
         return MissingReply(f"not recorded: it cannot be read ({type(error).__name__})")
 
 
-def _are_alike(weights: Mapping[str, Tensor], other_weights: Mapping[str, Tensor]) -> bool:
+def _are_equal(weights: Mapping[str, Tensor], other_weights: Mapping[str, Tensor]) -> bool:
     return all(
         other_weights[name].dtype == one.dtype and torch.equal(other_weights[name], one)
         for name, one in weights.items()

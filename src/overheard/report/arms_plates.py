@@ -4,19 +4,25 @@ from collections.abc import Sequence
 
 from overheard.drawing.charts import arms_chart
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.findings.exposures import Arm, Case, Exposure, by_threat, headline_row
-from overheard.findings.figures import NO_FIGURE, Measure, beside
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER, Measure, reference_label
+from overheard.findings.threat_results import (
+    ArmResult,
+    AttackResult,
+    ThreatResult,
+    first_headline_row,
+    group_by_threat,
+)
 from overheard.plans.registries import row_measure
 
 
-def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
+def arms_plates(every: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Return one figure per threat, which compares all arms and attacks."""
     plates = []
-    for title, exposures in by_threat(every).items():
-        by_arm = {exposure.arm: exposure.cases for exposure in exposures}
-        side = "left" if headline_row(exposures).better == "lower" else "right"
-        measure = row_measure(headline_row(exposures))
+    for title, exposures in group_by_threat(every).items():
+        by_arm = {exposure.arm: exposure.attack_results for exposure in exposures}
+        side = "left" if first_headline_row(exposures).better == "lower" else "right"
+        measure = row_measure(first_headline_row(exposures))
         plates.append(
             Plate(
                 title,
@@ -37,7 +43,7 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
                         "95 % interval",
                     ),
                     tuple(
-                        (shown(exposure.arm), *figures)
+                        (make_printable(exposure.arm), *figures)
                         for exposure in exposures
                         for figures in _case_lines(exposure, measure)
                     ),
@@ -49,25 +55,27 @@ def arms_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
     return tuple(plates)
 
 
-def _beside(exposures: Sequence[Exposure]) -> str:
-    words = beside(case.row for exposure in exposures for case in exposure.cases)
+def _beside(exposures: Sequence[ThreatResult]) -> str:
+    words = reference_label(
+        case.headline_row for exposure in exposures for case in exposure.attack_results
+    )
     return words[0].upper() + words[1:]
 
 
-def _case_lines(exposure: Exposure, measure: Measure) -> list[tuple[str, ...]]:
-    if not exposure.cases:
-        return [("not measured", *[NO_FIGURE] * 6)]
-    return [_case_line(case, measure) for case in exposure.cases]
+def _case_lines(exposure: ThreatResult, measure: Measure) -> list[tuple[str, ...]]:
+    if not exposure.attack_results:
+        return [("not measured", *[NO_NUMBER] * 6)]
+    return [_case_line(case, measure) for case in exposure.attack_results]
 
 
-def _case_line(case: Case, measure: Measure) -> tuple[str, ...]:
-    row = case.row
+def _case_line(case: AttackResult, measure: Measure) -> tuple[str, ...]:
+    row = case.headline_row
     return (
-        shown(case.label),
-        measure.tell(row.value.mean),
-        measure.span(row.value),
-        measure.tell(row.blind),
-        "; ".join(measure.tell(value) for value in row.references.values()) or NO_FIGURE,
-        measure.tell(None if row.gain is None else row.gain.mean),
-        measure.span(row.gain),
+        make_printable(case.label),
+        measure.format(row.value.mean),
+        measure.format_interval(row.value),
+        measure.format(row.blind),
+        "; ".join(measure.format(value) for value in row.references.values()) or NO_NUMBER,
+        measure.format(None if row.gain is None else row.gain.mean),
+        measure.format_interval(row.gain),
     )

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from overheard.findings.comparison import Comparison, compared
-from overheard.findings.costs import costs_of
-from overheard.findings.exposures import Arm, Exposure, bare_arm
-from overheard.findings.figures import digits, percent
-from overheard.findings.names import shown
+from overheard.findings.comparison import Comparison, compare_rows
+from overheard.findings.costs import arm_costs
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import format_number, format_percent
+from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
 from overheard.plans.registries import row_measure
 from overheard.report.question_pages import pages_of
 
@@ -28,67 +28,67 @@ class Change:
     effects: tuple[str, ...]
 
 
-def changes(every: Sequence[Arm]) -> tuple[Change, ...]:
+def changes(every: Sequence[ArmResult]) -> tuple[Change, ...]:
     """Describe what each arm's defenses change for the best attack, and what they cost.
 
     Empty unless there are arms with defenses and one without.
     """
-    bare = bare_arm(every)
+    bare = find_undefended_arm(every)
     if bare is None:
         return ()
-    undefended = {exposure.title: exposure for exposure in bare.exposures}
+    undefended = {exposure.title: exposure for exposure in bare.threat_results}
     return tuple(
         Change(
-            shown(arm.name),
+            make_printable(arm.name),
             ", ".join([_cost(arm, bare), *_spent(arm, bare)]),
             tuple(
                 f"{exposure.title} · {_effect(exposure, undefended.get(exposure.title))}"
-                for exposure in arm.exposures
+                for exposure in arm.threat_results
             ),
         )
         for arm in every
-        if not arm.is_bare
+        if not arm.is_undefended
     )
 
 
-def _cost(arm: Arm, bare: Arm) -> str:
+def _cost(arm: ArmResult, bare: ArmResult) -> str:
     if arm.accuracy is None or bare.accuracy is None:
         return "accuracy cost not measured"
     cost = 100 * (bare.accuracy - arm.accuracy)
-    change = f"{percent(bare.accuracy)} without, {percent(arm.accuracy)} with"
+    change = f"{format_percent(bare.accuracy)} without, {format_percent(arm.accuracy)} with"
     # The last digit shown is a tenth of a point.
     if cost < 0.05:
         return f"costs no accuracy ({change})"
-    return f"costs {digits(cost)} percentage points of accuracy ({change})"
+    return f"costs {format_number(cost)} percentage points of accuracy ({change})"
 
 
-def _spent(arm: Arm, bare: Arm) -> list[str]:
+def _spent(arm: ArmResult, bare: ArmResult) -> list[str]:
     """Return bytes and time as multiples of those without defenses, where measured."""
-    defended, undefended = costs_of(arm), costs_of(bare)
-    pairs = ((defended.sent, undefended.sent, "sends {} times as many bytes"),
-             (defended.wall, undefended.wall, "takes {} times as long"))  # fmt: skip
+    defended, undefended = arm_costs(arm), arm_costs(bare)
+    pairs = ((defended.total_bytes, undefended.total_bytes, "sends {} times as many bytes"),
+             (defended.wall_seconds, undefended.wall_seconds, "takes {} times as long"))  # fmt: skip
     return [
-        words.format(digits(with_defense / without))
+        words.format(format_number(with_defense / without))
         for with_defense, without, words in pairs
         if with_defense is not None and without
     ]
 
 
-def _effect(after: Exposure, before: Exposure | None) -> str:
-    if before is None or not before.cases:
+def _effect(after: ThreatResult, before: ThreatResult | None) -> str:
+    if before is None or not before.attack_results:
         return "cannot be compared, since it was not measured without defenses."
-    if not after.cases:
+    if not after.attack_results:
         why = "no attack could run"
         if after.rows:
             why = pages_of(after.question).why_unmeasured()
         return f"not measured, since {why}; this does not show protection."
-    old, new = before.cases[0].row, after.cases[0].row
+    old, new = before.attack_results[0].headline_row, after.attack_results[0].headline_row
     measure = row_measure(new)
     figures = (
         f"{measure.title[0].lower()}{measure.title[1:]} "
-        f"{measure.tell(old.value.mean)} without, {measure.tell(new.value.mean)} with"
+        f"{measure.format(old.value.mean)} without, {measure.format(new.value.mean)} with"
     )
-    return f"{_said(compared(old, new), after.verdict == 'leaks')} ({figures})."
+    return f"{_said(compare_rows(old, new), after.verdict == 'leaks')} ({figures})."
 
 
 def _said(comparison: Comparison, still_leaks: bool) -> str:

@@ -2,38 +2,46 @@
 
 from overheard.drawing.claims import UNCHECKED
 from overheard.drawing.coverage import LEVEL
-from overheard.findings.exposures import Exposure
-from overheard.findings.figures import percent
-from overheard.findings.names import all_others, shown, together
-from overheard.findings.unchecked import claiming, claims_of, left_out
+from overheard.findings.names import make_printable, name_observers, name_other_clients
+from overheard.findings.number_format import format_percent
+from overheard.findings.threat_results import ThreatResult
+from overheard.findings.unchecked_claims import (
+    attacks_with_claims,
+    count_guess_exclusions,
+    select_claims,
+)
 
 
-def claim_words(exposure: Exposure) -> tuple[str, ...]:
+def claim_words(exposure: ThreatResult) -> tuple[str, ...]:
     """Describe the claims of these observers, and state that they were not checked."""
-    attacks = claiming(exposure)
-    targets = {one.target for one in exposure.claims}
-    whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
-    if exposure.about == "clients":
+    attacks = attacks_with_claims(exposure)
+    targets = {one.target for one in exposure.unchecked_claims}
+    whom = (
+        name_other_clients(exposure.observers)
+        if exposure.target_kind == "cohort"
+        else "each client"
+    )
+    if exposure.target_kind == "clients":
         whom = f"{len(targets)} client{'' if len(targets) == 1 else 's'}"
-    observers = together(exposure.observers)
-    what = shown(exposure.question).replace("_", " ")
-    rounds = len(exposure.claims[0].cell.rounds)
+    observers = name_observers(exposure.observers)
+    what = make_printable(exposure.question).replace("_", " ")
+    rounds = len(exposure.unchecked_claims[0].cell.rounds)
     return (
         f"{observers[0].upper()}{observers[1:]} makes claims about {whom} ({what}) from "
         f"{rounds} round{'' if rounds == 1 else 's'}. {UNCHECKED}: how accurate they are is "
         "unknown, which does not mean that there is no leak.",
         *(sentence for attack in attacks for sentence in _outside(exposure, attack)),
-        f"Attacks: {', '.join(shown(exposure.labels[one]) for one in attacks)}.",
+        f"Attacks: {', '.join(make_printable(exposure.labels[one]) for one in attacks)}.",
     )
 
 
-def _outside(exposure: Exposure, attack: str) -> tuple[str, ...]:
+def _outside(exposure: ThreatResult, attack: str) -> tuple[str, ...]:
     """State how many of an attack's intervals exclude an uninformed guess."""
-    excluded = left_out(claims_of(exposure, attack))
+    excluded = count_guess_exclusions(select_claims(exposure, attack))
     if excluded is None:
         return ()
     return (
-        f"{percent(excluded.count / excluded.intervals)} of the {excluded.intervals} intervals "
-        f"of {shown(exposure.labels[attack])} (level {LEVEL}) exclude the uninformed guess "
-        f"({shown(excluded.guess)}); if the guess were true, about 10 % would.",
+        f"{format_percent(excluded.count / excluded.intervals)} of the {excluded.intervals} intervals "
+        f"of {make_printable(exposure.labels[attack])} (level {LEVEL}) exclude the uninformed guess "
+        f"({make_printable(excluded.guess)}); if the guess were true, about 10 % would.",
     )

@@ -3,17 +3,23 @@
 from collections.abc import Sequence
 
 from overheard.drawing.plates import Table
-from overheard.findings.costs import Costs, costs_of
-from overheard.findings.exposures import Arm, bare_arm
-from overheard.findings.figures import NO_FIGURE, data_size, digits, duration, percent
-from overheard.findings.names import shown
+from overheard.findings.costs import Costs, arm_costs
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import (
+    NO_NUMBER,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_percent,
+)
+from overheard.findings.threat_results import ArmResult, find_undefended_arm
 
 UNMEASURED = "not measured"
 
 
-def costs_table(every: Sequence[Arm]) -> Table:
+def costs_table(every: Sequence[ArmResult]) -> Table:
     """Return accuracy, bytes and time of each arm, as means over its runs."""
-    bare = bare_arm(every)
+    bare = find_undefended_arm(every)
     return Table(
         "Cost of each arm, mean over runs",
         (
@@ -27,23 +33,26 @@ def costs_table(every: Sequence[Arm]) -> Table:
             "Time",
             "CPU time",
         ),
-        tuple((shown(arm.name), *_worth(arm, bare), *_spent(costs_of(arm))) for arm in every),
+        tuple(
+            (make_printable(arm.name), *_worth(arm, bare), *_spent(arm_costs(arm)))
+            for arm in every
+        ),
         1,
     )
 
 
-def _worth(arm: Arm, bare: Arm | None) -> tuple[str, str]:
+def _worth(arm: ArmResult, bare: ArmResult | None) -> tuple[str, str]:
     if arm.accuracy is None:
-        return (UNMEASURED, NO_FIGURE)
+        return (UNMEASURED, NO_NUMBER)
     if bare is None or bare.accuracy is None:
-        return (percent(arm.accuracy), NO_FIGURE)
-    return (percent(arm.accuracy), digits(100 * (bare.accuracy - arm.accuracy)))
+        return (format_percent(arm.accuracy), NO_NUMBER)
+    return (format_percent(arm.accuracy), format_number(100 * (bare.accuracy - arm.accuracy)))
 
 
 def _spent(costs: Costs) -> tuple[str, ...]:
-    sizes = (costs.up, costs.up_each, costs.down, costs.down_each)
-    times = (costs.wall, costs.cores)
+    sizes = (costs.up, costs.up_per_client_round, costs.down, costs.down_per_client_round)
+    times = (costs.wall_seconds, costs.core_seconds)
     return (
-        *map(data_size, sizes),
-        *(UNMEASURED if time is None else duration(time) for time in times),
+        *map(format_bytes, sizes),
+        *(UNMEASURED if time is None else format_duration(time) for time in times),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from overheard.drawing.plates import Plate, Table
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
 from overheard.report.template import template
 
 Holds = Literal["yes", "no", "undecided"]
@@ -60,13 +60,13 @@ class ExperimentPage:
     def html(self) -> str:
         """Return the page; all names are escaped, control characters included."""
         return template("experiment_page.html.j2").render(
-            name=shown(self.name),
-            title=shown(self.title),
-            differences=shown(self.differences),
+            name=make_printable(self.name),
+            title=make_printable(self.title),
+            differences=make_printable(self.differences),
             statements=_readings(self.readings) if self.readings else None,
             figures=self.plates,
             numbers=self.numbers,
-            audits=[shown(name) for name in self.audits],
+            audits=[make_printable(name) for name in self.audits],
             quick=self.quick,
         )
 
@@ -75,6 +75,9 @@ def _readings(readings: Sequence[Reading]) -> Table:
     return Table(
         "The paper’s statements, compared with the measured values",
         ("The paper says", "Does it hold here?", "Evidence"),
-        tuple((shown(one.says), one.holds, shown(one.because)) for one in readings),
+        tuple(
+            (make_printable(one.says), one.holds, make_printable(one.because))
+            for one in readings
+        ),
         3,
     )

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import final
 
-from overheard.findings.costs import costs_of
-from overheard.findings.exposures import Arm, bare_arm, by_threat
-from overheard.findings.row import Row
+from overheard.findings.costs import arm_costs
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, find_undefended_arm, group_by_threat
 from overheard.report.question_pages import pages_of
 
 
@@ -31,7 +31,7 @@ class FrontierPoint:
     attack: str
     label: str
     is_adaptive: bool
-    row: Row
+    row: ScoreRow
     kept: float
     sent: float | None
 
@@ -43,12 +43,12 @@ class FrontierPoint:
         return value if self.row.blind is None else max(value, sign * self.row.blind)
 
 
-def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[FrontierPoint]]:
+def standings(every: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint]]:
     """Return the points of each threat, by its title, if there are two arms or more.
 
     There are none without an arm that has no defenses and a measured accuracy.
     """
-    bare = bare_arm(every)
+    bare = find_undefended_arm(every)
     bare_accuracy = bare.accuracy if bare is not None else None
     if not bare_accuracy:
         return {}
@@ -62,16 +62,16 @@ def standings(every: Sequence[Arm]) -> Mapping[str, Sequence[FrontierPoint]]:
                 case.is_adaptive,
                 row,
                 accuracy / bare_accuracy,
-                costs_of(arm).sent,
+                arm_costs(arm).total_bytes,
             )
             for exposure in exposures
             if exposure.arm in tested
             for arm, accuracy in [tested[exposure.arm]]
-            for case in exposure.cases
+            for case in exposure.attack_results
             for row in [pages_of(exposure.question).frontier_row(case)]
             if isfinite(row.value.mean)
         ]
-        for title, exposures in by_threat(every).items()
+        for title, exposures in group_by_threat(every).items()
     }
     return {
         title: points for title, points in found.items() if len({one.arm for one in points}) > 1

@@ -7,9 +7,14 @@ from markupsafe import Markup
 from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
 from overheard.drawing.plates import Panel, Plate, Table
 from overheard.drawing.point_names import NamedDot
-from overheard.findings.exposures import Arm, by_threat, labels_across
-from overheard.findings.figures import BYTES, data_size, digits, largest_unit
-from overheard.findings.names import shown, told_apart
+from overheard.findings.names import make_printable, shorten_attack_names
+from overheard.findings.number_format import (
+    BYTE_UNITS,
+    format_bytes,
+    format_number,
+    largest_unit,
+)
+from overheard.findings.threat_results import ArmResult, group_by_threat, labels_of_results
 from overheard.plans.registries import row_measure
 from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
 
@@ -23,23 +28,23 @@ NARROWEST = 0.1
 """Smallest span of an axis, on the score's own scale: less would magnify random variation."""
 
 
-def frontier_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
+def frontier_plates(every: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Return a figure for each threat, over all arms.
 
     An arm is on the Pareto front if no other arm has less leakage under its strongest attack,
     adaptive ones included, at the same or a higher accuracy. With more than `MOST_NAMES` arms
     only those are named. A second panel shows the bytes sent, if arms differ in them.
     """
-    threats = by_threat(every)
+    threats = group_by_threat(every)
     return tuple(
-        _plate(title, points, labels_across(threats[title]))
+        _plate(title, points, labels_of_results(threats[title]))
         for title, points in standings(every).items()
     )
 
 
 def _plate(title: str, points: Sequence[FrontierPoint], labels: Mapping[str, str]) -> Plate:
     attacks = list(dict.fromkeys(one.attack for one in points))
-    names = list(told_apart([labels[attack] for attack in attacks]).values())
+    names = list(shorten_attack_names([labels[attack] for attack in attacks]).values())
     found = strongest(points)
     best = unbeaten(found, lambda one: one.kept)
     named = found if len(found) <= MOST_NAMES else best
@@ -60,7 +65,7 @@ def _plate(title: str, points: Sequence[FrontierPoint], labels: Mapping[str, str
         "Each point is an arm under one attack: further left means less leakage, higher up "
         "means higher accuracy. A line joins the arms that no other arm dominates under one "
         "attack; it is dashed if the attack adapts to the defenses. Not dominated under the "
-        f"strongest attack on each arm: {'; '.join(shown(one.arm) for one in best)}.{more}",
+        f"strongest attack on each arm: {'; '.join(make_printable(one.arm) for one in best)}.{more}",
         frontier_legend(
             names, listed, _blind(points) is not None, f"Legend: frontier, {title}"
         ),
@@ -150,7 +155,7 @@ def _differ_in_bytes(points: Sequence[FrontierPoint]) -> bool:
 
 
 def _unit(points: Sequence[FrontierPoint]) -> tuple[str, float]:
-    return largest_unit(max(one.sent or 0.0 for one in points), BYTES)
+    return largest_unit(max(one.sent or 0.0 for one in points), BYTE_UNITS)
 
 
 def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -> Table:
@@ -169,13 +174,13 @@ def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -
         ),
         tuple(
             (
-                shown(one.arm),
-                shown(one.label),
-                measure.tell(one.row.value.mean),
-                measure.span(one.row.value),
-                measure.tell(one.row.blind),
-                digits(100 * one.kept),
-                data_size(one.sent),
+                make_printable(one.arm),
+                make_printable(one.label),
+                measure.format(one.row.value.mean),
+                measure.format_interval(one.row.value),
+                measure.format(one.row.blind),
+                format_number(100 * one.kept),
+                format_bytes(one.sent),
                 "yes" if one.arm in best else "no",
             )
             for one in points

@@ -19,7 +19,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import SERVER, Party, is_shadow_device
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 
 MOST_NAMES = 8
 """Names or values that are listed; further ones are counted."""
@@ -56,7 +56,7 @@ def in_clear(messages: Sequence[Message]) -> tuple[InClear, ...]:
 
 def counted(names: Collection[str], most: int = MOST_NAMES) -> str:
     """List the first of these names, and count the others."""
-    first = ", ".join(shortened(name, LONGEST) for name in list(names)[:most])
+    first = ", ".join(shorten(name, LONGEST) for name in list(names)[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 
@@ -114,8 +114,7 @@ def _config(messages: Sequence[Message]) -> Iterator[str]:
             values[name][value] = None
     if values:
         each = [
-            f"{shortened(name, LONGEST)} = {counted(found, 4)}"
-            for name, found in values.items()
+            f"{shorten(name, LONGEST)} = {counted(found, 4)}" for name, found in values.items()
         ]
         more = f" and {len(each) - MOST_NAMES:,} more" if len(each) > MOST_NAMES else ""
         yield f"{'; '.join(each[:MOST_NAMES])}{more}, read by {_readers(configured)}"
@@ -216,7 +215,7 @@ def _ranges(each: Iterable[Mapping[str, float]]) -> str:
         for name, value in metrics.items():
             values[name].append(value)
     ranges = [
-        f"{shortened(name, LONGEST)} {_range(found)}" for name, found in sorted(values.items())
+        f"{shorten(name, LONGEST)} {_range(found)}" for name, found in sorted(values.items())
     ]
     return counted(ranges) if ranges else "no figures"
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from overheard.findings.exposures import Arm
 from overheard.findings.finding import Audit
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.threat_results import ArmResult
 
 
-def limit_words(audit: Audit, every: Sequence[Arm]) -> tuple[str, ...]:
+def limit_words(audit: Audit, every: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return the limitations of the results, one per sentence."""
     count = len(audit.refusals)
     updates = sum(run.answers for run in audit.arms)
     missing = sum(run.missing for run in audit.arms)
-    unattacked = [shown(arm.name) for arm in every if not arm.exposures]
+    unattacked = [make_printable(arm.name) for arm in every if not arm.threat_results]
     seeds = len({run.seed for run in audit.arms})
     unchecked = not all(run.has_truth for run in audit.arms)
     return (

@@ -13,21 +13,21 @@ from overheard.drawing.sections import (
 )
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.epsilon.table import epsilon_blocks, epsilon_sentences, epsilon_terms
-from overheard.findings.costs import costs_of
-from overheard.findings.exposures import Arm, Exposure, Verdict, arms_asking
-from overheard.findings.figures import (
-    NO_FIGURE,
-    OWN_SCALE,
-    data_size,
-    digits,
-    direction,
-    duration,
-    percent,
-    rounds_heard,
-)
+from overheard.findings.costs import arm_costs
 from overheard.findings.finding import Audit
-from overheard.findings.names import shown, together
-from overheard.findings.row import Row
+from overheard.findings.names import make_printable, name_observers
+from overheard.findings.number_format import (
+    BARE_NUMBER,
+    NO_NUMBER,
+    direction_label,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_percent,
+    format_rounds,
+)
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, ThreatResult, Verdict, select_question
 from overheard.report.arms_plates import arms_plates
 from overheard.report.changes import changes
 from overheard.report.costs import costs_table
@@ -68,18 +68,20 @@ class ArmWords:
     def facts(self) -> tuple[str, ...]:
         """The measured costs of the arm."""
         costs = {"accuracy": self.accuracy, "sent": self.sent, "time": self.time}
-        return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_FIGURE)
+        return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_NUMBER)
 
 
-def page(audit: Audit, every: Sequence[Arm]) -> str:
+def page(audit: Audit, every: Sequence[ArmResult]) -> str:
     """Return the whole report as HTML, with all names and control characters escaped."""
     epsilons = epsilon_results(audit)
     question_pages = [pages_of(name) for name in _questions(every)]
     return template("page.html.j2").render(
-        title=shown(audit.title),
-        subject=shown(audit.subject),
+        title=make_printable(audit.title),
+        subject=make_printable(audit.subject),
         arms=[_arm_words(arm) for arm in every],
-        threat_titles=list(dict.fromkeys(one.title for arm in every for one in arm.exposures)),
+        threat_titles=list(
+            dict.fromkeys(one.title for arm in every for one in arm.threat_results)
+        ),
         intros=[intro for pages in question_pages if (intro := pages.intro())],
         changes=changes(every),
         limits=limit_words(audit, every),
@@ -101,27 +103,27 @@ def page(audit: Audit, every: Sequence[Arm]) -> str:
     )
 
 
-def _questions(every: Sequence[Arm]) -> Sequence[str]:
+def _questions(every: Sequence[ArmResult]) -> Sequence[str]:
     """Return the names of all questions, in the order of the threats."""
-    return list(dict.fromkeys(one.question for arm in every for one in arm.exposures))
+    return list(dict.fromkeys(one.question for arm in every for one in arm.threat_results))
 
 
-def _sections(audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+def _sections(audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
     """Return the sections that belong to single questions."""
     return merge_sections(
         section
         for question in _questions(every)
-        for section in _of_question(question, audit, arms_asking(every, question))
+        for section in _of_question(question, audit, select_question(every, question))
     )
 
 
-def _of_question(question: str, audit: Audit, every: Sequence[Arm]) -> Sequence[Section]:
+def _of_question(question: str, audit: Audit, every: Sequence[ArmResult]) -> Sequence[Section]:
     """Return a question's sections; the last one ends with a list of unmeasured threats."""
     sections = list(pages_of(question).sections(audit, every))
     unmeasured = tuple(
-        f"Not shown, since not measured: {shown(arm.name)} · {exposure.title}."
+        f"Not shown, since not measured: {make_printable(arm.name)} · {exposure.title}."
         for arm in every
-        for exposure in arm.exposures
+        for exposure in arm.threat_results
         if exposure.verdict == "unmeasured"
     )
     if sections and unmeasured:
@@ -130,12 +132,12 @@ def _of_question(question: str, audit: Audit, every: Sequence[Arm]) -> Sequence[
     return sections
 
 
-def _claims(audit: Audit, every: Sequence[Arm]) -> Sequence[SectionBlock]:
+def _claims(audit: Audit, every: Sequence[ArmResult]) -> Sequence[SectionBlock]:
     """Return the unchecked claims, question by question."""
     return [
         block
         for question in _questions(every)
-        for block in pages_of(question).claims(audit, arms_asking(every, question))
+        for block in pages_of(question).claims(audit, select_question(every, question))
     ]
 
 
@@ -149,46 +151,46 @@ def _terms(
 
 
 def _lines(text: str) -> str:
-    return "\n".join(map(shown, text.splitlines()))
+    return "\n".join(map(make_printable, text.splitlines()))
 
 
-def _arm_words(arm: Arm) -> ArmWords:
-    costs = costs_of(arm)
+def _arm_words(arm: ArmResult) -> ArmWords:
+    costs = arm_costs(arm)
     return ArmWords(
-        shown(arm.name),
-        "; ".join(shown(defense.settings) for defense in arm.runs[0].defenses),
-        percent(arm.accuracy),
-        data_size(costs.sent),
-        duration(costs.wall),
-        tuple(map(_answer, arm.exposures)),
+        make_printable(arm.name),
+        "; ".join(make_printable(defense.settings) for defense in arm.runs[0].defenses),
+        format_percent(arm.accuracy),
+        format_bytes(costs.total_bytes),
+        format_duration(costs.wall_seconds),
+        tuple(map(_answer, arm.threat_results)),
     )
 
 
-def _answer(exposure: Exposure) -> AnswerWords:
+def _answer(exposure: ThreatResult) -> AnswerWords:
     pages = pages_of(exposure.question)
-    row = pages.told_row(exposure.cases[0]) if exposure.cases else None
-    measure = OWN_SCALE if row is None else pages.question.measure(row.score)
+    row = pages.told_row(exposure.attack_results[0]) if exposure.attack_results else None
+    measure = BARE_NUMBER if row is None else pages.question.measure(row.score)
     return AnswerWords(
         exposure.title,
         exposure.verdict,
         BADGES[exposure.verdict],
-        measure.tell(None if row is None else row.value.mean),
-        measure.tell(None if row is None else row.blind),
+        measure.format(None if row is None else row.value.mean),
+        measure.format(None if row is None else row.blind),
         exposure_words(exposure),
     )
 
 
-def _defenses(every: Sequence[Arm]) -> Table:
+def _defenses(every: Sequence[ArmResult]) -> Table:
     return Table(
         "Defenses: where they are enforced, who could switch them off, what they guarantee",
         ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal guarantee"),
         tuple(
             (
-                shown(arm.name),
-                shown(defense.settings),
-                shown(defense.enforced_at),
-                shown(defense.switched_off_by),
-                shown(defense.promise),
+                make_printable(arm.name),
+                make_printable(defense.settings),
+                make_printable(defense.enforced_at),
+                make_printable(defense.switched_off_by),
+                make_printable(defense.promise),
             )
             for arm in every
             for defense in arm.runs[0].defenses
@@ -197,7 +199,7 @@ def _defenses(every: Sequence[Arm]) -> Table:
     )
 
 
-def _scores(every: Sequence[Arm]) -> Table:
+def _scores(every: Sequence[ArmResult]) -> Table:
     return Table(
         "Every score, on its own scale",
         (
@@ -220,50 +222,50 @@ def _scores(every: Sequence[Arm]) -> Table:
         tuple(
             _score_line(row, exposure.labels[row.attack])
             for arm in every
-            for exposure in arm.exposures
+            for exposure in arm.threat_results
             for row in exposure.rows
         ),
         7,
     )
 
 
-def _score_line(row: Row, label: str) -> tuple[str, ...]:
+def _score_line(row: ScoreRow, label: str) -> tuple[str, ...]:
     return (
-        shown(row.arm),
-        together(row.observers),
-        shown(label),
-        shown(row.question),
-        rounds_heard(row.rounds),
-        shown(row.score),
-        direction(row.better),
-        digits(row.value.mean),
-        OWN_SCALE.span(row.value),
+        make_printable(row.arm),
+        name_observers(row.observers),
+        make_printable(label),
+        make_printable(row.question),
+        format_rounds(row.rounds),
+        make_printable(row.score),
+        direction_label(row.better),
+        format_number(row.value.mean),
+        BARE_NUMBER.format_interval(row.value),
         _named(row.blinds),
         _named(row.references),
-        digits(None if row.gain is None else row.gain.mean),
-        OWN_SCALE.span(row.gain),
+        format_number(None if row.gain is None else row.gain.mean),
+        BARE_NUMBER.format_interval(row.gain),
         str(row.targets),
         str(row.seeds),
     )
 
 
 def _named(values: Mapping[str, float]) -> str:
-    return "; ".join(f"{shown(name)} {digits(value)}" for name, value in values.items()) or (
-        NO_FIGURE
-    )
+    return "; ".join(
+        f"{make_printable(name)} {format_number(value)}" for name, value in values.items()
+    ) or (NO_NUMBER)
 
 
-def _refusals(every: Sequence[Arm]) -> Table:
+def _refusals(every: Sequence[ArmResult]) -> Table:
     return Table(
         "Attacks that could not run, and what was missing",
         ("Arm", "Observers", "Attack", "Question", "Missing", "Targets", "Claims not made"),
         tuple(
             (
-                shown(group.arm),
-                together(group.observers),
-                shown(group.label),
-                shown(group.question),
-                "; ".join(map(shown, group.missing)),
+                make_printable(group.arm),
+                name_observers(group.observers),
+                make_printable(group.label),
+                make_printable(group.question),
+                "; ".join(map(make_printable, group.missing)),
                 str(group.targets),
                 str(group.answers),
             )
@@ -277,6 +279,9 @@ def _versions(audit: Audit) -> Table:
     return Table(
         "Software versions",
         ("Name", "Version"),
-        tuple((shown(name), shown(version)) for name, version in audit.versions.items()),
+        tuple(
+            (make_printable(name), make_printable(version))
+            for name, version in audit.versions.items()
+        ),
         2,
     )

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overheard.core.parties import Party
-from overheard.findings.exposures import Arm
 from overheard.findings.finding import Refusal
+from overheard.findings.threat_results import ArmResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class RefusalGroup:
     answers: int
 
 
-def grouped(every: Sequence[Arm]) -> tuple[RefusalGroup, ...]:
+def grouped(every: Sequence[ArmResult]) -> tuple[RefusalGroup, ...]:
     """Return one group per arm and reason, in the order of each group's first refusal."""
     groups: dict[tuple[str, tuple[Party, ...], str, str, tuple[str, ...]], list[Refusal]]
     groups = defaultdict(list)
     for arm in every:
-        for exposure in arm.exposures:
+        for exposure in arm.threat_results:
             for refusal in exposure.refusals:
                 label = exposure.labels[refusal.cell.attack]
                 reason = (arm.name, exposure.observers, label, exposure.question)

@@ -4,40 +4,46 @@ from collections.abc import Sequence
 
 from overheard.drawing.charts import Course, highest, legend_chart, rounds_chart
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.findings.exposures import (
-    Arm,
-    Case,
-    Exposure,
-    by_threat,
-    headline_row,
-    labels_across,
+from overheard.findings.names import make_printable, shorten_attack_names
+from overheard.findings.number_format import NO_NUMBER, SPACE, Measure, format_percent
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import (
+    ArmResult,
+    AttackResult,
+    ThreatResult,
+    first_headline_row,
+    group_by_threat,
+    labels_of_results,
 )
-from overheard.findings.figures import NO_FIGURE, SPACE, Measure, percent
-from overheard.findings.names import shown, told_apart
-from overheard.findings.row import Row
 from overheard.plans.registries import row_measure
 from overheard.statistics.estimate import Estimate
 
 ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
 
 
-def rounds_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
+def rounds_plates(every: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Return the headline score of each single round, with one panel per arm."""
     return tuple(
         _rounds_plate(title, exposures, measured)
-        for title, exposures in by_threat(every).items()
-        if (measured := [one for one in exposures if any(c.by_round for c in one.cases)])
+        for title, exposures in group_by_threat(every).items()
+        if (
+            measured := [
+                one for one in exposures if any(c.headline_by_round for c in one.attack_results)
+            ]
+        )
     )
 
 
 def _rounds_plate(
-    title: str, exposures: Sequence[Exposure], measured: Sequence[Exposure]
+    title: str, exposures: Sequence[ThreatResult], measured: Sequence[ThreatResult]
 ) -> Plate:
-    measure = row_measure(headline_row(exposures))
-    names = sorted({case.attack for exposure in measured for case in exposure.cases})
-    labels = labels_across(measured)
+    measure = row_measure(first_headline_row(exposures))
+    names = sorted({case.attack for exposure in measured for case in exposure.attack_results})
+    labels = labels_of_results(measured)
     courses = {
-        exposure.arm: [_course(case, names.index(case.attack)) for case in exposure.cases]
+        exposure.arm: [
+            _course(case, names.index(case.attack)) for case in exposure.attack_results
+        ]
         for exposure in measured
     }
     lines = [line for series in courses.values() for line in series]
@@ -49,19 +55,19 @@ def _rounds_plate(
         "from all rounds together. Vertical lines are 95 % intervals."
         f"{_unheard(exposures, measured)}",
         legend_chart(
-            list(told_apart([labels[name] for name in names]).values()),
+            list(shorten_attack_names([labels[name] for name in names]).values()),
             any(line.blind for line in lines),
             f"Legend: {title}",
         ),
         tuple(
             Panel(
-                shown(arm),
+                make_printable(arm),
                 rounds_chart(
                     series,
                     rounds,
                     measure.factor,
                     top,
-                    f"Score by round: {title}, {shown(arm)}",
+                    f"Score by round: {title}, {make_printable(arm)}",
                 ),
             )
             for arm, series in courses.items()
@@ -72,7 +78,7 @@ def _rounds_plate(
             tuple(
                 line
                 for exposure in measured
-                for case in exposure.cases
+                for case in exposure.attack_results
                 for line in _round_lines(exposure.arm, case, measure)
             ),
             3,
@@ -81,46 +87,48 @@ def _rounds_plate(
     )
 
 
-def _unheard(exposures: Sequence[Exposure], measured: Sequence[Exposure]) -> str:
-    missing = [shown(one.arm) for one in exposures if one not in measured]
+def _unheard(exposures: Sequence[ThreatResult], measured: Sequence[ThreatResult]) -> str:
+    missing = [make_printable(one.arm) for one in exposures if one not in measured]
     return f" Not measured: {', '.join(missing)}." if missing else ""
 
 
-def _course(case: Case, index: int) -> Course:
+def _course(case: AttackResult, index: int) -> Course:
     return Course(
-        shown(case.label),
+        make_printable(case.label),
         index,
-        {number: row.value for number, row in case.by_round.items()},
-        case.row.value if len(case.row.rounds) > 1 else None,
-        {n: row.blind for n, row in case.by_round.items() if row.blind is not None},
+        {number: row.value for number, row in case.headline_by_round.items()},
+        case.headline_row.value if len(case.headline_row.rounds) > 1 else None,
+        {n: row.blind for n, row in case.headline_by_round.items() if row.blind is not None},
     )
 
 
-def _round_lines(arm: str, case: Case, measure: Measure) -> list[tuple[str, ...]]:
-    by_rounds: list[tuple[str, Row]] = [(str(n), row) for n, row in case.by_round.items()]
-    if len(case.row.rounds) > 1:
-        by_rounds.append((f"all {len(case.row.rounds)}", case.row))
+def _round_lines(arm: str, case: AttackResult, measure: Measure) -> list[tuple[str, ...]]:
+    by_rounds: list[tuple[str, ScoreRow]] = [
+        (str(n), row) for n, row in case.headline_by_round.items()
+    ]
+    if len(case.headline_row.rounds) > 1:
+        by_rounds.append((f"all {len(case.headline_row.rounds)}", case.headline_row))
     return [
         (
-            shown(arm),
-            shown(case.label),
+            make_printable(arm),
+            make_printable(case.label),
             name,
-            measure.tell(row.value.mean),
-            measure.span(row.value),
-            measure.tell(row.blind),
+            measure.format(row.value.mean),
+            measure.format_interval(row.value),
+            measure.format(row.blind),
         )
         for name, row in by_rounds
     ]
 
 
-def accuracy_plate(every: Sequence[Arm]) -> Plate | None:
+def accuracy_plate(every: Sequence[ArmResult]) -> Plate | None:
     """Return the accuracy of the global model by round; None if no arm measured it."""
     tested = [arm for arm in every if arm.accuracy_by_round]
     if not tested:
         return None
     courses = [
         Course(
-            shown(arm.name),
+            make_printable(arm.name),
             index,
             {n: Estimate(value, None, None) for n, value in arm.accuracy_by_round.items()},
             None,
@@ -148,9 +156,9 @@ def accuracy_plate(every: Sequence[Arm]) -> Plate | None:
                 (
                     str(number),
                     *(
-                        percent(line.points[number].mean)
+                        format_percent(line.points[number].mean)
                         if number in line.points
-                        else NO_FIGURE
+                        else NO_NUMBER
                         for line in courses
                     ),
                 )

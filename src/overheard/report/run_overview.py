@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.findings.html import html_table
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
 from overheard.report.in_clear import InClear
 
 NOTHING_IN_CLEAR = "The messages contain nothing but weights."
@@ -59,7 +59,7 @@ class RunOverview:
             "",
             *(_pairs(self._said) or [NOTHING_IN_CLEAR]),
         )
-        return "\n".join(shown(line).rstrip() for line in lines)
+        return "\n".join(make_printable(line).rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
         headers, readers = ("observer", *self.columns), " ".join(self.readers)

@@ -19,7 +19,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 from overheard.report.in_clear import counted, in_clear
 from overheard.report.run_overview import ObserverRow, RunOverview
 
@@ -64,7 +64,7 @@ def show(folder: Path) -> RunOverview:
 
 
 def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
-    yield "model", shortened(manifest.model, LONGEST) or "not recorded"
+    yield "model", shorten(manifest.model, LONGEST) or "not recorded"
     task = manifest.task
     yield (
         "classes",
@@ -78,7 +78,7 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
     else:
         state = "complete" if is_complete(folder) else f"INCOMPLETE: {recorded:,} recorded"
         yield "rounds", f"{manifest.rounds:,}, {state}"
-    yield "run by", shortened(manifest.framework, LONGEST)
+    yield "run by", shorten(manifest.framework, LONGEST)
     if manifest.left_out:
         yield (
             "left out",
@@ -86,7 +86,7 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
             f"{counted(manifest.left_out)}",
         )
     made = f"overheard {manifest.overheard}, torch {manifest.torch}"
-    yield "made with", shortened(made, LONGEST)
+    yield "made with", shorten(made, LONGEST)
 
 
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -95,8 +95,8 @@ def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "defenses", "none" if manifest.framework == "overheard" else "none recorded"
     for number, one in enumerate(defenses[:MOST_ROWS]):
         text = (
-            f"{shortened(one.settings, LONGEST)}, enforced at the {one.enforced_at}, can be "
-            f"switched off by {shortened(one.switched_off_by, LONGEST)}{_mechanism(one)}"
+            f"{shorten(one.settings, LONGEST)}, enforced at the {one.enforced_at}, can be "
+            f"switched off by {shorten(one.switched_off_by, LONGEST)}{_mechanism(one)}"
         )
         yield "" if number else "defenses", text
     if len(defenses) > MOST_ROWS:
@@ -109,7 +109,7 @@ def _mechanism(defense: DefenseRecord) -> str:
     stated = defense.mechanism
     if stated is None:
         return ""
-    flaw = f", but {shortened(stated.flaw, LONGEST)}" if stated.flaw else ""
+    flaw = f", but {shorten(stated.flaw, LONGEST)}" if stated.flaw else ""
     return (
         f"; states noise of {stated.noise_multiplier:.4g} x clip {stated.clip:.4g} for one "
         f"{stated.unit}, added at the {stated.noised_at}{flaw}"

@@ -9,16 +9,16 @@ from overheard.core.scorer import Score
 from overheard.epsilon.entry import epsilon_entry
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.document import findings_document
-from overheard.findings.exposures import Arm
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.frame import COLUMNS
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.threat_results import ArmResult
 
 MOST_NUMBERS = 1000
 """Longest claim in a CSV cell, in numbers; a claim about thousands of records is left out."""
 
 
-def as_json(audit: Audit, every: Sequence[Arm]) -> str:
+def as_json(audit: Audit, every: Sequence[ArmResult]) -> str:
     """Return all results of the audit as one JSON document; NaN and infinity become null."""
     return findings_document(audit, every, map(epsilon_entry, epsilon_results(audit)))
 
@@ -57,7 +57,7 @@ def _line(finding: Finding, score: Score | None) -> tuple[str | int | float | No
         finding.true_since,
         None if timeline is None else timeline.since,
         None if timeline is None else timeline.alarm,
-        _inert(finding.named),
+        _inert(finding.top_candidate),
         _figure(finding.none_of_them),
         None if finding.true_user is None else _inert(finding.true_user),
     )
@@ -99,5 +99,5 @@ def _inert(text: str) -> str:
 
     Text that is a signed number is escaped too; real figures are written as numbers instead.
     """
-    plain = shown(text)
+    plain = make_printable(text)
     return "'" + plain if plain.lstrip(" '")[:1] in tuple("=+-@＝＋－＠") else plain

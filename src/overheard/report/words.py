@@ -3,11 +3,17 @@
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.drawing.pages import Pages
-from overheard.findings.exposures import Case, Exposure, Verdict
-from overheard.findings.figures import NO_FIGURE
 from overheard.findings.finding import Audit
-from overheard.findings.names import all_others, called, possessive, shown, together
-from overheard.findings.row import Row
+from overheard.findings.names import (
+    make_printable,
+    name_observers,
+    name_other_clients,
+    name_target,
+    possessive,
+)
+from overheard.findings.number_format import NO_NUMBER
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import AttackResult, ThreatResult, Verdict
 from overheard.report.claims import claim_words
 from overheard.report.question_pages import pages_of
 
@@ -24,40 +30,48 @@ BADGES: dict[Verdict, str] = {
 def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
     """Return one sentence per arm and threat, for the terminal."""
     return tuple(
-        f"{shown(arm.name)}: {exposure_words(exposure)[0]}"
+        f"{make_printable(arm.name)}: {exposure_words(exposure)[0]}"
         for arm in arms(audit, seed)
-        for exposure in arm.exposures
+        for exposure in arm.threat_results
     )
 
 
-def exposure_words(exposure: Exposure) -> tuple[str, ...]:
+def exposure_words(exposure: ThreatResult) -> tuple[str, ...]:
     """Describe the result of a threat in a few sentences."""
     pages = pages_of(exposure.question)
-    if not exposure.cases:
-        return claim_words(exposure) if exposure.claims else (_unmeasured(exposure, pages),)
-    case = exposure.cases[0]
+    if not exposure.attack_results:
+        return (
+            claim_words(exposure)
+            if exposure.unchecked_claims
+            else (_unmeasured(exposure, pages),)
+        )
+    case = exposure.attack_results[0]
     return (
         _headline(exposure, case, pages),
         *pages.sentences(exposure),
-        f"{_choice(exposure)} {_spread(case.row, pages)}",
+        f"{_choice(exposure)} {_spread(case.headline_row, pages)}",
     )
 
 
-def _unmeasured(exposure: Exposure, pages: Pages) -> str:
+def _unmeasured(exposure: ThreatResult, pages: Pages) -> str:
     caveat = "Not measured does not mean that there is no leak."
     if exposure.rows:
         return f"{pages.unmeasured(exposure)} {caveat}"
-    whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
+    whom = (
+        name_other_clients(exposure.observers)
+        if exposure.target_kind == "cohort"
+        else "each client"
+    )
     missing = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
     return (
-        f"What {together(exposure.observers)} can learn about {whom} was not measured: no "
-        f"attack could run. Missing: {' and '.join(map(shown, missing))}. {caveat}"
+        f"What {name_observers(exposure.observers)} can learn about {whom} was not measured: no "
+        f"attack could run. Missing: {' and '.join(map(make_printable, missing))}. {caveat}"
     )
 
 
-def _headline(exposure: Exposure, case: Case, pages: Pages) -> str:
+def _headline(exposure: ThreatResult, case: AttackResult, pages: Pages) -> str:
     row = pages.told_row(case)
-    observers, count = together(exposure.observers), len(row.rounds)
+    observers, count = name_observers(exposure.observers), len(row.rounds)
     reading = pages.reading(row, _whose(exposure, case))
     leads: dict[Verdict, str] = {
         "leaks": reading.well,
@@ -71,40 +85,40 @@ def _headline(exposure: Exposure, case: Case, pages: Pages) -> str:
     details = (
         "no guess to compare with"
         if row.blind is None
-        else f"guessing: {measure.tell(row.blind)}"
+        else f"guessing: {measure.format(row.blind)}"
     )
-    span = measure.span(row.value)
-    if span != NO_FIGURE:
+    span = measure.format_interval(row.value)
+    if span != NO_NUMBER:
         details += f"; 95 % interval {span}"
     rounds = f"from {count} round{'' if count == 1 else 's'}"
     subject = f"{observers[0].upper()}{observers[1:]}"
     return f"{subject} {leads[exposure.verdict]} ({details}), {rounds}."
 
 
-def _whose(exposure: Exposure, case: Case) -> str:
+def _whose(exposure: ThreatResult, case: AttackResult) -> str:
     # For questions about time, only the targets whose distribution shifted.
     targets = {
         finding.target
         for finding in case.findings
         if finding.timeline is None or finding.true_since is not None
     }
-    if exposure.about == "cohort":
-        return possessive(all_others(exposure.observers))
+    if exposure.target_kind == "cohort":
+        return possessive(name_other_clients(exposure.observers))
     if len(targets) > 1:
         return "each client's"
-    return possessive(called(targets.pop(), exposure.observers))
+    return possessive(name_target(targets.pop(), exposure.observers))
 
 
-def _choice(exposure: Exposure) -> str:
-    name, count = shown(exposure.cases[0].label), len(exposure.cases)
+def _choice(exposure: ThreatResult) -> str:
+    name, count = make_printable(exposure.attack_results[0].label), len(exposure.attack_results)
     which = "the only one that ran" if count == 1 else f"the best of {count} that ran"
     return f"Attack: {name}, {which}."
 
 
-def _spread(row: Row, pages: Pages) -> str:
+def _spread(row: ScoreRow, pages: Pages) -> str:
     if row.value.low is None:
         return "One result from one run: no interval can be given."
-    is_about_people = pages.question.is_about_people
+    is_about_people = pages.question.is_about_users
     if row.seeds == 1:
         units = "users" if is_about_people else "clients"
         return f"One run: the interval covers {units}, not runs."

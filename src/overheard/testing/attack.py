@@ -17,21 +17,27 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
-from overheard.testing import adapting, gains
+from overheard.testing import adaptation_checks, leak_checks
+from overheard.testing.planted_runs.planted_run import PlantedRun
 from overheard.testing.require import require, require_part
-from overheard.testing.trial import Trial, claim_anew, claims_of, told, trial_of
-from overheard.testing.truth_apart import truth_loaded_by
-from overheard.testing.worlds.world import World
+from overheard.testing.trial import (
+    AttackTrial,
+    cached_claims,
+    claim_numbers,
+    infer_claims,
+    make_trial,
+)
+from overheard.testing.truth_imports import find_truth_imports
 
-AttackCheck = Callable[[Trial], None]
+AttackCheck = Callable[[AttackTrial], None]
 
 
 def check_attack(
     attack: Attack[Any],
     *,
     scorer: Scorer[Any] | None = None,
-    leaky: World | None = None,
-    silent: World | None = None,
+    leaky: PlantedRun | None = None,
+    leak_free: PlantedRun | None = None,
 ) -> None:
     """Check that an attack satisfies the contract of attacks.
 
@@ -43,14 +49,14 @@ def check_attack(
         attack: the attack, with its settings.
         scorer: scorer of its claims; by default that of the installed question.
         leaky: a run that leaks the answer.
-        silent: a run that does not leak it.
+        leak_free: a run that does not leak it.
 
     Raises:
         AssertionError: naming the violated rule.
 
     """
-    keeps_apart_from_the_truth(attack)
-    trial = trial_of(attack, scorer, leaky, silent)
+    does_not_load_ground_truth(attack)
+    trial = make_trial(attack, scorer, leaky, leak_free)
     for check in attack_checks(attack.claim_type):
         check(trial)
 
@@ -62,18 +68,24 @@ def attack_checks(claim: type[Claim]) -> tuple[AttackCheck, ...]:
 
 def general_checks() -> tuple[AttackCheck, ...]:
     """Return the checks for every attack, which do not depend on its accuracy."""
-    return (*_EVERY, *adapting.CHECKS)
+    return (*_GENERAL_CHECKS, *adaptation_checks.ADAPTATION_CHECKS)
 
 
 def gain_checks(claim: type[Claim]) -> tuple[AttackCheck, ...]:
     """Return the checks of an attack's claims."""
-    return _BY_CLAIM.get(claim, (gains.finds_the_leak, gains.finds_nothing_in_silence))
+    return _CHECKS_BY_CLAIM.get(
+        claim,
+        (
+            leak_checks.beats_guessing_on_the_leaky_run,
+            leak_checks.gains_less_on_the_leak_free_run,
+        ),
+    )
 
 
-def keeps_apart_from_the_truth(attack: Attack[Any]) -> None:
+def does_not_load_ground_truth(attack: Attack[Any]) -> None:
     """Check that its module loads neither the ground truth nor the whole transcript."""
     module = type(attack).__module__
-    loaded = truth_loaded_by(module)
+    loaded = find_truth_imports(module)
     require(
         not loaded,
         f"{attack.name}: {module} loads {', '.join(loaded)}: neither the module of an attack "
@@ -81,7 +93,7 @@ def keeps_apart_from_the_truth(attack: Attack[Any]) -> None:
     )
 
 
-def is_a_value_that_says_its_source(trial: Trial) -> None:
+def is_frozen_dataclass_with_source(trial: AttackTrial) -> None:
     """Check that it is a final frozen dataclass with a name and a source."""
     require_part(trial.attack)
     require(
@@ -90,7 +102,7 @@ def is_a_value_that_says_its_source(trial: Trial) -> None:
     )
 
 
-def answers_a_question_that_a_scorer_knows(trial: Trial) -> None:
+def has_a_scorer_for_its_claims(trial: AttackTrial) -> None:
     """Check that there is a scorer for its claims."""
     attack = trial.attack
     require(
@@ -100,31 +112,33 @@ def answers_a_question_that_a_scorer_knows(trial: Trial) -> None:
     )
 
 
-def claims_the_same_for_the_same_seed(trial: Trial) -> None:
+def repeats_claims_for_the_same_seed(trial: AttackTrial) -> None:
     """Check that claims depend on the seed alone, and that the view is not changed."""
-    attack, run = trial.attack, trial.world
-    first = claims_of(attack, run)
-    again = claim_anew(attack, run.transcript.seen_by(SERVER), run.targets, run.knowledge)
+    attack, run = trial.attack, trial.first_run
+    first = cached_claims(attack, run)
+    again = infer_claims(attack, run.transcript.seen_by(SERVER), run.targets, run.knowledge)
     require(
         first.keys() == set(run.targets),
         f"{attack.name} returns claims about {sorted(first)} for the targets {run.targets}",
     )
     require(
-        all(told(first[target]) == told(again[target]) for target in first),
+        all(claim_numbers(first[target]) == claim_numbers(again[target]) for target in first),
         f"{attack.name}: the same seed gives different claims: draw from the seed alone",
     )
 
 
-def claims_the_same_of_a_target_whoever_else_is_asked_about(trial: Trial) -> None:
+def claims_do_not_depend_on_other_targets(trial: AttackTrial) -> None:
     """Check that a claim does not depend on the other targets."""
-    attack, run = trial.attack, trial.world
-    together, target = claims_of(attack, run), run.targets[2]
+    attack, run = trial.attack, trial.first_run
+    together, target = cached_claims(attack, run), run.targets[2]
     view = run.transcript.seen_by(SERVER)
-    alone = claim_anew(attack, view, (target,), run.knowledge)
+    alone = infer_claims(attack, view, (target,), run.knowledge)
     gaps = [
         abs(one - other)
         # Also relative, as a statistic may be large.
-        for one, other in zip(told(alone[target]), told(together[target]), strict=True)
+        for one, other in zip(
+            claim_numbers(alone[target]), claim_numbers(together[target]), strict=True
+        )
         if one != other and not abs(one - other) <= max(1e-4, 1e-6 * abs(other))
     ]
     require(
@@ -136,11 +150,11 @@ def claims_the_same_of_a_target_whoever_else_is_asked_about(trial: Trial) -> Non
     )
 
 
-def is_refused_with_the_name_of_each_missing_need(trial: Trial) -> None:
+def refusal_names_each_missing_need(trial: AttackTrial) -> None:
     """Check that with an empty view the refusal lists all missing needs."""
     attack, empty_view = trial.attack, View(frozenset({client(9)}), ())
     try:
-        check_needs(attack, empty_view, trial.world.targets[0], Knowledge(4))
+        check_needs(attack, empty_view, trial.first_run.targets[0], Knowledge(4))
     except NeedsError as refusal:
         message = str(refusal)
     else:
@@ -153,9 +167,9 @@ def is_refused_with_the_name_of_each_missing_need(trial: Trial) -> None:
     require(not missing, f"{attack.name}: the refusal does not name {missing}: {message}")
 
 
-def is_not_refused_where_all_is_there(trial: Trial) -> None:
+def runs_when_all_needs_are_met(trial: AttackTrial) -> None:
     """Check that its needs can be met."""
-    run = trial.world
+    run = trial.first_run
     view = run.transcript.seen_by(SERVER)
     try:
         check_needs(trial.attack, view, run.targets[0], run.knowledge)
@@ -163,38 +177,38 @@ def is_not_refused_where_all_is_there(trial: Trial) -> None:
         raise AssertionError(f"refused although all needs are met: {refusal}") from refusal
 
 
-_EVERY: tuple[AttackCheck, ...] = (
-    is_a_value_that_says_its_source,
-    answers_a_question_that_a_scorer_knows,
-    claims_the_same_for_the_same_seed,
-    claims_the_same_of_a_target_whoever_else_is_asked_about,
-    is_refused_with_the_name_of_each_missing_need,
-    is_not_refused_where_all_is_there,
+_GENERAL_CHECKS: tuple[AttackCheck, ...] = (
+    is_frozen_dataclass_with_source,
+    has_a_scorer_for_its_claims,
+    repeats_claims_for_the_same_seed,
+    claims_do_not_depend_on_other_targets,
+    refusal_names_each_missing_need,
+    runs_when_all_needs_are_met,
 )
 
-_OF_PEOPLE: tuple[AttackCheck, ...] = (
-    gains.names_people,
-    gains.names_nobody_where_all_are_alike,
+_USER_CHECKS: tuple[AttackCheck, ...] = (
+    leak_checks.identifies_users,
+    leak_checks.identifies_no_identical_users,
 )
 
-_BY_CLAIM: dict[type[Claim], tuple[AttackCheck, ...]] = {
+_CHECKS_BY_CLAIM: dict[type[Claim], tuple[AttackCheck, ...]] = {
     LabelShares: (
-        gains.finds_planted_shares,
-        gains.finds_no_shares_where_nothing_leaks,
-        gains.relabels_its_shares_with_the_classes,
+        leak_checks.finds_planted_shares,
+        leak_checks.finds_no_shares_where_nothing_leaks,
+        leak_checks.permuting_classes_permutes_shares,
     ),
     Shift: (
-        gains.finds_most_of_the_planted_shifts,
-        gains.finds_no_shift_where_nothing_changes,
-        gains.tells_of_rounds_that_were_heard,
-        gains.moves_no_evidence_with_the_numbers_of_classes,
+        leak_checks.finds_most_of_the_planted_shifts,
+        leak_checks.finds_no_shift_where_nothing_changes,
+        leak_checks.evidence_covers_observed_rounds_only,
+        leak_checks.permuting_classes_keeps_evidence,
     ),
     Membership: (
-        gains.finds_records_learned_by_heart,
-        gains.finds_no_records_that_nobody_saw,
-        gains.speaks_of_every_record,
+        leak_checks.finds_memorised_records,
+        leak_checks.finds_no_unseen_records,
+        leak_checks.scores_every_record,
     ),
-    Identity: (*_OF_PEOPLE, gains.ranks_all_whom_it_may_name),
-    SameSender: (*_OF_PEOPLE, gains.compares_with_others_of_the_crowd),
-    Attribute: (*_OF_PEOPLE, gains.tells_an_attribute_by_its_values),
+    Identity: (*_USER_CHECKS, leak_checks.ranks_all_known_users),
+    SameSender: (*_USER_CHECKS, leak_checks.compares_with_other_senders_only),
+    Attribute: (*_USER_CHECKS, leak_checks.claims_known_attribute_values),
 }

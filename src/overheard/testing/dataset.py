@@ -9,7 +9,7 @@ from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset, DataSource
 from overheard.testing.require import require, require_part
 
-MANY = 1000
+MANY_CLASSES = 1000
 """With this many labels, some may be missing in the training or the test part."""
 
 
@@ -41,7 +41,7 @@ def examples_fit_the_task(dataset: Dataset) -> None:
         require(bool(examples.inputs.isfinite().all()), f"{part} inputs hold NaN or infinity")
         wanted = torch.float32 if task.vocabulary is None else torch.int64
         require(examples.inputs.dtype == wanted, f"{part} inputs must be {wanted}")
-        if task.classes < MANY:
+        if task.classes < MANY_CLASSES:
             # Every label must occur in the training and in the test part.
             rarest = int(examples.label_counts(task.classes).min())
             require(rarest > 0, f"a label has no example in the {part} part")
@@ -57,7 +57,7 @@ def examples_fit_the_task(dataset: Dataset) -> None:
         )
 
 
-def users_and_what_is_told_of_them_are_of_one_number(dataset: Dataset) -> None:
+def user_metadata_has_one_entry_per_user(dataset: Dataset) -> None:
     """Check that each user has a name, examples, and a value of each attribute."""
     if dataset.users is None:
         require(not dataset.attributes, "there are attributes, but no users")
@@ -77,7 +77,7 @@ def users_and_what_is_told_of_them_are_of_one_number(dataset: Dataset) -> None:
         )
 
 
-def times_order_the_examples_of_each_user(dataset: Dataset) -> None:
+def each_record_has_one_user_and_time(dataset: Dataset) -> None:
     """Check that each record has one user and time, and no two records share both."""
     if dataset.times is None:
         return
@@ -93,7 +93,7 @@ def times_order_the_examples_of_each_user(dataset: Dataset) -> None:
     require(times == len(distinct), "two records of a user have the same time")
 
 
-def each_record_has_an_embedding_that_the_inputs_do_not_hold(dataset: Dataset) -> None:
+def embeddings_are_not_in_the_inputs(dataset: Dataset) -> None:
     """Check that each record has an embedding, and that embeddings are not copied inputs."""
     if dataset.embeddings is None:
         return
@@ -112,7 +112,7 @@ def each_record_has_an_embedding_that_the_inputs_do_not_hold(dataset: Dataset) -
             require(not is_copied, "a column of the embeddings is a column of the inputs")
 
 
-def the_background_shares_no_content_with_anyone(dataset: Dataset) -> None:
+def background_shares_no_examples(dataset: Dataset) -> None:
     """Check that no background example is in the training or test part."""
     if dataset.background is None:
         return
@@ -125,8 +125,8 @@ def the_background_shares_no_content_with_anyone(dataset: Dataset) -> None:
 
 DATASET_CHECKS: tuple[Callable[[Dataset], None], ...] = (
     examples_fit_the_task,
-    users_and_what_is_told_of_them_are_of_one_number,
-    times_order_the_examples_of_each_user,
-    each_record_has_an_embedding_that_the_inputs_do_not_hold,
-    the_background_shares_no_content_with_anyone,
+    user_metadata_has_one_entry_per_user,
+    each_record_has_one_user_and_time,
+    embeddings_are_not_in_the_inputs,
+    background_shares_no_examples,
 )

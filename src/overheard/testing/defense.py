@@ -21,7 +21,7 @@ from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.testing.require import is_same, require, require_part
+from overheard.testing.require import are_weights_equal, require, require_part
 
 HOOKS = ("on_data", "on_training", "on_update", "on_aggregate")
 
@@ -40,7 +40,7 @@ def check_defense(defense: Defense) -> None:
         check(defense)
 
 
-def says_what_it_does_and_who_could_leave_it_out(defense: Defense) -> None:
+def declares_source_and_enforcement(defense: Defense) -> None:
     """Check that it is a frozen dataclass with a source, and declares where it is enforced."""
     require_part(defense)
     name = defense.name
@@ -59,13 +59,13 @@ def says_what_it_does_and_who_could_leave_it_out(defense: Defense) -> None:
     raise AssertionError(f"{name} can be changed: write @dataclass(frozen=True, slots=True)")
 
 
-def acts_somewhere(defense: Defense) -> None:
+def overrides_a_hook(defense: Defense) -> None:
     """Check that it overrides at least one hook."""
-    acts = any(_acts(defense, hook) for hook in HOOKS)
+    acts = any(_overrides(defense, hook) for hook in HOOKS)
     require(acts or defense.masks_updates, f"{defense.name} does nothing: override a hook")
 
 
-def changes_of_the_training_what_it_says(defense: Defense) -> None:
+def declares_its_training_changes(defense: Defense) -> None:
     """Check that `changes_training` names exactly what `on_training` changes."""
     before = LocalTraining(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     after = defense.on_training(before)
@@ -85,51 +85,60 @@ def changes_of_the_training_what_it_says(defense: Defense) -> None:
     )
 
 
-def hands_back_the_same_object_where_it_does_not_act(defense: Defense) -> None:
+def returns_its_input_from_unused_hooks(defense: Defense) -> None:
     """Check that hooks which are not overridden return the same object."""
     data = Examples(torch.zeros(2, 4), torch.tensor([0, 1]))
     training = LocalTraining(build_model, Recipe(rate=0.1, epochs=1, batch=2))
-    update = Update(delta(), examples=2)
-    aggregate = Aggregate(delta(), frozenset({client(0), client(1)}), examples=4)
+    update = Update(make_delta(), examples=2)
+    aggregate = Aggregate(make_delta(), frozenset({client(0), client(1)}), examples=4)
     are_same_objects = (
-        _acts(defense, "on_data") or defense.on_data(data, moment(0)) is data,
-        _acts(defense, "on_training") or defense.on_training(training) is training,
-        _acts(defense, "on_update") or defense.on_update(update, moment(0)) is update,
-        _acts(defense, "on_aggregate")
+        _overrides(defense, "on_data") or defense.on_data(data, make_context(0)) is data,
+        _overrides(defense, "on_training") or defense.on_training(training) is training,
+        _overrides(defense, "on_update")
+        or defense.on_update(update, make_context(0)) is update,
+        _overrides(defense, "on_aggregate")
         or defense.on_aggregate(aggregate, DefenseContext(3, SERVER, Seed(0))) is aggregate,
     )
     for hook, is_same_object in zip(HOOKS, are_same_objects, strict=True):
         require(is_same_object, f"{defense.name}.{hook} copies what it does not change")
 
 
-def says_the_same_for_the_same_seed(defense: Defense) -> None:
+def repeats_updates_for_the_same_seed(defense: Defense) -> None:
     """Check that updates depend on the context's seed alone."""
     message = f"{defense.name}: the same seed gives a different"
-    updates = [defense.on_update(Update(delta()), moment(1)).delta for _ in range(2)]
-    require(is_same(*updates), f"{message} update: draw from the context's seed alone")
-    aggregate = Aggregate(delta(), frozenset({client(0)}))
-    aggregates = [defense.on_aggregate(aggregate, moment(1)).delta for _ in range(2)]
-    require(is_same(*aggregates), f"{message} aggregate: draw from the context's seed alone")
+    updates = [defense.on_update(Update(make_delta()), make_context(1)).delta for _ in range(2)]
+    require(
+        are_weights_equal(*updates), f"{message} update: draw from the context's seed alone"
+    )
+    aggregate = Aggregate(make_delta(), frozenset({client(0)}))
+    aggregates = [defense.on_aggregate(aggregate, make_context(1)).delta for _ in range(2)]
+    require(
+        are_weights_equal(*aggregates),
+        f"{message} aggregate: draw from the context's seed alone",
+    )
 
 
-def leaves_the_global_generator_alone(defense: Defense) -> None:
+def does_not_use_the_global_generator(defense: Defense) -> None:
     """Check that it neither reads nor advances torch's global generator."""
     torch.manual_seed(0)
     before = torch.get_rng_state()
-    one = defense.on_update(Update(delta()), moment(1)).delta
+    one = defense.on_update(Update(make_delta()), make_context(1)).delta
     has_advanced = not torch.equal(torch.get_rng_state(), before)
     require(not has_advanced, f"{defense.name}.on_update advances torch's global generator")
     torch.manual_seed(1)
-    other = defense.on_update(Update(delta()), moment(1)).delta
-    require(is_same(one, other), f"{defense.name}.on_update reads torch's global generator")
+    other = defense.on_update(Update(make_delta()), make_context(1)).delta
+    require(
+        are_weights_equal(one, other),
+        f"{defense.name}.on_update reads torch's global generator",
+    )
 
 
-def changes_data_by_the_seed_of_the_moment_alone(defense: Defense) -> None:
+def repeats_data_for_the_same_seed(defense: Defense) -> None:
     """Check that changed data depend on the context's seed alone."""
-    for context in (moment(1), exchanged(1)):
+    for context in (make_context(1), make_exchange_context(1)):
         torch.manual_seed(0)
         before = torch.get_rng_state()
-        one, other = (defense.on_data(held(), context) for _ in range(2))
+        one, other = (defense.on_data(make_client_examples(), context) for _ in range(2))
         has_advanced = not torch.equal(torch.get_rng_state(), before)
         require(not has_advanced, f"{defense.name}.on_data advances torch's global generator")
         require(
@@ -138,36 +147,45 @@ def changes_data_by_the_seed_of_the_moment_alone(defense: Defense) -> None:
         )
 
 
-def changes_data_for_whoever_asks(defense: Defense) -> None:
+def changes_data_of_simulated_clients(defense: Defense) -> None:
     """Check that an attacker can apply it to the clients that it simulates."""
     for name in PARTIES:
-        changed = defense.on_data(held(), replace(moment(1), party=Party(name)))
+        changed = defense.on_data(
+            make_client_examples(), replace(make_context(1), party=Party(name))
+        )
         require(
-            len(changed) >= len(held()), f"{defense.name}.on_data removes examples of {name}"
+            len(changed) >= len(make_client_examples()),
+            f"{defense.name}.on_data removes examples of {name}",
         )
 
 
-def gives_nothing_to_a_client_without_examples(defense: Defense) -> None:
+def adds_no_examples_to_an_empty_client(defense: Defense) -> None:
     """Check that a client without examples gets none."""
-    nothing = held().take(torch.arange(0))
+    nothing = make_client_examples().take(torch.arange(0))
     require(
-        len(defense.on_data(nothing, moment(1))) == 0,
+        len(defense.on_data(nothing, make_context(1))) == 0,
         f"{defense.name}.on_data gives examples to a client that has none",
     )
 
 
-def keeps_the_shape_of_an_example_and_the_old_ones(defense: Defense) -> None:
+def keeps_example_shape_and_input_data(defense: Defense) -> None:
     """Check that data keep their shape and type, and that no argument is changed in place."""
-    for context in (moment(1), exchanged(1)):
-        data = held()
+    for context in (make_context(1), make_exchange_context(1)):
+        data = make_client_examples()
         changed = defense.on_data(data, context)
         message = f"{defense.name}.on_data changes"
-        require(torch.equal(data.inputs, held().inputs), f"{message} inputs in place")
-        require(torch.equal(data.labels, held().labels), f"{message} labels in place")
+        require(
+            torch.equal(data.inputs, make_client_examples().inputs),
+            f"{message} inputs in place",
+        )
+        require(
+            torch.equal(data.labels, make_client_examples().labels),
+            f"{message} labels in place",
+        )
         if context.background is not None:
             require(
-                torch.equal(context.background.inputs, public().inputs)
-                and torch.equal(context.background.labels, public().labels),
+                torch.equal(context.background.inputs, make_background().inputs)
+                and torch.equal(context.background.labels, make_background().labels),
                 f"{message} the background in place",
             )
         require(
@@ -179,18 +197,20 @@ def keeps_the_shape_of_an_example_and_the_old_ones(defense: Defense) -> None:
         )
 
 
-def leaves_what_it_is_handed_as_it_was(defense: Defense) -> None:
+def does_not_change_updates_in_place(defense: Defense) -> None:
     """Check that it copies an update before changing it."""
-    original = delta()
-    defense.on_update(Update(original), moment(1))
-    defense.on_aggregate(Aggregate(original, frozenset({client(0)})), moment(1))
-    require(is_same(original, delta()), f"{defense.name} changes an update in place")
+    original = make_delta()
+    defense.on_update(Update(original), make_context(1))
+    defense.on_aggregate(Aggregate(original, frozenset({client(0)})), make_context(1))
+    require(
+        are_weights_equal(original, make_delta()), f"{defense.name} changes an update in place"
+    )
 
 
-def keeps_the_form_of_an_update(defense: Defense) -> None:
+def keeps_the_update_format(defense: Defense) -> None:
     """Check that names, shapes, types and metrics stay, and that no wrong size is sent."""
-    update = Update(delta(), examples=5, metrics={"loss": 0.25})
-    changed = defense.on_update(update, moment(1))
+    update = Update(make_delta(), examples=5, metrics={"loss": 0.25})
+    changed = defense.on_update(update, make_context(1))
     message = f"{defense.name}.on_update changes"
     require(list(changed.delta) == list(update.delta), f"{message} the names of tensors")
     for name, part in update.delta.items():
@@ -203,7 +223,7 @@ def keeps_the_form_of_an_update(defense: Defense) -> None:
     require(changed.metrics == {"loss": 0.25}, f"{message} the metrics")
 
 
-def keeps_the_parameters_of_a_model(defense: Defense) -> None:
+def keeps_model_parameters(defense: Defense) -> None:
     """Check that a defended model has the same parameters, and no buffers."""
     training = LocalTraining(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     defended = defense.on_training(training).build_model()
@@ -217,7 +237,7 @@ def keeps_the_parameters_of_a_model(defense: Defense) -> None:
     )
 
 
-def promises_in_one_sentence(defense: Defense) -> None:
+def states_its_promise_in_one_sentence(defense: Defense) -> None:
     """Check that its promise is one line and includes all that its epsilon depends on."""
     promise = defense.promise(RunParameters(rounds=3, participation=0.5))
     require(promise.strip(), f"{defense.name}: its promise is empty: write 'no ...'")
@@ -231,20 +251,20 @@ def promises_in_one_sentence(defense: Defense) -> None:
 
 
 DEFENSE_CHECKS: tuple[Callable[[Defense], None], ...] = (
-    changes_of_the_training_what_it_says,
-    says_what_it_does_and_who_could_leave_it_out,
-    acts_somewhere,
-    hands_back_the_same_object_where_it_does_not_act,
-    says_the_same_for_the_same_seed,
-    leaves_the_global_generator_alone,
-    changes_data_by_the_seed_of_the_moment_alone,
-    changes_data_for_whoever_asks,
-    gives_nothing_to_a_client_without_examples,
-    keeps_the_shape_of_an_example_and_the_old_ones,
-    leaves_what_it_is_handed_as_it_was,
-    keeps_the_form_of_an_update,
-    keeps_the_parameters_of_a_model,
-    promises_in_one_sentence,
+    declares_its_training_changes,
+    declares_source_and_enforcement,
+    overrides_a_hook,
+    returns_its_input_from_unused_hooks,
+    repeats_updates_for_the_same_seed,
+    does_not_use_the_global_generator,
+    repeats_data_for_the_same_seed,
+    changes_data_of_simulated_clients,
+    adds_no_examples_to_an_empty_client,
+    keeps_example_shape_and_input_data,
+    does_not_change_updates_in_place,
+    keeps_the_update_format,
+    keeps_model_parameters,
+    states_its_promise_in_one_sentence,
 )
 
 
@@ -253,7 +273,7 @@ def build_model() -> nn.Module:
     return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
 
 
-def delta() -> dict[str, Tensor]:
+def make_delta() -> dict[str, Tensor]:
     """Return an update with tensors of several shapes and types."""
     generator = Seed(7).generator()
     return {
@@ -263,13 +283,13 @@ def delta() -> dict[str, Tensor]:
     }
 
 
-def public() -> Examples:
+def make_background() -> Examples:
     """Return public background examples."""
     generator = Seed(9).generator()
     return Examples(torch.randn(12, 4, generator=generator), torch.arange(12) % 4)
 
 
-def held() -> Examples:
+def make_client_examples() -> Examples:
     """Return a client's examples."""
     generator = Seed(8).generator()
     return Examples(
@@ -277,20 +297,24 @@ def held() -> Examples:
     )
 
 
-def moment(seed: int) -> DefenseContext:
+def make_context(seed: int) -> DefenseContext:
     """Return the context of a client in round 3."""
     return DefenseContext(
-        3, client(1), Seed(seed), background=public(), persistent_seed=Seed(seed).child("l")
+        3,
+        client(1),
+        Seed(seed),
+        background=make_background(),
+        persistent_seed=Seed(seed).child("l"),
     )
 
 
-def exchanged(seed: int) -> DefenseContext:
+def make_exchange_context(seed: int) -> DefenseContext:
     """Return the context of a client in round 3 whose examples were replaced in round 2."""
     old_examples = Examples(torch.ones(9, 4), torch.full((9,), 2))
-    return replace(moment(seed), previous_data=PreviousData(old_examples, 2))
+    return replace(make_context(seed), previous_data=PreviousData(old_examples, 2))
 
 
-def _acts(defense: Defense, hook: str) -> bool:
+def _overrides(defense: Defense, hook: str) -> bool:
     # Any: the four hooks differ in what they take.
     method: Any = getattr(type(defense), hook)
     return method is not getattr(Defense, hook)

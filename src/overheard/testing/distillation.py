@@ -42,13 +42,13 @@ def check_distillation(distillation: Distillation) -> None:
         check(distillation)
 
 
-def is_a_value_that_says_its_source(distillation: Distillation) -> None:
+def is_frozen_dataclass_with_full_first_rate(distillation: Distillation) -> None:
     """Check that it is a final frozen dataclass, and that its rates start unscaled."""
     require_part(distillation)
     require(distillation.rate_scale(0) == 1, f"{distillation.name}.scale(0) is not 1")
 
 
-def gives_each_member_a_set_of_the_same_form(distillation: Distillation) -> None:
+def distils_one_set_per_client(distillation: Distillation) -> None:
     """Check that each client gets its own set, and the same set for the same seed."""
     method = _small(distillation)
     done, again = _distil(method), _distil(method)
@@ -64,7 +64,7 @@ def gives_each_member_a_set_of_the_same_form(distillation: Distillation) -> None
     )
 
 
-def teaches_each_member_by_itself_from_the_first_weights(distillation: Distillation) -> None:
+def trains_each_client_independently(distillation: Distillation) -> None:
     """Check that trained weights depend on the initial weights and one set alone."""
     method, name = _small(distillation), distillation.name
     distiller = method.build_distiller(BUILD, START)
@@ -100,9 +100,9 @@ def refuses_texts(distillation: Distillation) -> None:
 
 
 DISTILLATION_CHECKS: tuple[Callable[[Distillation], None], ...] = (
-    is_a_value_that_says_its_source,
-    gives_each_member_a_set_of_the_same_form,
-    teaches_each_member_by_itself_from_the_first_weights,
+    is_frozen_dataclass_with_full_first_rate,
+    distils_one_set_per_client,
+    trains_each_client_independently,
     refuses_texts,
 )
 

@@ -11,15 +11,15 @@ from overheard.core.task import Task
 from overheard.learning.initialization import initial_weights
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.model import Model
-from overheard.testing.require import is_same, require, require_part
+from overheard.testing.require import are_weights_equal, require, require_part
 
-TEN = tuple("0123456789")
+TEN_CLASSES = tuple("0123456789")
 
 TASKS = (
-    Task((1, 28, 28), TEN),
-    Task((3, 32, 32), TEN),
+    Task((1, 28, 28), TEN_CLASSES),
+    Task((3, 32, 32), TEN_CLASSES),
     Task((14,), ("<=50K", ">50K")),
-    Task((40,), TEN[:4], vocabulary=1000),
+    Task((40,), TEN_CLASSES[:4], vocabulary=1000),
 )
 """Grey and colour images, a table, and texts."""
 
@@ -48,13 +48,13 @@ def check_model(model: Model, task: Task | None = None) -> None:
             )
             continue
         accepted += 1
-        fits_a_task(model, one)
+        builds_a_valid_network(model, one)
     require(
         accepted, f"{model.name} accepts neither images nor tables nor texts: pass its task"
     )
 
 
-def fits_a_task(model: Model, task: Task) -> None:
+def builds_a_valid_network(model: Model, task: Task) -> None:
     """Check that the network for a task can be trained and sent, and its last layer read."""
     build, name = partial(model.build, task), model.name
     network = build().eval()
@@ -75,6 +75,12 @@ def fits_a_task(model: Model, task: Task) -> None:
         len(weight) == task.classes, f"{name}: its last layer must have one output per class"
     )
     first, again = initial_weights(build, Seed(0)), initial_weights(build, Seed(0))
-    require(is_same(first, again), f"{name}: the same seed gives different initial weights")
+    require(
+        are_weights_equal(first, again),
+        f"{name}: the same seed gives different initial weights",
+    )
     other = initial_weights(build, Seed(1))
-    require(not is_same(first, other), f"{name}: another seed gives the same initial weights")
+    require(
+        not are_weights_equal(first, other),
+        f"{name}: another seed gives the same initial weights",
+    )

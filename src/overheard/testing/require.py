@@ -48,6 +48,6 @@ def require_part(part: Any) -> None:
     )
 
 
-def is_same(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
+def are_weights_equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
     """Return whether two sets of weights are equal bit for bit."""
     return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)

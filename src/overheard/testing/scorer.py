@@ -25,14 +25,14 @@ from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
 from overheard.testing.require import require, require_part
 
-BEFORE = torch.tensor([2, 0, 1, 7, 0])
+COUNTS_BEFORE = torch.tensor([2, 0, 1, 7, 0])
 COUNTS = torch.tensor([6, 0, 3, 1, 0])
 AUXILIARY = torch.tensor([0, 1, 1, 2, 3, 4, 4, 4])
 ORDER = torch.tensor([3, 0, 4, 1, 2])
 ROUNDS = (0, 1)
 AGES = {"u0": "old", "u1": "young", "u2": "young"}
 
-ASKED: Mapping[type[Claim], Claim] = {
+EXAMPLE_CLAIMS: Mapping[type[Claim], Claim] = {
     LabelShares: LabelShares(torch.full((5,), 0.2)),
     Shift: Shift(Timeline()),
     Identity: Identity(tuple(AGES), torch.zeros(3)),
@@ -53,7 +53,7 @@ class ScorerTrial:
 
     Args:
         scorer: the scorer.
-        asked: an example claim; its values are not used.
+        example_claim: an example claim; its values are not used.
         order_dependent: names of scores that depend on the order of labels.
         is_across_runs: whether the headline score needs many runs, so a single claim has none.
 
@@ -61,7 +61,7 @@ class ScorerTrial:
 
     # Any: a scorer takes the claims of its own question.
     scorer: Scorer[Any]
-    asked: Claim
+    example_claim: Claim
     order_dependent: Collection[str]
     is_across_runs: bool
 
@@ -71,7 +71,7 @@ ScorerCheck = Callable[[ScorerTrial], None]
 
 def check_scorer(
     scorer: Scorer[Any],
-    asked: Claim | None = None,
+    example_claim: Claim | None = None,
     *,
     order_dependent: Collection[str] = (),
     is_across_runs: bool = False,
@@ -83,7 +83,7 @@ def check_scorer(
 
     Args:
         scorer: the scorer.
-        asked: an example claim, whose values are not used; optional for Overheard's claims.
+        example_claim: an example claim, whose values are not used; optional for Overheard's claims.
         order_dependent: names of scores that depend on the order of labels.
         is_across_runs: whether the headline score needs many runs, so a single claim has none.
 
@@ -91,19 +91,19 @@ def check_scorer(
         AssertionError: naming the violated rule.
 
     """
-    trial = scorer_trial(scorer, asked, order_dependent, is_across_runs)
+    trial = make_scorer_trial(scorer, example_claim, order_dependent, is_across_runs)
     for check in SCORER_CHECKS:
         check(trial)
 
 
-def scorer_trial(
+def make_scorer_trial(
     scorer: Scorer[Any],
-    asked: Claim | None = None,
+    example_claim: Claim | None = None,
     order_dependent: Collection[str] = (),
     is_across_runs: bool = False,
 ) -> ScorerTrial:
     """Set up the test of a scorer, with default values for omitted arguments."""
-    claim = asked or ASKED.get(scorer.claim_type)
+    claim = example_claim or EXAMPLE_CLAIMS.get(scorer.claim_type)
     if claim is None:
         raise AssertionError(f"{scorer.name}: pass an example {scorer.claim_type.__name__}")
     return ScorerTrial(
@@ -119,17 +119,17 @@ def says_what_it_measures(trial: ScorerTrial) -> None:
     scorer = trial.scorer
     require_part(scorer)
     require(not fields(scorer), f"{scorer.name}: a scorer must not have settings")  # type: ignore[arg-type]
-    truth, _ = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
+    truth, _ = truth_and_guesses(trial, COUNTS_BEFORE, COUNTS, AUXILIARY)
     require(
         isinstance(truth, scorer.claim_type),
         f"{scorer.name}: the true claim is no {scorer.claim_type.__name__}",
     )
 
 
-def its_headline_is_scored_and_can_be_guessed_blindly(trial: ScorerTrial) -> None:
+def headline_has_a_score_and_a_guess(trial: ScorerTrial) -> None:
     """Check that the headline is a score with an uninformed guess to compare with."""
     scorer = trial.scorer
-    truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
+    truth, guesses = truth_and_guesses(trial, COUNTS_BEFORE, COUNTS, AUXILIARY)
     for claim in (truth, *guesses.uninformed.values()):
         scores = _by_name(scorer, scorer.score(claim, truth, guesses))
         if trial.is_across_runs:
@@ -150,18 +150,18 @@ def its_headline_is_scored_and_can_be_guessed_blindly(trial: ScorerTrial) -> Non
             )
 
 
-def a_blind_guess_is_the_same_whatever_the_truth(trial: ScorerTrial) -> None:
+def guesses_do_not_depend_on_the_truth(trial: ScorerTrial) -> None:
     """Check that uninformed guesses do not depend on the ground truth."""
     scorer = trial.scorer
-    one, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
-    other, others = truth_and_guesses(trial, COUNTS, BEFORE[ORDER], AUXILIARY)
+    one, guesses = truth_and_guesses(trial, COUNTS_BEFORE, COUNTS, AUXILIARY)
+    other, others = truth_and_guesses(trial, COUNTS, COUNTS_BEFORE[ORDER], AUXILIARY)
     if scorer.claim_type in (LabelShares, Shift):
         require(
             one.numbers() != other.numbers(),
             f"{scorer.name}: different ground truths give the same true claim",
         )
     knowledge = Knowledge(classes=5, auxiliary=Examples(torch.zeros(8, 2), AUXILIARY))
-    guesses_from_claim = scorer.uninformed_guesses(trial.asked, knowledge)
+    guesses_from_claim = scorer.uninformed_guesses(trial.example_claim, knowledge)
     message = f"{scorer.name}: an uninformed guess depends on the ground truth"
     require(guesses.uninformed.keys() == others.uninformed.keys(), message)
     for name, guess in guesses.uninformed.items():
@@ -183,7 +183,7 @@ def a_blind_guess_is_the_same_whatever_the_truth(trial: ScorerTrial) -> None:
 def nothing_scores_better_than_the_truth(trial: ScorerTrial) -> None:
     """Check that the true claim gets the best of all scores."""
     scorer = trial.scorer
-    truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
+    truth, guesses = truth_and_guesses(trial, COUNTS_BEFORE, COUNTS, AUXILIARY)
     for score in scorer.score(truth, truth, guesses):
         message = f"{scorer.name}: a guess has a better {score.name!r} than the true claim"
         require(score.gain is None or score.gain >= 0, message)
@@ -192,10 +192,10 @@ def nothing_scores_better_than_the_truth(trial: ScorerTrial) -> None:
             require(other >= score.value if better else other <= score.value, message)
 
 
-def a_blind_value_is_what_the_guess_scores_as_a_claim(trial: ScorerTrial) -> None:
+def guesses_are_scored_like_claims(trial: ScorerTrial) -> None:
     """Check that guesses are scored like claims."""
     scorer = trial.scorer
-    truth, guesses = truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY)
+    truth, guesses = truth_and_guesses(trial, COUNTS_BEFORE, COUNTS, AUXILIARY)
     scores = _by_name(scorer, scorer.score(truth, truth, guesses))
     for guesses_of_kind, kind in (
         (guesses.uninformed, "blinds"),
@@ -212,14 +212,14 @@ def a_blind_value_is_what_the_guess_scores_as_a_claim(trial: ScorerTrial) -> Non
                 )
 
 
-def other_names_for_the_labels_change_no_figure(trial: ScorerTrial) -> None:
+def permuting_labels_keeps_scores(trial: ScorerTrial) -> None:
     """Check that permuting the labels changes no score, except order-dependent ones."""
     scorer = trial.scorer
     # Label i of the second run is label ORDER[i] of the first.
     renamed = torch.argsort(ORDER)[AUXILIARY]
     runs = (
-        truth_and_guesses(trial, BEFORE, COUNTS, AUXILIARY),
-        truth_and_guesses(trial, BEFORE[ORDER], COUNTS[ORDER], renamed),
+        truth_and_guesses(trial, COUNTS_BEFORE, COUNTS, AUXILIARY),
+        truth_and_guesses(trial, COUNTS_BEFORE[ORDER], COUNTS[ORDER], renamed),
     )
     before, after = (
         {
@@ -239,11 +239,11 @@ def other_names_for_the_labels_change_no_figure(trial: ScorerTrial) -> None:
 
 SCORER_CHECKS: tuple[ScorerCheck, ...] = (
     says_what_it_measures,
-    its_headline_is_scored_and_can_be_guessed_blindly,
-    a_blind_guess_is_the_same_whatever_the_truth,
+    headline_has_a_score_and_a_guess,
+    guesses_do_not_depend_on_the_truth,
     nothing_scores_better_than_the_truth,
-    a_blind_value_is_what_the_guess_scores_as_a_claim,
-    other_names_for_the_labels_change_no_figure,
+    guesses_are_scored_like_claims,
+    permuting_labels_keeps_scores,
 )
 
 
@@ -267,7 +267,7 @@ def check_question(question: Question[Any]) -> None:
         f"{get_args(Control)}",
     )
     require(
-        tuple(question.rows((), Seed(0))) == (),
+        tuple(question.summary_rows((), Seed(0))) == (),
         f"{question.name}: `rows` must return nothing for no findings",
     )
 
@@ -285,7 +285,9 @@ def truth_and_guesses(
 
     """
     others = {
-        (number, client(client_number)): BEFORE for number in ROUNDS for client_number in (1, 2)
+        (number, client(client_number)): COUNTS_BEFORE
+        for number in ROUNDS
+        for client_number in (1, 2)
     }
     ground_truth = GroundTruth(
         {(0, client(0)): before, (1, client(0)): counts, **others},
@@ -297,7 +299,7 @@ def truth_and_guesses(
     )
     auxiliary = Examples(torch.zeros(len(labels), 2), labels)
     known_users = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})
-    truth = trial.scorer.true_claim(ground_truth, client(0), ROUNDS, trial.asked)
+    truth = trial.scorer.true_claim(ground_truth, client(0), ROUNDS, trial.example_claim)
     knowledge = Knowledge(classes=5, auxiliary=auxiliary, known_users=known_users)
     return truth, trial.scorer.guesses(truth, knowledge)
 

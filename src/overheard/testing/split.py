@@ -13,13 +13,13 @@ CLASSES = 4
 LABELS = torch.arange(960) % CLASSES
 USERS = torch.arange(960) // 4 % 8
 
-SplitOf = Callable[[int], Split]
+SplitFactory = Callable[[int], Split]
 """Returns the split for a number of clients; most splits are the same for every number."""
 
 SIZES = ((4,), (40,), (4, 40), (17, 5, 29), (40,) * 8, (4, 9, 16, 25, 36, 7, 11, 23))
 
 
-def check_split(split: Split | SplitOf) -> None:
+def check_split(split: Split | SplitFactory) -> None:
     """Check that a split satisfies the contract of splits.
 
     Args:
@@ -29,19 +29,19 @@ def check_split(split: Split | SplitOf) -> None:
         AssertionError: naming the violated rule.
 
     """
-    split_of: SplitOf = (lambda _: split) if isinstance(split, Split) else split
+    split_of: SplitFactory = (lambda _: split) if isinstance(split, Split) else split
     require_part(split_of(1))
     for place, sizes in enumerate(SIZES):
-        gives_each_client_its_size_and_no_row_twice(split_of, sizes, Seed(place))
+        assigns_the_sizes_without_overlap(split_of, sizes, Seed(place))
     for check in SPLIT_CHECKS:
         check(split_of)
 
 
-def gives_each_client_its_size_and_no_row_twice(
-    split_of: SplitOf, sizes: Sequence[int], seed: Seed
+def assigns_the_sizes_without_overlap(
+    split_of: SplitFactory, sizes: Sequence[int], seed: Seed
 ) -> None:
     """Check that each client gets its number of rows, and no row is assigned twice."""
-    rows, name = _assigned(split_of, sizes, seed), split_of(len(sizes)).name
+    rows, name = _assign(split_of, sizes, seed), split_of(len(sizes)).name
     counts = [len(client_rows) for client_rows in rows]
     require(
         counts == list(sizes),
@@ -53,9 +53,9 @@ def gives_each_client_its_size_and_no_row_twice(
     require(are_in_pool, f"{name} assigns rows that are not in the pool")
 
 
-def assigns_by_the_seed_alone(split_of: SplitOf) -> None:
+def depends_on_the_seed_alone(split_of: SplitFactory) -> None:
     """Check that the same seed assigns the same rows, and another seed different ones."""
-    first, again, other = (_assigned(split_of, (20, 30, 25), Seed(n)) for n in (3, 3, 4))
+    first, again, other = (_assign(split_of, (20, 30, 25), Seed(n)) for n in (3, 3, 4))
     name = split_of(3).name
     same = all(one.equal(two) for one, two in zip(first, again, strict=True))
     require(same, f"{name}: the same seed assigns different rows")
@@ -63,22 +63,22 @@ def assigns_by_the_seed_alone(split_of: SplitOf) -> None:
     require(not is_repeated, f"{name}: another seed assigns the same rows")
 
 
-def refuses_a_client_without_examples(split_of: SplitOf) -> None:
+def refuses_a_client_without_examples(split_of: SplitFactory) -> None:
     """Check that a client without examples raises a PlanError."""
-    _refuses(split_of, (10, 0), "1 example or more")
+    _check_refusal(split_of, (10, 0), "1 example or more")
 
 
-def refuses_clients_larger_than_the_pool(split_of: SplitOf) -> None:
+def refuses_clients_larger_than_the_pool(split_of: SplitFactory) -> None:
     """Check that more rows than the pool has raise a PlanError."""
     if not split_of(2).has_one_user_per_client:
-        _refuses(split_of, (500, 500), "want 1000 examples and 960 are left")
+        _check_refusal(split_of, (500, 500), "want 1000 examples and 960 are left")
 
 
-def gives_each_client_one_user_if_it_keeps_users(split_of: SplitOf) -> None:
+def keeps_one_user_per_client(split_of: SplitFactory) -> None:
     """Check that each client has one user, if the split declares so."""
     split = split_of(8)
     if split.has_one_user_per_client:
-        for rows in _assigned(split_of, (200,) * 8, Seed(1)):
+        for rows in _assign(split_of, (200,) * 8, Seed(1)):
             users = set(USERS[rows].tolist())
             require(
                 len(users) == 1,
@@ -86,23 +86,23 @@ def gives_each_client_one_user_if_it_keeps_users(split_of: SplitOf) -> None:
             )
 
 
-SPLIT_CHECKS: tuple[Callable[[SplitOf], None], ...] = (
-    assigns_by_the_seed_alone,
+SPLIT_CHECKS: tuple[Callable[[SplitFactory], None], ...] = (
+    depends_on_the_seed_alone,
     refuses_a_client_without_examples,
     refuses_clients_larger_than_the_pool,
-    gives_each_client_one_user_if_it_keeps_users,
+    keeps_one_user_per_client,
 )
 
 
-def _assigned(split_of: SplitOf, sizes: Sequence[int], seed: Seed) -> tuple[Rows, ...]:
+def _assign(split_of: SplitFactory, sizes: Sequence[int], seed: Seed) -> tuple[Rows, ...]:
     split = split_of(len(sizes))
     return split.assign(LABELS, USERS, torch.tensor(sizes), CLASSES, seed)
 
 
-def _refuses(split_of: SplitOf, sizes: Sequence[int], words: str) -> None:
+def _check_refusal(split_of: SplitFactory, sizes: Sequence[int], words: str) -> None:
     name = split_of(len(sizes)).name
     try:
-        _assigned(split_of, sizes, Seed(0))
+        _assign(split_of, sizes, Seed(0))
     except PlanError as error:
         require(words in str(error), f"{name} refuses sizes {sizes}, but not with {words!r}")
     else:

@@ -22,16 +22,16 @@ from overheard.questions.identity.claim import Identity
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
-from overheard.testing.require import require
-from overheard.testing.worlds import (
-    planted,
+from overheard.testing.planted_runs import (
     planted_identity,
+    planted_labels,
     planted_membership,
     planted_shift,
 )
-from overheard.testing.worlds.world import World
+from overheard.testing.planted_runs.planted_run import PlantedRun
+from overheard.testing.require import require
 
-PERSONAL = (Identity, SameSender, Attribute)
+USER_CLAIMS = (Identity, SameSender, Attribute)
 """Claims about the users behind pseudonyms."""
 
 Claims = Mapping[Party, Any]
@@ -40,14 +40,14 @@ Claims = Mapping[Party, Any]
 
 @final
 @dataclass(frozen=True, eq=False)
-class Trial:
+class AttackTrial:
     """An attack under test, and its planted runs.
 
     Args:
         attack: the attack, with its settings.
         scorer: scorer of its claims; None = not known.
-        leaky: runs that leak the answer to its question; general checks use the first.
-        silent: runs that do not leak it.
+        leaky_runs: runs that leak the answer to its question; general checks use the first.
+        leak_free_runs: runs that do not leak it.
         is_gain_known: whether the runs fit the question, so that the attack must beat
             uninformed guesses on the leaky runs, and must not on the others.
 
@@ -55,118 +55,132 @@ class Trial:
 
     attack: Attack[Any]
     scorer: Scorer[Any] | None
-    leaky: tuple[World, ...]
-    silent: tuple[World, ...]
+    leaky_runs: tuple[PlantedRun, ...]
+    leak_free_runs: tuple[PlantedRun, ...]
     is_gain_known: bool
 
     @property
-    def world(self) -> World:
+    def first_run(self) -> PlantedRun:
         """The run for the general checks."""
-        return self.leaky[0]
+        return self.leaky_runs[0]
 
 
-def trial_of(
+def make_trial(
     attack: Attack[Any],
     scorer: Scorer[Any] | None = None,
-    leaky: World | None = None,
-    silent: World | None = None,
-) -> Trial:
+    leaky: PlantedRun | None = None,
+    leak_free: PlantedRun | None = None,
+) -> AttackTrial:
     """Choose runs for an attack by its claims, unless they are passed.
 
     Args:
         attack: the attack, with its settings.
         scorer: scorer of its claims; by default that of the installed question.
         leaky: a run that leaks the answer.
-        silent: a run that does not leak it.
+        leak_free: a run that does not leak it.
 
     """
     scorers = {question.scorer.claim_type: question.scorer for question in questions().values()}
     known_scorer = scorer or scorers.get(attack.claim_type)
     if leaky is not None:
-        leak_free_runs = () if silent is None else (silent,)
-        return Trial(attack, known_scorer, (leaky,), leak_free_runs, is_gain_known=True)
+        leak_free_runs = () if leak_free is None else (leak_free,)
+        return AttackTrial(attack, known_scorer, (leaky,), leak_free_runs, is_gain_known=True)
     if attack.claim_type is Shift:
-        return Trial(attack, known_scorer, shifting(), still(), is_gain_known=False)
-    if attack.claim_type in PERSONAL:
-        return Trial(attack, known_scorer, (different(),), (alike(),), is_gain_known=True)
+        return AttackTrial(
+            attack, known_scorer, shifting_runs(), constant_runs(), is_gain_known=False
+        )
+    if attack.claim_type in USER_CLAIMS:
+        return AttackTrial(
+            attack,
+            known_scorer,
+            (distinct_users_run(),),
+            (identical_users_run(),),
+            is_gain_known=True,
+        )
     if attack.claim_type is Membership:
-        return Trial(attack, known_scorer, (by_heart(),), (never_seen(),), is_gain_known=True)
+        return AttackTrial(
+            attack, known_scorer, (memorised_run(),), (unseen_run(),), is_gain_known=True
+        )
     is_about_shares = known_scorer is not None and known_scorer.name == "label_shares"
-    return Trial(
+    return AttackTrial(
         attack,
         known_scorer,
-        (skewed(),),
-        (tight(),) if is_about_shares else (),
+        (skewed_run(),),
+        (leak_free_run(),) if is_about_shares else (),
         is_gain_known=is_about_shares,
     )
 
 
 @cache
-def skewed() -> planted.Overheard:
+def skewed_run() -> planted_labels.LabelSharesRun:
     """Return a run in which each client has mostly examples of one class."""
-    return planted.federate(planted.SKEWED)
+    return planted_labels.simulate_one_round(planted_labels.SKEWED)
 
 
 @cache
-def tight() -> planted.Overheard:
+def leak_free_run() -> planted_labels.LabelSharesRun:
     """Return the skewed run with updates of even clients, which do not depend on its data."""
-    even = planted.federate(planted.EVEN)
+    even = planted_labels.simulate_one_round(planted_labels.EVEN)
     auxiliary = even.knowledge.auxiliary
     assert auxiliary is not None
-    return planted.hold(even.start, even.deltas, planted.SKEWED, auxiliary, even.sets)
-
-
-@cache
-def shifting() -> tuple[planted_shift.ShiftingRun, ...]:
-    """Return runs in which every client shifts to mostly one class."""
-    return tuple(
-        planted_shift.federate_on(planted_shift.SKEWED, Seed(number)) for number in range(2)
+    return planted_labels.assemble_run(
+        even.start, even.deltas, planted_labels.SKEWED, auxiliary, even.sets
     )
 
 
 @cache
-def still() -> tuple[planted_shift.ShiftingRun, ...]:
+def shifting_runs() -> tuple[planted_shift.ShiftingRun, ...]:
+    """Return runs in which every client shifts to mostly one class."""
+    return tuple(
+        planted_shift.simulate_shift(planted_shift.SKEWED, Seed(number)) for number in range(2)
+    )
+
+
+@cache
+def constant_runs() -> tuple[planted_shift.ShiftingRun, ...]:
     """Return runs in which every client keeps its examples."""
-    return tuple(planted_shift.federate_on(None, Seed(number)) for number in range(2))
+    return tuple(planted_shift.simulate_shift(None, Seed(number)) for number in range(2))
 
 
 @cache
-def different() -> planted_identity.Peopled:
+def distinct_users_run() -> planted_identity.IdentityRun:
     """Return a run whose users differ in label frequencies, inputs and size."""
-    people = [planted_identity.person(number) for number in planted_identity.EVERYONE]
-    return planted_identity.federate_people(people, Seed(0))
+    people = [planted_identity.make_user(number) for number in planted_identity.ALL_USERS]
+    return planted_identity.simulate_users(people, Seed(0))
 
 
 @cache
-def alike() -> planted_identity.Peopled:
+def identical_users_run() -> planted_identity.IdentityRun:
     """Return a run with identical users, who have new examples in every round."""
-    people = [planted_identity.anybody(number) for number in planted_identity.EVERYONE]
-    return planted_identity.federate_people(people, Seed(0), fresh=True)
+    people = [
+        planted_identity.make_identical_user(number) for number in planted_identity.ALL_USERS
+    ]
+    return planted_identity.simulate_users(people, Seed(0), redraw_examples=True)
 
 
 @cache
-def by_heart() -> planted_membership.Remembered:
+def memorised_run() -> planted_membership.MembershipRun:
     """Return a run in which clients memorised the candidate records."""
-    return planted_membership.federate_records(by_heart=True)
+    return planted_membership.simulate_membership(memorised=True)
 
 
 @cache
-def never_seen() -> planted_membership.Remembered:
+def unseen_run() -> planted_membership.MembershipRun:
     """Return a run in which no client saw any of the candidate records."""
-    return planted_membership.federate_records(by_heart=False)
+    return planted_membership.simulate_membership(memorised=False)
 
 
 @cache
-def claims_of(attack: Attack[Any], world: World) -> Claims:
+def cached_claims(attack: Attack[Any], run: PlantedRun) -> Claims:
     """Return an attack's claims about a run, cached; also check that the view is not changed.
 
     Raises:
         AssertionError: if the attack changes the view.
 
     """
-    view = world.transcript.seen_by(SERVER)
+    view = run.transcript.seen_by(SERVER)
     before = _tensors(view, copied=True)
-    claims = claim_anew(attack, view, world.targets, world.knowledge)
+    claims = infer_claims(attack, view, run.targets, run.knowledge)
     after = _tensors(view, copied=False)
     require(
         len(before) == len(after) and all(map(torch.equal, before, after)),
@@ -175,14 +189,14 @@ def claims_of(attack: Attack[Any], world: World) -> Claims:
     return claims
 
 
-def claim_anew(
+def infer_claims(
     attack: Attack[Any], view: View, targets: Sequence[Party], knowledge: Knowledge
 ) -> Claims:
     """Infer an attack's claims with a fixed seed."""
     return dict(attack.infer(view, targets, knowledge, Seed(0)))
 
 
-def told(claim: Claim) -> tuple[float, ...]:
+def claim_numbers(claim: Claim) -> tuple[float, ...]:
     """Return all numbers of a claim, including its timeline."""
     timeline = claim.timeline()
     if timeline is None:
@@ -191,16 +205,16 @@ def told(claim: Claim) -> tuple[float, ...]:
     return (*claim.numbers(), *timeline.statistic, since)
 
 
-def mean_gain(trial: Trial, world: World) -> float:
+def mean_gain(trial: AttackTrial, run: PlantedRun) -> float:
     """Return the mean gain of the headline score over the best uninformed guess."""
     scorer = trial.scorer
     if scorer is None:
         raise AssertionError(f"{trial.attack.name}: pass the scorer of its question")
-    view, gains = world.transcript.seen_by(SERVER), list[float]()
-    for target, claim in claims_of(trial.attack, world).items():
+    view, gains = run.transcript.seen_by(SERVER), list[float]()
+    for target, claim in cached_claims(trial.attack, run).items():
         rounds = sorted(view.rounds_with_updates(target))
-        truth = scorer.true_claim(world.truth, target, rounds, claim)
-        scores = scorer.score(claim, truth, scorer.guesses(truth, world.knowledge))
+        truth = scorer.true_claim(run.truth, target, rounds, claim)
+        scores = scorer.score(claim, truth, scorer.guesses(truth, run.knowledge))
         gains += [
             score.gain
             for score in scores

@@ -6,7 +6,7 @@ import torch
 
 from overheard.auditing.supplies import Resources
 from overheard.core.seeds import Seed
-from overheard.linkage.prior_updates import KnownUpdates
+from overheard.linkage.known_updates import KnownUpdates
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.known_count import (
     KnownCountExperiment,

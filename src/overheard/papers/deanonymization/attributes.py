@@ -6,7 +6,7 @@ from typing import Any, final
 
 from overheard.core.attack import Attack
 from overheard.learning.models.mlp import Mlp
-from overheard.linkage.attribute_labels import Told
+from overheard.linkage.attribute_labels import LabelledUsers
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.identifiers import published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
@@ -137,7 +137,7 @@ class AttributesExperiment(Experiment):
 
 
 def _attribute_attack(
-    scenario: IdentityScenario, attribute: str, is_joint: bool, training_users: Told
+    scenario: IdentityScenario, attribute: str, is_joint: bool, training_users: LabelledUsers
 ) -> AttributeMlp:
     return AttributeMlp(
         attribute, jointly=is_joint, told=training_users, updates="shadow", layer=scenario.layer

@@ -12,8 +12,8 @@ from torch import Tensor
 from overheard.auditing.supplies import load_data
 from overheard.core.parties import Party
 from overheard.drawing.plates import Panel, Plate
-from overheard.findings.names import shown
-from overheard.linkage.layers import tensors_of
+from overheard.findings.names import make_printable
+from overheard.linkage.layers import layer_tensors
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import heat_map
 from overheard.papers.deanonymization.heard import Ear, ears
@@ -151,7 +151,7 @@ def biases(observation: Ear) -> Biases:
 def _mean_norms(observation: Ear, party: Party) -> Float[Tensor, " classes"]:
     norms = []
     for update in observation.view.updates(party).values():
-        name = tensors_of(-1, update.delta)[0]
+        name = layer_tensors(-1, update.delta)[0]
         norms.append(update.delta[name].double().flatten(1).norm(dim=1))
     return torch.stack(norms).mean(0)
 
@@ -218,8 +218,8 @@ def _bias_figure(
                 heading,
                 heat_map(
                     bias[torch.from_numpy(chosen.copy())].numpy(),
-                    [shown(user) for user in users],
-                    [shown(name) for name in names],
+                    [make_printable(user) for user in users],
+                    [make_printable(name) for name in names],
                     ("user", "class"),
                     f"{title}, {heading}",
                 ),

@@ -14,8 +14,8 @@ from overheard.drawing.charts import legend_chart
 from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
 from overheard.drawing.plates import Panel, Plate
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
-from overheard.findings.figures import digits
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
+from overheard.findings.number_format import format_number
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.questions.identity.measures import MEASURES
@@ -154,18 +154,23 @@ def heat_map(
                 Rectangle((column, line), 1, 1, color=ACCENT, alpha=0.6 * value / top, lw=0)
             )
             axes.text(
-                column + 0.5, line + 0.5, digits(value), ha="center", va="center", fontsize=9
+                column + 0.5,
+                line + 0.5,
+                format_number(value),
+                ha="center",
+                va="center",
+                fontsize=9,
             )
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(lines), 0)
         axes.set_xticks(
             np.arange(len(columns)) + 0.5,
-            [shortened(name, 10) for name in columns],
+            [shorten(name, 10) for name in columns],
             rotation=60,
             fontsize=10,
         )
         axes.set_yticks(
-            np.arange(len(lines)) + 0.5, [shortened(name, 10) for name in lines], fontsize=10
+            np.arange(len(lines)) + 0.5, [shorten(name, 10) for name in lines], fontsize=10
         )
         axes.set_ylabel(titles[0])
         axes.set_xlabel(titles[1])

@@ -7,8 +7,8 @@ from typing import final
 from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
 from overheard.drawing.plates import Panel, Plate, Table
 from overheard.drawing.point_names import NamedDot
-from overheard.findings.figures import digits
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import format_number
 
 ADAPTIVE = "_adaptive"
 """Suffix of the names of attackers that know the defense."""
@@ -63,7 +63,7 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
         title,
         "Points further left leak less; points further up have higher utility. Against the "
         "strongest attacker on each arm, these arms are not dominated: "
-        f"{', '.join(map(shown, best))}. Their labels are at the results of that attacker.",
+        f"{', '.join(map(make_printable, best))}. Their labels are at the results of that attacker.",
         frontier_legend(
             ["does not know the defense", "adapts to the defense"],
             [Trade(0, False, []), Trade(1, True, [])],
@@ -79,10 +79,10 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
             ("Arm", "Attacker", "Average precision", "Utility", "Not dominated"),
             tuple(
                 (
-                    shown(point.arm),
+                    make_printable(point.arm),
                     name.replace("_", " "),
-                    digits(point.read),
-                    digits(point.kept),
+                    format_number(point.read),
+                    format_number(point.kept),
                     "yes" if point.arm in best else "no",
                 )
                 for name, results in points.items()

@@ -20,14 +20,14 @@ from overheard.core.parties import Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
-from overheard.linkage.heads import fit_heads
-from overheard.linkage.prior_updates import (
+from overheard.linkage.known_updates import (
     KnownUpdates,
-    SentUpdates,
-    Source,
-    known_updates,
-    sent_updates,
+    SenderUpdates,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
 )
+from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
@@ -72,7 +72,7 @@ class Updates:
     """
 
     known: KnownUpdates
-    sent: SentUpdates
+    sent: SenderUpdates
     users: Mapping[Party, str]
     seed: int
 
@@ -83,16 +83,16 @@ class Updates:
         """
         known = KnownUpdates(
             self.known.vectors[rows],
-            self.known.people[rows],
+            self.known.users[rows],
             self.known.rounds[rows],
             self.known.chunks[rows],
             self.known.names,
-            self.known.named,
+            self.known.candidate_count,
         )
-        if len(set(known.people.tolist())) < 2:
+        if len(set(known.users.tolist())) < 2:
             return None
         classes = classes_of(known, "reidentify_mlp")
-        heads = fit_heads(
+        heads = fit_multi_head_mlp(
             normalize(known.vectors),
             [classes.labels],
             [classes.count],
@@ -165,19 +165,21 @@ def ears(runs: Runs, name: str) -> Mapping[int, Ear]:
     }
 
 
-def updates_of(runs: Runs, scenario: IdentityScenario, source: Source) -> Iterator[Updates]:
+def updates_of(
+    runs: Runs, scenario: IdentityScenario, source: UpdateSource
+) -> Iterator[Updates]:
     """Iterate over the updates of each run, in the layer that the attacks read."""
     with one_thread():
         for seed, observation in ears(runs, scenario.key).items():
             yield Updates(
-                known_updates(
+                load_known_updates(
                     observation.view,
                     observation.knowledge,
                     source,
                     scenario.layer,
-                    most_rounds=scenario.most_rounds,
+                    max_rounds=scenario.most_rounds,
                 ),
-                sent_updates(observation.view, observation.clients(), scenario.layer),
+                read_sender_updates(observation.view, observation.clients(), scenario.layer),
                 observation.users,
                 seed,
             )

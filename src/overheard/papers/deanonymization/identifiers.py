@@ -3,15 +3,15 @@
 from typing import Any
 
 from overheard.core.attack import Attack
+from overheard.linkage.known_updates import UpdateSource
 from overheard.linkage.layers import Layer
-from overheard.linkage.prior_updates import Source
 from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
 from overheard.questions.identity.attacks.reidentify_wccn import ROUNDS, ReidentifyWccn
 
-SOURCES: tuple[Source, ...] = ("shadow", "simulated")
+SOURCES: tuple[UpdateSource, ...] = ("shadow", "simulated")
 """Sources of labelled updates: the published one, then the realistic one."""
 
 PUBLISHED = (ReidentifyMlp, ReidentifySvm, ReidentifyKnn)
@@ -22,7 +22,7 @@ IDENTIFIERS = (*PUBLISHED, ReidentifyWccn)
 
 
 # Any: each attack has its own claim type.
-def identifiers(scenario: IdentityScenario, source: Source) -> tuple[Attack[Any], ...]:
+def identifiers(scenario: IdentityScenario, source: UpdateSource) -> tuple[Attack[Any], ...]:
     """Build all re-identification attacks with labelled updates from one source."""
     published_attacks = (
         kind(updates=source, layer=scenario.layer, most_rounds=scenario.most_rounds)
@@ -31,13 +31,17 @@ def identifiers(scenario: IdentityScenario, source: Source) -> tuple[Attack[Any]
     return (*published_attacks, ours(scenario, source))
 
 
-def ours(scenario: IdentityScenario, source: Source) -> ReidentifyWccn:
+def ours(scenario: IdentityScenario, source: UpdateSource) -> ReidentifyWccn:
     """Build Overheard's attack, which selects layers itself and trains users in few rounds."""
     return ReidentifyWccn(updates=source, most_rounds=min(ROUNDS, scenario.most_rounds))
 
 
 def published(
-    scenario: IdentityScenario, source: Source, layer: Layer | None = None, *, pieces: int = 1
+    scenario: IdentityScenario,
+    source: UpdateSource,
+    layer: Layer | None = None,
+    *,
+    pieces: int = 1,
 ) -> ReidentifyMlp:
     """Build the attack that the paper proposes.
 

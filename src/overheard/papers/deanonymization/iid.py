@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.findings.row import CONTROL
+from overheard.findings.score_row import CONTROL_NAME
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.identifiers import SOURCES, published
 from overheard.papers.deanonymization.plans import every_update, people, plan, setting
@@ -91,7 +91,7 @@ class IidExperiment(Experiment):
                         f"{name}_times_chance",
                         f"{description}: IID control divided by a random order (published: "
                         "PIPA)",
-                        row.references[CONTROL] / row.blind,
+                        row.references[CONTROL_NAME] / row.blind,
                         None,
                         None,
                         said("iid_times_chance") if source == "shadow" else None,

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.linkage.prior_updates import KnownUpdates, Source
+from overheard.linkage.known_updates import KnownUpdates, UpdateSource
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.heard import (
@@ -51,7 +51,7 @@ class KnownCountExperiment(Experiment, Drawn):
     worlds: tuple[IdentityScenario, ...] = (BLOGS_OFTEN, WISDM)
     reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     counts: tuple[int, ...] = (1, 2, 4, 8, 16)
-    source: Source = "simulated"
+    source: UpdateSource = "simulated"
     steps: int = 3000
     name: str = "figure8"
 
@@ -120,7 +120,7 @@ class KnownCountExperiment(Experiment, Drawn):
             for count in (*counts, None):
                 draw_seed = Seed(updates.seed).child("some")
                 selected = (
-                    every(len(updates.known.people))
+                    every(len(updates.known.users))
                     if count is None
                     else some_of_each(updates.known, count, draw_seed)
                 )
@@ -153,9 +153,9 @@ def counts_of(scenario: IdentityScenario, run: Plan, counts: Sequence[int]) -> t
 
 def some_of_each(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor, " updates"]:
     """Select up to `count` updates of each user at random."""
-    selected = torch.zeros(len(known.people), dtype=torch.bool)
-    for person in sorted(set(known.people.tolist())):
-        rows = (known.people == person).nonzero().flatten()
+    selected = torch.zeros(len(known.users), dtype=torch.bool)
+    for person in sorted(set(known.users.tolist())):
+        rows = (known.users == person).nonzero().flatten()
         order = torch.randperm(len(rows), generator=seed.child("user", person).generator())
         selected[rows[order[:count]]] = True
     return selected

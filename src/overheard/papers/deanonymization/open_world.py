@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.linkage.prior_updates import Source
+from overheard.linkage.known_updates import UpdateSource
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.identifiers import identifiers
@@ -45,7 +45,7 @@ class OpenWorldExperiment(Experiment, Drawn):
     worlds: tuple[IdentityScenario, ...] = (BLOGS, WISDM)
     reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     shares: tuple[int, ...] = (25, 50, 75, 100)
-    source: Source = "shadow"
+    source: UpdateSource = "shadow"
     pairs: int = 32_000
     name: str = "figure6"
 

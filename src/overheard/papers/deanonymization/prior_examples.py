@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.linkage.prior_updates import Source
+from overheard.linkage.known_updates import UpdateSource
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import Series, series_plate
 from overheard.papers.deanonymization.identifiers import SOURCES, identifiers
@@ -35,7 +35,7 @@ class Counted:
 
     world: IdentityScenario
     counts: tuple[int, ...]
-    sources: tuple[Source, ...] = SOURCES
+    sources: tuple[UpdateSource, ...] = SOURCES
 
 
 @final

@@ -7,7 +7,7 @@ from typing import final
 from overheard.auditing.summary import summarise
 from overheard.core.scorer import Better
 from overheard.findings.finding import Audit
-from overheard.findings.row import CONTROL, Row
+from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP
 from overheard.plans.plan import UNDEFENDED
@@ -30,9 +30,9 @@ class Rows:
     """
 
     audit: Audit
-    rows: Mapping[tuple[str, str, str], Row]
+    rows: Mapping[tuple[str, str, str], ScoreRow]
 
-    def of(self, attack: str, score: str, arm: str = UNDEFENDED) -> Row | None:
+    def of(self, attack: str, score: str, arm: str = UNDEFENDED) -> ScoreRow | None:
         """Return one row; None if it was not measured."""
         return self.rows.get((arm, attack, score))
 
@@ -68,7 +68,7 @@ class Rows:
         row = self.of(attack, PRECISION)
         if row is None:
             return ()
-        baselines = {"chance": row.blind, "iid_control": row.references.get(CONTROL)}
+        baselines = {"chance": row.blind, "iid_control": row.references.get(CONTROL_NAME)}
         return tuple(
             Figure(
                 f"{name}_{key}", f"{setting}, {words}", baselines[key], None, None, None, None
@@ -95,7 +95,7 @@ class Rows:
 
 def rows_of(audit: Audit) -> Rows:
     """Summarize an audit."""
-    rows: Sequence[Row] = summarise(audit.findings, BOOTSTRAP)
+    rows: Sequence[ScoreRow] = summarise(audit.findings, BOOTSTRAP)
     return Rows(audit, {(row.arm, row.attack, row.score): row for row in rows})
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from overheard.drawing.plates import Panel, Plate
-from overheard.linkage.prior_updates import Source
+from overheard.linkage.known_updates import UpdateSource
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import heat_map
 from overheard.papers.deanonymization.heard import mean_over_users, updates_of
@@ -45,7 +45,7 @@ class StagesExperiment(Experiment, Drawn):
     worlds: tuple[IdentityScenario, ...] = (BLOGS_OFTEN, WISDM)
     reduced: tuple[IdentityScenario, ...] = (HURRIED,)
     ranges: int = 4
-    source: Source = "simulated"
+    source: UpdateSource = "simulated"
     name: str = "figure10"
 
     @property

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 from torch import Tensor
 
-from overheard.findings.names import shortened
+from overheard.findings.names import shorten
 
 REACH = 2.0
 """Standard deviations from the mean at which a pixel is black or white."""
@@ -67,7 +67,7 @@ def row_of_pictures(pictures: Sequence[Picture], label: str) -> Markup:
 def _placed(picture: Picture, left: int) -> Markup:
     lines = Markup("").join(
         Markup('<text x="{}" y="{}" font-size="12" fill="var(--ink)">{}</text>').format(
-            left, EDGE + LINE * number, shortened(line, LETTERS)
+            left, EDGE + LINE * number, shorten(line, LETTERS)
         )
         for number, line in enumerate(picture.caption, start=1)
     )

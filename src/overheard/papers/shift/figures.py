@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from overheard.core.scorer import Better
 from overheard.findings.finding import Audit
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.papers.figure import Figure
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.shift.divergence import BEFORE, Divergence, mean_by_run
@@ -123,7 +123,7 @@ def _figure(name: str, words: str, estimate: Estimate | None, better: Better | N
     return Figure(name, words, estimate.mean, estimate.low, estimate.high, None, better)
 
 
-def _of_row(name: str, words: str, row: Row | None) -> Figure:
+def _of_row(name: str, words: str, row: ScoreRow | None) -> Figure:
     if row is None:
         return Figure(name, f"{words}; not measured", None, None, None, None, "higher")
     value = row.value

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from overheard.findings.figures import digits
+from overheard.findings.number_format import format_number
 from overheard.papers.shift.divergence import Divergence
 from overheard.report.experiment_page import Holds
 from overheard.statistics.estimate import Estimate
@@ -17,8 +17,8 @@ def number(estimate: Estimate | None) -> str:
     if estimate is None:
         return "not measured"
     if estimate.low is None:
-        return f"{digits(estimate.mean)} (one run)"
-    return f"{digits(estimate.mean)} ({digits(estimate.low)} to {digits(estimate.high)})"
+        return f"{format_number(estimate.mean)} (one run)"
+    return f"{format_number(estimate.mean)} ({format_number(estimate.low)} to {format_number(estimate.high)})"
 
 
 def by_answer(parts: Mapping[str, Holds]) -> str:
@@ -40,5 +40,5 @@ def off_trend(divergence: Divergence) -> str:
     return (
         f"divergence minus the control's {number(divergence.over_control)}, "
         f"{number(divergence.deviation)} standard errors; by chance it exceeds "
-        f"{digits(divergence.outlier)} in one of twenty rounds"
+        f"{format_number(divergence.outlier)} in one of twenty rounds"
     )

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.core.seeds import Seed
-from overheard.findings.beside_control import mean_in_control
+from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import Finding
 from overheard.findings.question import Question
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.measures import MEASURES
 from overheard.questions.attribute.scorer import AttributeScorer
@@ -24,8 +24,8 @@ class AttributeQuestion(Question[Attribute]):
     source = AttributeScorer.source
     measures = MEASURES
     control = "permutation"
-    is_about_people = True
-    takes_all_rounds = True
+    is_about_users = True
+    needs_all_rounds = True
 
     @property
     def scorer(self) -> AttributeScorer:
@@ -36,8 +36,8 @@ class AttributeQuestion(Question[Attribute]):
         self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
     ) -> Mapping[str, float]:
         """Return the control's mean."""
-        return mean_in_control(score, control)
+        return control_mean(score, control)
 
-    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+    def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows of the balanced accuracy."""
         return attribute_rows(findings, seed)

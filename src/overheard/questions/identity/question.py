@@ -7,7 +7,7 @@ from typing import final
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.question import Question
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.measures import MEASURES
 from overheard.questions.identity.scorer import IdentityScorer
@@ -26,8 +26,8 @@ class IdentityQuestion(Question[Identity]):
     source = IdentityScorer.source
     measures = MEASURES
     control = "permutation"
-    is_about_people = True
-    takes_all_rounds = True
+    is_about_users = True
+    needs_all_rounds = True
 
     @property
     def scorer(self) -> IdentityScorer:
@@ -40,6 +40,6 @@ class IdentityQuestion(Question[Identity]):
         """Return the control's mean, and the base-rate score of `unseen`."""
         return identity_references(score, planned, control)
 
-    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+    def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows that rate the re-identification of all targets of a run together."""
         return identity_rows(findings, seed)

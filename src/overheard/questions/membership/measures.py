@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from overheard.findings.figures import SPACE, Measure
+from overheard.findings.number_format import SPACE, Measure
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {

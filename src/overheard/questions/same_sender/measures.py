@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from overheard.findings.beside_control import PAIR_MEASURES
-from overheard.findings.figures import SPACE, Measure
+from overheard.findings.controlled_findings import PAIR_MEASURES
+from overheard.findings.number_format import SPACE, Measure
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.core.seeds import Seed
-from overheard.findings.beside_control import mean_in_control
+from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import Finding
 from overheard.findings.question import Question
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.measures import MEASURES
 from overheard.questions.same_sender.scorer import SameSenderScorer
@@ -24,8 +24,8 @@ class SameSenderQuestion(Question[SameSender]):
     source = SameSenderScorer.source
     measures = MEASURES
     control = "permutation"
-    is_about_people = True
-    takes_all_rounds = True
+    is_about_users = True
+    needs_all_rounds = True
 
     @property
     def scorer(self) -> SameSenderScorer:
@@ -36,8 +36,8 @@ class SameSenderQuestion(Question[SameSender]):
         self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
     ) -> Mapping[str, float]:
         """Return the control's mean."""
-        return mean_in_control(score, control)
+        return control_mean(score, control)
 
-    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+    def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows on how well pairs of one sender differ from pairs of two."""
         return same_sender_rows(findings, seed)

@@ -7,7 +7,7 @@ from typing import final
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.question import Question
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.measures import MEASURES
 from overheard.questions.shift.scorer.shift import ShiftScorer
@@ -23,17 +23,17 @@ class ShiftQuestion(Question[Shift]):
     source = ShiftScorer.source
     measures = MEASURES
     control = "exchange"
-    takes_all_rounds = True
+    needs_all_rounds = True
 
     @property
     def scorer(self) -> ShiftScorer:
         """Return the scorer of these claims."""
         return ShiftScorer()
 
-    def averages(self, finding: Finding) -> bool:
+    def is_averaged(self, finding: Finding) -> bool:
         """Return True also for controls: each score applies to one kind of run only."""
         return True
 
-    def rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[Row]:
+    def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows that compare runs with a shift with their controls."""
         return detection_rows(findings, seed)

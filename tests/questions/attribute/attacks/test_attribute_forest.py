@@ -11,7 +11,7 @@ from tests.questions.attribute.attacks.test_attribute_mlp import (
     TELLING_WHO,
     balanced_accuracy,
 )
-from tests.worlds.planted_crowd import Crowd
+from tests.runs.planted_users import PlantedUsers
 
 SHADOWS = AttributeForest(updates="shadow")
 
@@ -26,7 +26,7 @@ class TestAttributeForest:
 
     def test_is_never_certain(self):
         # All 100 trees, plus one extra vote per value: (100 + 1) / (100 + 2).
-        crowd = Crowd(style=0.0, leak=50.0)
+        crowd = PlantedUsers(user_effect=0.0, attribute_effect=50.0)
         targets = tuple(crowd.targets())
         claims = SHADOWS.infer(crowd.view(), targets, crowd.knowledge(), Seed(0))
         largest = max(max(claims[target].numbers()) for target in targets)

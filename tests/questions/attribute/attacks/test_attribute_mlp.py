@@ -9,18 +9,18 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.seeds import Seed
 from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
-from tests.worlds.planted_crowd import VALUES, Crowd, user
+from tests.runs.planted_users import VALUES, PlantedUsers, user
 
-LEAKING = Crowd(style=0.5, leak=1.0)
+LEAKING = PlantedUsers(user_effect=0.5, attribute_effect=1.0)
 """Updates reveal the attribute and the user."""
 
-TELLING_WHO = Crowd(style=1.0, leak=0.0)
+TELLING_WHO = PlantedUsers(user_effect=1.0, attribute_effect=0.0)
 """Updates reveal the user, whose identity is independent of the attribute."""
 
 SHADOWS = AttributeMlp(updates="shadow")
 
 
-def balanced_accuracy(attack: AttributeMlp, crowd: Crowd) -> float:
+def balanced_accuracy(attack: AttributeMlp, crowd: PlantedUsers) -> float:
     targets = crowd.targets()
     claims = attack.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
     correct = {value: [] for value in VALUES}

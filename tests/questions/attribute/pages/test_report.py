@@ -2,20 +2,20 @@
 
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.findings.exposures import Arm
+from overheard.findings.threat_results import ArmResult
 from overheard.questions.attribute.pages.report import attribute_tables
 from overheard.report.words import exposure_words
 from tests.report.people import attribute_findings, people_audit
 
 
-def arms_of(strength: float) -> tuple[Arm, ...]:
+def arms_of(strength: float) -> tuple[ArmResult, ...]:
     findings = attribute_findings("none", "age", strength)
     return arms(people_audit(findings, {"none": 0.8}), Seed(0))
 
 
 def test_attributes_have_sentences_of_their_own() -> None:
     (arm,) = arms_of(3.0)
-    words = " ".join(exposure_words(arm.exposures[0]))
+    words = " ".join(exposure_words(arm.threat_results[0]))
     assert "infers the attribute of the user behind a target correctly in" in words
     assert "dealt anew among all of them, the same figure is" in words
 

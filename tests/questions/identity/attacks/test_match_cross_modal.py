@@ -7,7 +7,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.known_users import NO_EMBEDDINGS
 from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
 from overheard.questions.identity.estimators.user_classes import UNHEARD
-from tests.worlds.telling_who import claims, knowing, named
+from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 
 QUICK = MatchCrossModal(pairs=8000)
 
@@ -16,8 +16,8 @@ def test_names_users_by_their_embeddings_alone(different) -> None:
     # Permuted priors with the same embeddings do not reduce accuracy.
     priors = different.knowledge.known_users.prior_examples
     backwards = dict(zip(priors, reversed(priors.values()), strict=True))
-    found = claims(QUICK, knowing(different, priors=backwards))
-    assert named(different, found) > 0.4
+    found = infer_claims(QUICK, with_known_users(different, priors=backwards))
+    assert share_identified(different, found) > 0.4
 
 
 @pytest.mark.slow
@@ -29,8 +29,8 @@ def test_permuted_embeddings_reduce_accuracy(different) -> None:
         **{user: all_embeddings[known[n - 1]] for n, user in enumerate(known)},
     }
     right, wrong = (
-        named(different, claims(QUICK, run))
-        for run in (different, knowing(different, embeddings=shifted))
+        share_identified(different, infer_claims(QUICK, run))
+        for run in (different, with_known_users(different, embeddings=shifted))
     )
     assert wrong < right - 0.3
 
@@ -38,25 +38,28 @@ def test_permuted_embeddings_reduce_accuracy(different) -> None:
 @pytest.mark.slow
 def test_learning_from_candidate_users_raises_accuracy(different) -> None:
     learned = replace(QUICK, learn_from="everyone")
-    assert named(different, claims(learned, different)) > named(
-        different, claims(QUICK, different)
+    assert share_identified(different, infer_claims(learned, different)) > share_identified(
+        different, infer_claims(QUICK, different)
     )
 
 
 def test_ranks_a_user_without_an_embedding_last(different) -> None:
     all_embeddings = different.knowledge.known_users.embeddings
     fewer = {user: vector for user, vector in all_embeddings.items() if user != "user 2"}
-    for claim in claims(QUICK, knowing(different, embeddings=fewer)).values():
+    for claim in infer_claims(QUICK, with_known_users(different, embeddings=fewer)).values():
         assert claim.scores[claim.users.index("user 2")] == UNHEARD
 
 
 def test_learns_from_shadow_devices_of_holdout_users(different) -> None:
-    assert named(different, claims(replace(QUICK, updates="shadow"), different)) > 0.4
+    assert (
+        share_identified(different, infer_claims(replace(QUICK, updates="shadow"), different))
+        > 0.4
+    )
 
 
 def test_refuses_to_run_without_embeddings(different) -> None:
     with pytest.raises(NeedsError, match="has 0: choose a data set that provides them"):
-        claims(QUICK, knowing(different, embeddings=NO_EMBEDDINGS))
+        infer_claims(QUICK, with_known_users(different, embeddings=NO_EMBEDDINGS))
 
 
 def test_without_holdout_users_the_error_names_the_remedy(different) -> None:
@@ -64,11 +67,11 @@ def test_without_holdout_users_the_error_names_the_remedy(different) -> None:
     all_embeddings = different.knowledge.known_users.embeddings
     fewer = {user: all_embeddings[user] for user in known}
     with pytest.raises(NeedsError, match=r"holdout, or set learn_from = 'everyone'"):
-        claims(QUICK, knowing(different, embeddings=fewer))
+        infer_claims(QUICK, with_known_users(different, embeddings=fewer))
 
 
 def test_equal_embeddings_tie(different) -> None:
     known = different.knowledge.known_users
     same = dict.fromkeys(known.embeddings, torch.ones(3))
-    for claim in claims(QUICK, knowing(different, embeddings=same)).values():
+    for claim in infer_claims(QUICK, with_known_users(different, embeddings=same)).values():
         assert len(set(claim.scores.tolist())) == 1

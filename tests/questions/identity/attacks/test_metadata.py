@@ -15,8 +15,8 @@ from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import initial_weights
 from overheard.questions.identity.attacks.metadata import Metadata
-from overheard.testing.worlds.planted import CLASSES, MEANS, RECIPE, blobs, build
-from tests.worlds.planted_crowd import heard, prior, pseudonym, said, user
+from overheard.testing.planted_runs.planted_labels import CLASSES, COMPUTE, RECIPE, blobs, build
+from tests.runs.planted_users import make_message, make_prior, make_view, pseudonym, user
 
 USERS = 12
 ROUNDS = 3
@@ -34,9 +34,9 @@ def noise(*place: str | int) -> float:
 
 def run(sizes: Sequence[int | None], losses: Sequence[float], name: str = "loss"):
     """Devices and pseudonyms of all users reply; losses fall by 1 in each round."""
-    return heard(
+    return make_view(
         *(
-            said(
+            make_message(
                 number,
                 who(number, index),
                 examples=sizes[index],
@@ -54,7 +54,7 @@ def run(sizes: Sequence[int | None], losses: Sequence[float], name: str = "loss"
 
 def knowledge(sizes: Sequence[int]) -> Knowledge:
     people = KnownUsers(
-        {user(index): prior(2 * size) for index, size in enumerate(sizes)},
+        {user(index): make_prior(2 * size) for index, size in enumerate(sizes)},
         shadow_devices={shadow_device(index): user(index) for index in range(USERS)},
     )
     return Knowledge(2, known_users=people)
@@ -89,9 +89,9 @@ class TestMetadata:
         assert top_1(run(EQUAL_SIZES, NO_LOSSES), knowledge(EQUAL_SIZES)) < 0.2
 
     def test_gives_all_users_equal_scores_if_metadata_are_equal(self):
-        view = heard(
+        view = make_view(
             *(
-                said(0, who, examples=30, metrics={"loss": 1.0})
+                make_message(0, who, examples=30, metrics={"loss": 1.0})
                 for index in range(USERS)
                 for who in (shadow_device(index), pseudonym(0, index))
             )
@@ -101,8 +101,9 @@ class TestMetadata:
         assert claim.numbers() == pytest.approx([0] * USERS)
 
     def test_a_single_update_favours_priors_of_its_size(self):
-        view = heard(
-            said(0, shadow_device(0), examples=1), said(0, client(0), examples=2 * SIZES[-1])
+        view = make_view(
+            make_message(0, shadow_device(0), examples=1),
+            make_message(0, client(0), examples=2 * SIZES[-1]),
         )
         claim = SHADOWS.infer(view, (client(0),), knowledge(SIZES), Seed(0))[client(0)]
         assert int(claim.scores.argmax()) > USERS // 2
@@ -115,9 +116,9 @@ class TestMetadata:
         view = replace(
             whole,
             messages=tuple(
-                said(m.round, m.sender)
+                make_message(m.round, m.sender)
                 if m.sender == without_numbers
-                else said(m.round, m.sender, examples=m.body.examples)
+                else make_message(m.round, m.sender, examples=m.body.examples)
                 if m.sender == pseudonym(1, 7)
                 else m
                 for m in whole.messages
@@ -154,9 +155,9 @@ class TestMetadata:
 
     def test_reads_the_order_of_replies_if_enabled(self):
         order = torch.randperm(USERS, generator=Seed(1).generator()).tolist()
-        view = heard(
+        view = make_view(
             *(
-                said(number, who(index))
+                make_message(number, who(index))
                 for number in range(ROUNDS)
                 for who in (
                     shadow_device,
@@ -171,12 +172,12 @@ class TestMetadata:
             top_1(view, known)
 
     def test_needs_metadata_in_the_clear(self):
-        view = heard(*(said(0, who) for who in (shadow_device(0), client(0))))
+        view = make_view(*(make_message(0, who) for who in (shadow_device(0), client(0))))
         with pytest.raises(NeedsError, match="example counts or metrics"):
             SHADOWS.infer(view, (client(0),), knowledge(SIZES), Seed(0))
 
     def test_needs_users(self):
-        view = heard(said(0, client(0), examples=1))
+        view = make_view(make_message(0, client(0), examples=1))
         assert missing_needs(Metadata(), view, client(0), Knowledge(2))
 
     def test_refuses_settings_out_of_range(self):
@@ -190,15 +191,15 @@ class TestMetadataSimulated:
         counts = [(6 + 4 * index,) * CLASSES for index in range(5)]
         priors = {user(index): blobs(mine, Seed(index)) for index, mine in enumerate(counts)}
         start = dict(initial_weights(build, Seed(3)))
-        view = heard(
+        view = make_view(
             Message(0, SERVER, frozenset({client(0)}), Broadcast(start)),
             *(
-                said(0, client(index), examples=sum(mine), metrics={"loss": 1.0})
+                make_message(0, client(index), examples=sum(mine), metrics={"loss": 1.0})
                 for index, mine in enumerate(counts)
             ),
         )
         people = KnownUsers(priors)
-        known = Knowledge(CLASSES, build, None, RECIPE, compute=MEANS, known_users=people)
+        known = Knowledge(CLASSES, build, None, RECIPE, compute=COMPUTE, known_users=people)
         targets = tuple(client(index) for index in range(5))
         claims = Metadata().infer(view, targets, known, Seed(0))
         assert [int(claims[who].scores.argmax()) for who in targets] == [0, 1, 2, 3, 4]

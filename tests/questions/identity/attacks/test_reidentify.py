@@ -15,14 +15,14 @@ from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
 from overheard.questions.identity.estimators.user_classes import UNHEARD
-from overheard.testing.worlds.planted_identity import (
-    EVERYONE,
+from overheard.testing.planted_runs.planted_identity import (
+    ALL_USERS,
     HOLDOUT,
     KNOWN,
-    federate_people,
-    person,
+    make_user,
+    simulate_users,
 )
-from tests.worlds.telling_who import claims, knowing, named
+from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 
 ATTACKS = [
     ReidentifyMlp(),
@@ -38,60 +38,68 @@ each_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: atta
 @each_attack
 @pytest.mark.parametrize("layer", ["all", "last_bias"])
 def test_names_users_by_other_layers(attack, layer, different) -> None:
-    assert named(different, claims(replace(attack, layer=layer), different)) > 0.5
+    assert (
+        share_identified(different, infer_claims(replace(attack, layer=layer), different)) > 0.5
+    )
 
 
 @each_attack
 def test_learns_from_shadow_devices(attack, different) -> None:
-    assert named(different, claims(replace(attack, updates="shadow"), different)) > 0.5
+    assert (
+        share_identified(different, infer_claims(replace(attack, updates="shadow"), different))
+        > 0.5
+    )
 
 
 @each_attack
 def test_names_a_lasting_pseudonym_by_all_of_its_updates(attack) -> None:
-    people = [person(number) for number in EVERYONE]
-    run = federate_people(people, Seed(0), anonymous=False)
-    by_target = claims(attack, run)
+    people = [make_user(number) for number in ALL_USERS]
+    run = simulate_users(people, Seed(0), anonymous=False)
+    by_target = infer_claims(attack, run)
     assert len(by_target) == KNOWN + 1
-    assert named(run, by_target) > 0.6
+    assert share_identified(run, by_target) > 0.6
 
 
 @each_attack
 def test_ranks_a_user_whose_device_was_never_sampled_last(attack) -> None:
-    people = [person(number) for number in EVERYONE]
+    people = [make_user(number) for number in ALL_USERS]
     others = [number for number in range(KNOWN + HOLDOUT) if number != 3]
-    run = federate_people(people, Seed(0), asked=dict.fromkeys(range(4), others))
-    for claim in claims(replace(attack, updates="shadow"), run).values():
+    run = simulate_users(people, Seed(0), device_cohorts=dict.fromkeys(range(4), others))
+    for claim in infer_claims(replace(attack, updates="shadow"), run).values():
         assert claim.scores[claim.users.index("user 3")] == UNHEARD
         assert int(claim.scores.argmin()) == claim.users.index("user 3")
 
 
 @each_attack
 def test_two_users_and_one_example_are_enough(attack) -> None:
-    few = [replace(person(0), size=1), person(1), person(2)]
-    run = federate_people(few, Seed(0), known=2)
-    by_target = claims(attack, run)
+    few = [replace(make_user(0), size=1), make_user(1), make_user(2)]
+    run = simulate_users(few, Seed(0), known=2)
+    by_target = infer_claims(attack, run)
     assert len(by_target) == 12
     assert all(claim.users == ("user 0", "user 1") for claim in by_target.values())
 
 
 @each_attack
 def test_refuses_updates_of_only_one_user(attack) -> None:
-    run = federate_people(
-        [person(n) for n in range(3)], Seed(0), known=2, asked=dict.fromkeys(range(4), (0,))
+    run = simulate_users(
+        [make_user(n) for n in range(3)],
+        Seed(0),
+        known=2,
+        device_cohorts=dict.fromkeys(range(4), (0,)),
     )
     with pytest.raises(NeedsError, match=r"has them of \['user 0'\]"):
-        claims(replace(attack, updates="shadow"), run)
+        infer_claims(replace(attack, updates="shadow"), run)
 
 
 @each_attack
 def test_ranks_an_absent_user_like_any_other(attack) -> None:
-    people = [person(number) for number in EVERYONE]
-    run = federate_people(people, Seed(0))
+    people = [make_user(number) for number in ALL_USERS]
+    run = simulate_users(people, Seed(0))
     priors = run.knowledge.known_users.prior_examples
-    absent = {"nobody here": person(99).examples(Seed(0))}
-    by_target = claims(attack, knowing(run, priors={**priors, **absent}))
+    absent = {"nobody here": make_user(99).examples(Seed(0))}
+    by_target = infer_claims(attack, with_known_users(run, priors={**priors, **absent}))
     assert all("nobody here" in claim.users for claim in by_target.values())
-    assert named(run, by_target) > 0.5
+    assert share_identified(run, by_target) > 0.5
 
 
 @pytest.mark.parametrize("attack", [ReidentifyMlp(), ReidentifyKnn()])
@@ -99,10 +107,11 @@ def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
     # Users outside the candidates mostly hold one label.
     chances = torch.tensor([0.05, 0.05, 0.05, 0.85])
     people = [
-        person(n) if n < 4 else replace(person(n), chances=chances, size=64) for n in range(16)
+        make_user(n) if n < 4 else replace(make_user(n), label_probabilities=chances, size=64)
+        for n in range(16)
     ]
-    run = federate_people(people, Seed(0), known=4, unseen=4, rounds=6)
-    by_target, known = claims(attack, run), run.knowledge.known_users.prior_examples
+    run = simulate_users(people, Seed(0), known=4, unknown=4, rounds=6)
+    by_target, known = infer_claims(attack, run), run.knowledge.known_users.prior_examples
     seen = [c.unseen for target, c in by_target.items() if run.truth.users[target] in known]
     unseen = [
         c.unseen for target, c in by_target.items() if run.truth.users[target] not in known
@@ -114,14 +123,14 @@ def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
 def test_without_holdout_users_there_is_no_probability_of_an_unknown_user(
     attack, different
 ) -> None:
-    closed = knowing(
+    closed = with_known_users(
         different,
         holdout=NO_PRIOR_EXAMPLES,
         devices=NO_SHADOW_DEVICES,
         embeddings=NO_EMBEDDINGS,
         attributes={},
     )
-    assert {claim.unseen for claim in claims(attack, closed).values()} == {None}
+    assert {claim.unseen for claim in infer_claims(attack, closed).values()} == {None}
 
 
 @pytest.mark.parametrize(
@@ -133,23 +142,25 @@ def test_refuses_settings_out_of_range(attack) -> None:
 
 
 def test_probabilities_of_known_and_unknown_users_sum_to_one(different) -> None:
-    for claim in claims(ReidentifyMlp(), different).values():
+    for claim in infer_claims(ReidentifyMlp(), different).values():
         assert float(claim.scores.exp().sum()) + claim.unseen == pytest.approx(1)
 
 
 class TestPieces:
     def test_names_users_by_chunks_of_their_priors(self, different) -> None:
-        assert named(different, claims(ReidentifyMlp(pieces=2), different)) > 0.5
+        assert (
+            share_identified(different, infer_claims(ReidentifyMlp(pieces=2), different)) > 0.5
+        )
 
     def test_a_user_with_one_example_has_one_chunk(self) -> None:
-        few = [replace(person(number), size=1) for number in range(3)]
-        run = federate_people(few, Seed(0), known=2)
-        one, four = (claims(ReidentifyMlp(pieces=pieces), run) for pieces in (1, 4))
+        few = [replace(make_user(number), size=1) for number in range(3)]
+        run = simulate_users(few, Seed(0), known=2)
+        one, four = (infer_claims(ReidentifyMlp(pieces=pieces), run) for pieces in (1, 4))
         assert all(one[target].scores.equal(four[target].scores) for target in run.targets)
 
     def test_shadow_devices_hold_their_priors_whole(self, different) -> None:
         one, four = (
-            claims(ReidentifyMlp(updates="shadow", pieces=pieces), different)
+            infer_claims(ReidentifyMlp(updates="shadow", pieces=pieces), different)
             for pieces in (1, 4)
         )
         assert all(
@@ -163,7 +174,7 @@ class TestPieces:
 
 class TestNeighbours:
     def test_shares_of_neighbours_sum_to_one(self, different) -> None:
-        for claim in claims(ReidentifyKnn(), different).values():
+        for claim in infer_claims(ReidentifyKnn(), different).values():
             assert float(claim.scores.sum()) + claim.unseen == pytest.approx(1)
 
     def test_identical_users_tie(self, different) -> None:
@@ -171,14 +182,16 @@ class TestNeighbours:
         priors = different.knowledge.known_users.prior_examples
         first = priors["user 0"]
         twins = {**priors, "twin": first}
-        run = knowing(different, priors=twins)
+        run = with_known_users(different, priors=twins)
         recipe = replace(run.knowledge.recipe, batch=1000)
         run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))
         for neighbours in (1, 2, 5):
-            for claim in claims(ReidentifyKnn(neighbours=neighbours), run).values():
+            for claim in infer_claims(ReidentifyKnn(neighbours=neighbours), run).values():
                 own, other = (claim.users.index(name) for name in ("user 0", "twin"))
                 assert float(claim.scores[own]) == pytest.approx(float(claim.scores[other]))
-        assert any(claim.scores[own] > 0 for claim in claims(ReidentifyKnn(), run).values())
+        assert any(
+            claim.scores[own] > 0 for claim in infer_claims(ReidentifyKnn(), run).values()
+        )
 
     def test_all_updates_count_if_there_are_fewer_than_neighbours(self, different) -> None:
         view = different.transcript.seen_by(SERVER).during((0,))
@@ -195,7 +208,7 @@ class TestNeighbours:
 def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> None:
     known = different.knowledge.known_users.prior_examples
     known_users, unknown_users = [], []
-    for target, claim in claims(Profile(), different).items():
+    for target, claim in infer_claims(Profile(), different).items():
         (known_users if different.truth.users[target] in known else unknown_users).append(
             claim.unseen
         )
@@ -203,7 +216,7 @@ def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> Non
 
 
 def test_equal_updates_have_equal_margins() -> None:
-    still = federate_people([person(n) for n in range(4)], Seed(0), known=3, rounds=2)
+    still = simulate_users([make_user(n) for n in range(4)], Seed(0), known=3, rounds=2)
     delta = {"2.weight": torch.zeros(4, 8), "2.bias": torch.zeros(4)}
     said = tuple(
         replace(m, body=replace(m.body, delta={**m.body.delta, **delta}))
@@ -211,7 +224,7 @@ def test_equal_updates_have_equal_margins() -> None:
         else m
         for m in still.transcript.messages
     )
-    by_target = claims(
+    by_target = infer_claims(
         ReidentifySvm(), replace(still, transcript=replace(still.transcript, messages=said))
     )
     first, *others = (claim.scores for claim in by_target.values())

@@ -8,12 +8,12 @@ from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
 from tests.questions.attribute.attacks.test_attribute_mlp import LEAKING, TELLING_WHO
-from tests.worlds.planted_crowd import Crowd, user
+from tests.runs.planted_users import PlantedUsers, user
 
 SHADOWS = ReidentifyJointly(updates="shadow")
 
 
-def top_1(crowd: Crowd) -> float:
+def top_1(crowd: PlantedUsers) -> float:
     targets = crowd.targets()
     claims = SHADOWS.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
     named = [claims[target].users[int(claims[target].scores.argmax())] for target in targets]
@@ -28,7 +28,7 @@ class TestReidentifyJointly:
 
     def test_is_limited_by_the_attribute_if_only_that_differs(self):
         # 8 of 16 users share each value: 1 in 8 by chance, with 48 targets +- 0.05.
-        assert top_1(Crowd(style=0.0, leak=1.0)) < 0.3
+        assert top_1(PlantedUsers(user_effect=0.0, attribute_effect=1.0)) < 0.3
 
     def test_ranks_only_users_who_take_part(self):
         target = next(iter(LEAKING.targets()))

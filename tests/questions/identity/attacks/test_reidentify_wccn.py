@@ -14,50 +14,54 @@ from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.questions.identity.estimators.user_classes import UNHEARD
-from overheard.testing.worlds.planted_identity import (
+from overheard.testing.planted_runs.planted_identity import (
+    ALL_USERS,
     CLASSES,
-    EVERYONE,
     EXAMPLES,
     FEATURES,
     HOLDOUT,
     KNOWN,
-    Peopled,
-    Person,
-    federate_people,
-    person,
+    IdentityRun,
+    SyntheticUser,
+    make_user,
+    simulate_users,
 )
-from tests.worlds.telling_who import claims, knowing, named
+from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 
 PLAIN = ReidentifyWccn(link=False, at_most_one=False)
 
 each_source = pytest.mark.parametrize("updates", ["shadow", "simulated"])
 
 
-def faint_user(number: int, strength: float) -> Person:
+def faint_user(number: int, strength: float) -> SyntheticUser:
     """Return a user target differs less from others."""
-    whole = person(number)
-    chances = (strength * whole.chances.log()).softmax(0)
-    return replace(whole, look=strength * whole.look, chances=chances, size=EXAMPLES)
+    whole = make_user(number)
+    chances = (strength * whole.label_probabilities.log()).softmax(0)
+    return replace(
+        whole, offset=strength * whole.offset, label_probabilities=chances, size=EXAMPLES
+    )
 
 
 @cache
-def faint_run(seed: int, strength: float = 0.3) -> Peopled:
-    return federate_people([faint_user(number, strength) for number in EVERYONE], Seed(seed))
+def faint_run(seed: int, strength: float = 0.3) -> IdentityRun:
+    return simulate_users([faint_user(number, strength) for number in ALL_USERS], Seed(seed))
 
 
 def mean_named(attack, strength: float) -> float:
     runs = [faint_run(seed, strength) for seed in range(3)]
-    return sum(named(run, claims(attack, run)) for run in runs) / len(runs)
+    return sum(share_identified(run, infer_claims(attack, run)) for run in runs) / len(runs)
 
 
-def with_messages(run: Peopled, messages) -> Peopled:
+def with_messages(run: IdentityRun, messages) -> IdentityRun:
     return replace(run, transcript=replace(run.transcript, messages=tuple(messages)))
 
 
 class TestWhereUsersDiffer:
     @each_source
     def test_names_them(self, updates, different) -> None:
-        assert named(different, claims(ReidentifyWccn(updates), different)) > 0.95
+        assert (
+            share_identified(different, infer_claims(ReidentifyWccn(updates), different)) > 0.95
+        )
 
     @pytest.mark.slow
     def test_names_faint_users_more_often_than_a_support_vector_machine(self) -> None:
@@ -70,17 +74,17 @@ class TestWhereUsersDiffer:
 
     @each_source
     def test_names_a_lasting_pseudonym_by_all_of_its_updates(self, updates) -> None:
-        run = federate_people([person(n) for n in EVERYONE], Seed(0), anonymous=False)
-        by_target = claims(ReidentifyWccn(updates), run)
+        run = simulate_users([make_user(n) for n in ALL_USERS], Seed(0), anonymous=False)
+        by_target = infer_claims(ReidentifyWccn(updates), run)
         assert len(by_target) == KNOWN + 1
-        assert named(run, by_target) == 1
+        assert share_identified(run, by_target) == 1
 
     def test_one_round_is_enough(self, different) -> None:
         view = different.transcript.seen_by(SERVER).during((2,))
         targets = tuple(target for target in different.targets if target.startswith("anon/2"))
         by_target = ReidentifyWccn().infer(view, targets, different.knowledge, Seed(0))
         assert len(by_target) == KNOWN + 1
-        assert named(different, by_target) > 0.8
+        assert share_identified(different, by_target) > 0.8
 
     def test_works_for_a_model_without_a_last_bias(self, different) -> None:
         def build() -> nn.Module:
@@ -98,22 +102,25 @@ class TestWhereUsersDiffer:
         said = (replace(m, body=bare(m.body)) for m in different.transcript.messages)
         run = with_messages(different, said)
         run = replace(run, knowledge=replace(run.knowledge, build_model=build))
-        assert named(run, claims(ReidentifyWccn(), run)) > 0.8
+        assert share_identified(run, infer_claims(ReidentifyWccn(), run)) > 0.8
         with pytest.raises(NeedsError, match="choose layer = -1"):
-            claims(ReidentifyWccn(layers=("last_bias",)), run)
+            infer_claims(ReidentifyWccn(layers=("last_bias",)), run)
 
 
 def test_is_at_chance_if_all_users_are_alike(alike) -> None:
     # 8 users at 4 updates: 1/8, with a standard error of .06.
     for updates in ("shadow", "simulated"):
-        assert named(alike, claims(ReidentifyWccn(updates), alike)) < 0.125 + 2 * 0.06
+        assert (
+            share_identified(alike, infer_claims(ReidentifyWccn(updates), alike))
+            < 0.125 + 2 * 0.06
+        )
 
 
 class TestOneToOneAssignment:
     def test_probabilities_of_a_user_in_a_round_sum_to_at_most_one(self) -> None:
-        by_target = claims(
+        by_target = infer_claims(
             ReidentifyWccn(),
-            federate_people([faint_user(n, 0.3) for n in EVERYONE], Seed(0), unseen=0),
+            simulate_users([faint_user(n, 0.3) for n in ALL_USERS], Seed(0), unknown=0),
         )
         for number in range(4):
             own = [
@@ -125,7 +132,7 @@ class TestOneToOneAssignment:
             assert float(torch.stack(own).sum(1).min()) == pytest.approx(1, abs=1e-4)
 
     def test_without_it_several_senders_may_be_one_user(self) -> None:
-        by_target = claims(PLAIN, faint_run(0))
+        by_target = infer_claims(PLAIN, faint_run(0))
         sums = [
             torch.stack(
                 [c.scores.exp() for w, c in by_target.items() if w.startswith(f"anon/{n}")]
@@ -138,10 +145,10 @@ class TestOneToOneAssignment:
 class TestUnknownUsers:
     @staticmethod
     def probabilities(
-        run: Peopled, attack: ReidentifyWccn
+        run: IdentityRun, attack: ReidentifyWccn
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the `unseen` probabilities of known and of unknown users."""
-        known, by_target = run.knowledge.known_users.prior_examples, claims(attack, run)
+        known, by_target = run.knowledge.known_users.prior_examples, infer_claims(attack, run)
         own = {True: [], False: []}
         for target, claim in by_target.items():
             own[run.truth.users[target] in known].append(claim.unseen)
@@ -155,7 +162,7 @@ class TestUnknownUsers:
         people = [faint_user(number, 0.7) for number in range(16 + holdout)]
         seen, unseen = [], []
         for seed in range(3):
-            run = federate_people(people, Seed(seed), unseen=8, anonymous=anonymous)
+            run = simulate_users(people, Seed(seed), unknown=8, anonymous=anonymous)
             own = self.probabilities(run, ReidentifyWccn())
             seen.append(own[0])
             unseen.append(own[1])
@@ -167,59 +174,66 @@ class TestUnknownUsers:
 
 class TestBadInput:
     def test_ranks_a_user_with_one_example_like_any_other(self) -> None:
-        people = [replace(person(0), size=1), *(person(n) for n in EVERYONE if n)]
-        run = federate_people(people, Seed(0))
-        by_target = claims(ReidentifyWccn(), run)
+        people = [replace(make_user(0), size=1), *(make_user(n) for n in ALL_USERS if n)]
+        run = simulate_users(people, Seed(0))
+        by_target = infer_claims(ReidentifyWccn(), run)
         assert all("user 0" in claim.users for claim in by_target.values())
-        assert named(run, by_target) > 0.8
+        assert share_identified(run, by_target) > 0.8
 
     @each_source
     def test_two_users_are_enough(self, updates) -> None:
-        run = federate_people([person(n) for n in range(3)], Seed(0), known=2)
-        by_target = claims(ReidentifyWccn(updates), run)
+        run = simulate_users([make_user(n) for n in range(3)], Seed(0), known=2)
+        by_target = infer_claims(ReidentifyWccn(updates), run)
         assert all(claim.users == ("user 0", "user 1") for claim in by_target.values())
-        assert named(run, by_target) > 0.8
+        assert share_identified(run, by_target) > 0.8
 
     def test_users_with_one_example_each_need_no_calibration(self) -> None:
-        people = [replace(person(n), size=1) for n in range(4)]
-        run = federate_people(people, Seed(0), known=4, unseen=0)
-        by_target = claims(ReidentifyWccn(), run)
+        people = [replace(make_user(n), size=1) for n in range(4)]
+        run = simulate_users(people, Seed(0), known=4, unknown=0)
+        by_target = infer_claims(ReidentifyWccn(), run)
         assert {claim.unseen for claim in by_target.values()} != {None}
 
     def test_users_with_equal_priors_tie(self, different) -> None:
         # One batch, so the order of examples cannot make two equal priors differ.
         priors = different.knowledge.known_users.prior_examples
-        run = knowing(different, priors={**priors, "twin": priors["user 0"]})
+        run = with_known_users(different, priors={**priors, "twin": priors["user 0"]})
         recipe = Recipe(rate=0.1, epochs=1, batch=1000)
         run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))
-        for claim in claims(PLAIN, run).values():
+        for claim in infer_claims(PLAIN, run).values():
             own, other = (claim.users.index(name) for name in ("user 0", "twin"))
             assert float(claim.scores[own]) == pytest.approx(
                 float(claim.scores[other]), abs=0.01
             )
 
     def test_ranks_an_absent_user_like_any_other(self, different) -> None:
-        absent = {"nobody here": person(99).examples(Seed(0))}
+        absent = {"nobody here": make_user(99).examples(Seed(0))}
         priors = different.knowledge.known_users.prior_examples
-        by_target = claims(ReidentifyWccn(), knowing(different, priors={**priors, **absent}))
+        by_target = infer_claims(
+            ReidentifyWccn(), with_known_users(different, priors={**priors, **absent})
+        )
         assert all("nobody here" in claim.users for claim in by_target.values())
-        assert named(different, by_target) > 0.9
+        assert share_identified(different, by_target) > 0.9
 
     def test_ranks_a_user_whose_device_was_never_sampled_last(self) -> None:
         others = [number for number in range(KNOWN + HOLDOUT) if number != 3]
-        run = federate_people(
-            [person(n) for n in EVERYONE], Seed(0), asked=dict.fromkeys(range(4), others)
+        run = simulate_users(
+            [make_user(n) for n in ALL_USERS],
+            Seed(0),
+            device_cohorts=dict.fromkeys(range(4), others),
         )
-        for claim in claims(ReidentifyWccn("shadow"), run).values():
+        for claim in infer_claims(ReidentifyWccn("shadow"), run).values():
             assert claim.scores[claim.users.index("user 3")] == UNHEARD
             assert int(claim.scores.argmin()) == claim.users.index("user 3")
 
     def test_refuses_updates_of_only_one_user(self) -> None:
-        run = federate_people(
-            [person(n) for n in range(3)], Seed(0), known=2, asked=dict.fromkeys(range(4), (0,))
+        run = simulate_users(
+            [make_user(n) for n in range(3)],
+            Seed(0),
+            known=2,
+            device_cohorts=dict.fromkeys(range(4), (0,)),
         )
         with pytest.raises(NeedsError, match=r"has them of \['user 0'\]"):
-            claims(ReidentifyWccn("shadow"), run)
+            infer_claims(ReidentifyWccn("shadow"), run)
 
     def test_zero_updates_of_targets_tie_within_a_round(self, different) -> None:
         silent = (
@@ -228,7 +242,7 @@ class TestBadInput:
             else m
             for m in different.transcript.messages
         )
-        by_target = claims(PLAIN, with_messages(different, silent))
+        by_target = infer_claims(PLAIN, with_messages(different, silent))
         first = next(iter(by_target.values())).scores
         # Only the round in which they were sent distinguishes them.
         by_round = {
@@ -244,7 +258,7 @@ class TestBadInput:
             else m
             for m in different.transcript.messages
         )
-        for claim in claims(
+        for claim in infer_claims(
             ReidentifyWccn("shadow"), with_messages(different, silent)
         ).values():
             assert claim.scores.tolist() == pytest.approx([-log(8)] * 8, abs=1e-3)
@@ -258,11 +272,11 @@ class TestBadInput:
             for m in different.transcript.messages
         )
         with pytest.raises(NeedsError, match=f"of {broken} in round 1 contain NaN"):
-            claims(ReidentifyWccn(), with_messages(different, said))
+            infer_claims(ReidentifyWccn(), with_messages(different, said))
 
     def test_names_a_target_without_updates(self, different) -> None:
         with pytest.raises(NeedsError, match="no update of anon/77-0 can be read"):
-            claims(ReidentifyWccn(), replace(different, targets=(Party("anon/77-0"),)))
+            infer_claims(ReidentifyWccn(), replace(different, targets=(Party("anon/77-0"),)))
 
     @pytest.mark.parametrize(
         "settings",

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
-from overheard.linkage.prior_updates import KnownUpdates
+from overheard.linkage.known_updates import KnownUpdates
 from overheard.questions.identity.estimators.user_classes import UNHEARD, classes_of
 
 NAMES = ("ann", "ben", "cid", "dot", "eve")

@@ -12,7 +12,7 @@ from tests.report.people import (
     identity_findings,
     people_audit,
 )
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 
 def plates(findings: list[Finding]) -> tuple[Plate, ...]:

@@ -6,8 +6,8 @@ import pytest
 
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.findings.exposures import Exposure
 from overheard.findings.finding import Finding
+from overheard.findings.threat_results import ThreatResult
 from overheard.report.words import exposure_words
 from tests.report.people import (
     MLP,
@@ -15,12 +15,12 @@ from tests.report.people import (
     identity_findings,
     people_audit,
 )
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 
-def exposure(findings: list[Finding]) -> Exposure:
+def exposure(findings: list[Finding]) -> ThreatResult:
     (arm,) = arms(people_audit(findings, {"none": 0.8}), Seed(0))
-    return arm.exposures[0]
+    return arm.threat_results[0]
 
 
 def said(findings: list[Finding]) -> str:
@@ -29,11 +29,11 @@ def said(findings: list[Finding]) -> str:
 
 def test_states_a_leak_with_the_values_of_its_rows() -> None:
     findings = identity_findings("none", "ours", 3.0, runs=2)
-    text, case = said(findings), exposure(findings).cases[0]
+    text, case = said(findings), exposure(findings).attack_results[0]
     assert exposure(findings).verdict == "leaks"
-    top = f"{100 * case.row.value.mean:.0f}\u00a0%"
+    top = f"{100 * case.headline_row.value.mean:.0f}\u00a0%"
     assert f"names the user who sent an update, correct on the first guess in {top}" in text
-    precision = f"{100 * case.whole['mean_average_precision'].value.mean:.1f}\u00a0%"
+    precision = f"{100 * case.rows_by_score['mean_average_precision'].value.mean:.1f}\u00a0%"
     assert f"the mean average precision is {precision}" in text
     assert "times chance" in text
     assert "that of guessing is 50.0\u00a0%" in text

@@ -24,14 +24,14 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
 from overheard.simulation.virtual_client import draw_counts
-from overheard.testing.worlds.planted import (
+from overheard.testing.planted_runs.planted_labels import (
     CLASSES,
     SKEWED,
-    Overheard,
+    LabelSharesRun,
+    assemble_run,
     blobs,
-    federate,
-    federate_often,
-    hold,
+    simulate_one_round,
+    simulate_view,
 )
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def infer(
     return attack.infer(view, targets, knowledge, Seed(0))
 
 
-def server_view(run: Overheard) -> View:
+def server_view(run: LabelSharesRun) -> View:
     return run.transcript.seen_by(SERVER)
 
 
@@ -90,10 +90,10 @@ def leaked(leaky) -> Claims:
 
 
 @pytest.fixture(scope="module")
-def forty() -> tuple[Overheard, Claims]:
+def forty() -> tuple[LabelSharesRun, Claims]:
     """Forty clients that follow the attacker's prior, with other examples."""
     counts = [draw_counts(n, DEFAULT_SPLITS, (40, 40), CLASSES, Seed(77)) for n in range(40)]
-    run = federate(counts)
+    run = simulate_one_round(counts)
     knowledge = replace(run.knowledge, auxiliary=blobs((50,) * CLASSES, Seed(99)))
     return run, infer(server_view(run), knowledge, tuple(map(client, range(40))))
 
@@ -101,7 +101,7 @@ def forty() -> tuple[Overheard, Claims]:
 @pytest.fixture(scope="module")
 def view() -> View:
     """Clients 0 and 1 participate in both rounds, 2 in the first, 3 in the last."""
-    return federate_often([(0, 1, 2), (0, 1, 3)])
+    return simulate_view([(0, 1, 2), (0, 1, 3)])
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def often(view, leaky) -> Claims:
 
 @pytest.fixture(scope="module")
 def hidden(leaky) -> Claims:
-    view = federate_often([EVERYBODY], told=False)
+    view = simulate_view([EVERYBODY], with_sizes=False)
     knowledge = replace(leaky.knowledge, prior=Prior(sizes=(10, 160)))
     return infer(view, knowledge)
 
@@ -119,7 +119,7 @@ def hidden(leaky) -> Claims:
 @pytest.fixture(scope="module")
 def together(leaky) -> LabelShares:
     """The claim about four clients from their mean update, without sizes."""
-    view = federate_often([EVERYBODY], told=False, summed=True)
+    view = simulate_view([EVERYBODY], with_sizes=False, aggregated=True)
     knowledge = replace(with_virtual(leaky.knowledge, 100), prior=Prior(sizes=(10, 160)))
     return infer(view, knowledge, [COHORT])[COHORT]
 
@@ -166,7 +166,7 @@ class TestIntervals:
     def test_are_wide_if_no_client_learns(self, leaky):
         # With so small a rate no weight changes: all clients have equal features.
         still = [{name: torch.zeros_like(w) for name, w in leaky.start.items()}] * 4
-        run = hold(leaky.start, still, SKEWED, leaky.knowledge.auxiliary)
+        run = assemble_run(leaky.start, still, SKEWED, leaky.knowledge.auxiliary)
         claims = infer(server_view(run), replace(run.knowledge, recipe=Recipe(1e-30, 1, 8)))
         for claim in claims.values():
             assert min(widths(claim)) > 0.4
@@ -177,7 +177,7 @@ class TestIntervals:
 
     def test_are_finite_for_a_client_with_a_zero_update(self, leaky):
         still = [{name: torch.zeros_like(w) for name, w in leaky.start.items()}]
-        run = hold(leaky.start, still, SKEWED[:1], leaky.knowledge.auxiliary)
+        run = assemble_run(leaky.start, still, SKEWED[:1], leaky.knowledge.auxiliary)
         # A claim refuses values that are not finite.
         (claim,) = infer(server_view(run), run.knowledge, [client(0)]).values()
         assert all(0 <= width < 1 for width in widths(claim))
@@ -238,7 +238,7 @@ class TestHiddenSizes:
         assert max(l1_errors(hidden)) < 0.5
 
     def test_only_hidden_sizes_are_estimated(self, leaky):
-        view = federate_often([EVERYBODY])
+        view = simulate_view([EVERYBODY])
         last = view.messages[-1]
         mixed = replace(
             view,
@@ -253,7 +253,7 @@ class TestHiddenSizes:
         assert hidden.size.low < hidden.size.high
 
     def test_a_target_without_finite_features_gets_the_prior_claim(self, leaky):
-        view = federate_often([EVERYBODY])
+        view = simulate_view([EVERYBODY])
         last = view.messages[-1]
         wild = {name: delta * 1e30 for name, delta in last.body.delta.items()}
         messages = (*view.messages[:-1], replace(last, body=replace(last.body, delta=wild)))
@@ -280,7 +280,7 @@ class TestCohort:
 
     def test_an_imbalanced_cohort_is_not_claimed_balanced(self, leaky):
         # Of clients 0 and 1: 34, 36, 6, 4 of 80.
-        view = federate_often([(0, 1)], summed=True)
+        view = simulate_view([(0, 1)], aggregated=True)
         (claim,) = infer(view, with_virtual(leaky.knowledge, 100), [COHORT]).values()
         true = shares_of((34, 36, 6, 4))
         # Even shares have an error of 2 * (0.875 - 0.5) = 0.75.

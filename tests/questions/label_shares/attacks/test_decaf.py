@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.decaf import Bases, Decaf, gradient_bases
-from overheard.testing.worlds.planted import CLASSES, federate
+from overheard.testing.planted_runs.planted_labels import CLASSES, simulate_one_round
 
 ALL = torch.ones(3, dtype=torch.bool)
 
@@ -90,7 +90,7 @@ COUNTS = ((20, 12, 0, 8), (0, 0, 40, 0), (10, 10, 10, 10))
 
 @pytest.fixture(scope="module")
 def run():
-    return federate(COUNTS)
+    return simulate_one_round(COUNTS)
 
 
 class TestOnAFederation:

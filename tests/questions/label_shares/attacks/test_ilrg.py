@@ -12,14 +12,14 @@ from overheard.core.recipe import Recipe
 from overheard.learning.last_layer import LastLayer
 from overheard.learning.mean_gradient import LastLayerGradient
 from overheard.questions.label_shares.attacks.ilrg import Ilrg, restored
-from tests.worlds.one_step import (
-    BLANK,
+from tests.runs.one_step import (
     KNOWLEDGE,
+    ZERO_WEIGHTS,
     build_without_bias,
-    filled,
-    hear,
-    read,
-    step,
+    constant_update,
+    infer_shares,
+    make_view,
+    train_step,
 )
 
 LAYER = LastLayer("0.weight", "0.bias")
@@ -32,7 +32,9 @@ def test_recovers_the_counts_after_one_step_of_a_zero_model(counts):
     # W = 0: whatever the recovered features are, P_k = 1/3, as it truly is. Then n solves
     # sum_k n_k / 3 - n_c = K db_c = K / 3 - n_c.
     expected = [count / sum(counts) for count in counts]
-    assert read(Ilrg(), hear(step(counts), sum(counts))) == pytest.approx(expected, abs=1e-6)
+    assert infer_shares(Ilrg(), make_view(train_step(counts), sum(counts))) == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 @pytest.mark.slow
@@ -57,43 +59,53 @@ def test_recovers_the_counts_of_any_model_if_features_are_equal(counts, weights,
 
 def test_handles_a_class_with_an_unchanged_bias():
     # n_1 / K = 1/3 = p_1: its row has db = 0 and yet dW, and no feature can be told.
-    assert read(Ilrg(), hear(step((5, 3, 1)), 9)) == pytest.approx([5 / 9, 3 / 9, 1 / 9])
+    assert infer_shares(Ilrg(), make_view(train_step((5, 3, 1)), 9)) == pytest.approx(
+        [5 / 9, 3 / 9, 1 / 9]
+    )
 
 
 def test_negative_counts_become_0():
     # P_k = 1/3, so n_c / K = 1/3 - db_c = (1, 1/3, -1/3): what is left is 3/4 and 1/4.
     gradient = LastLayerGradient(torch.zeros(3, 3).double(), torch.tensor([-2.0, 0.0, 2.0]) / 3)
     gradient = replace(gradient, bias=gradient.bias.double())
-    assert restored(gradient, BLANK, LAYER).tolist() == pytest.approx([0.75, 0.25, 0])
+    assert restored(gradient, ZERO_WEIGHTS, LAYER).tolist() == pytest.approx([0.75, 0.25, 0])
 
 
 class TestHiddenSize:
     def test_does_not_matter_if_an_epoch_is_one_step(self):
-        delta = step((5, 3, 0))
-        assert read(Ilrg(), hear(delta, None)) == read(Ilrg(), hear(delta, 8))
+        delta = train_step((5, 3, 0))
+        assert infer_shares(Ilrg(), make_view(delta, None)) == infer_shares(
+            Ilrg(), make_view(delta, 8)
+        )
 
     def test_is_assumed_if_steps_depend_on_it(self):
         # Batches of 4: 8 examples are taken to make 2 steps, each half as long.
         knowledge = replace(KNOWLEDGE, recipe=Recipe(rate=0.5, epochs=1, batch=4))
-        shares = read(Ilrg(assumed_examples=8), hear(step((5, 3, 0)), None), knowledge)
+        shares = infer_shares(
+            Ilrg(assumed_examples=8), make_view(train_step((5, 3, 0)), None), knowledge
+        )
         # n_c / K = 1/3 - (1/3 - n_c / 8) / 2 = 1/6 + n_c / 16.
         assert shares == pytest.approx([1 / 6 + 5 / 16, 1 / 6 + 3 / 16, 1 / 6])
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
 def test_an_uninformative_update_gives_even_shares(value):
-    assert read(Ilrg(), hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
+    assert infer_shares(Ilrg(), make_view(constant_update(value), 8)) == pytest.approx(
+        [1 / 3] * 3
+    )
 
 
 def test_a_broadcast_that_is_not_finite_gives_even_shares():
-    broken = {name: torch.full_like(weight, torch.nan) for name, weight in BLANK.items()}
-    assert read(Ilrg(), hear(step((5, 3, 0)), 8, broken)) == pytest.approx([1 / 3] * 3)
+    broken = {name: torch.full_like(weight, torch.nan) for name, weight in ZERO_WEIGHTS.items()}
+    assert infer_shares(Ilrg(), make_view(train_step((5, 3, 0)), 8, broken)) == pytest.approx(
+        [1 / 3] * 3
+    )
 
 
 def test_refuses_a_model_without_output_bias():
     bare = replace(KNOWLEDGE, build_model=build_without_bias)
     with pytest.raises(NeedsError, match="bias"):
-        read(Ilrg(), hear(step((5, 3, 0)), 8), bare)
+        infer_shares(Ilrg(), make_view(train_step((5, 3, 0)), 8), bare)
 
 
 def test_refuses_an_invalid_size():

@@ -16,7 +16,7 @@ from overheard.questions.label_shares.attacks.ldia import (
     published_loss,
     rounded_shares,
 )
-from overheard.testing.worlds.planted import SKEWED, federate_often
+from overheard.testing.planted_runs.planted_labels import SKEWED, simulate_view
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ def test_images_leave_out_the_bias_and_have_a_row_per_round():
 @pytest.fixture(scope="module")
 def claims(leaky):
     """Claims for client 0, observed in five rounds (an image), and client 3, in two (none)."""
-    view = federate_often([(0, 1, 2, 3)] * 2 + [(0, 1)] * 3)
+    view = simulate_view([(0, 1, 2, 3)] * 2 + [(0, 1)] * 3)
     few = replace(leaky.knowledge.compute, virtual_clients=96)
     knowledge = replace(leaky.knowledge, compute=few)
     return Ldia().infer(view, [client(0), client(3)], knowledge, Seed(0))
@@ -103,7 +103,7 @@ class TestOverRounds:
         )
 
     def test_reads_the_aggregate_of_a_cohort(self, leaky):
-        view = federate_often([(0, 1, 2, 3)], summed=True)
+        view = simulate_view([(0, 1, 2, 3)], aggregated=True)
         few = replace(leaky.knowledge.compute, virtual_clients=64)
         knowledge = replace(leaky.knowledge, compute=few)
         claim = Ldia().infer(view, [COHORT], knowledge, Seed(0))[COHORT]

@@ -14,16 +14,16 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.last_layer import LastLayer
 from overheard.questions.label_shares.attacks.llg import Llg, greedy_counts, row_gradients
-from tests.worlds.one_step import (
-    BLANK,
+from tests.runs.one_step import (
     KNOWLEDGE,
+    ZERO_WEIGHTS,
+    biased_model,
     build_without_bias,
-    filled,
-    hear,
-    leaning,
-    read,
-    step,
-    units,
+    constant_update,
+    infer_shares,
+    make_view,
+    train_step,
+    unit_examples,
 )
 
 MEASURED = Llg(impact="auxiliary")
@@ -66,72 +66,84 @@ class TestOnOneStep:
         # g = 1/3 - n/8 = (-0.292, -0.042, 0.333), m = -0.333 / 8 * 4/3 = -0.056. Classes 0 and
         # 1 once each: -0.236 and 0.014. Of 6 left class 0 gets 5, till it stands at 0.042, and
         # class 1 the last: 6, 2, 0.
-        assert read(Llg(), hear(step((5, 3, 0)), 8)) == pytest.approx([0.75, 0.25, 0])
+        assert infer_shares(Llg(), make_view(train_step((5, 3, 0)), 8)) == pytest.approx(
+            [0.75, 0.25, 0]
+        )
 
     def test_measured_impact_and_offset_recover_the_counts(self):
         # s = 1/3 each, so g - s = -n/8; m = -2/3 / 8 * 4/3 = -1/9, nearly the true -1/8.
-        assert read(MEASURED, hear(step((5, 3, 0)), 8)) == pytest.approx([5 / 8, 3 / 8, 0])
+        assert infer_shares(MEASURED, make_view(train_step((5, 3, 0)), 8)) == pytest.approx(
+            [5 / 8, 3 / 8, 0]
+        )
 
     def test_measured_offsets_correct_for_the_models_preference(self):
         # p = (0.8, 0.1, 0.1): g = p - n/8, s = p, so g - s = -n/8 again. Class 0 has g > 0 and
         # is found in the second step only.
-        start = leaning(0.8, 0.1, 0.1)
-        shares = read(MEASURED, hear(step((5, 3, 0), start), 8, start))
+        start = biased_model(0.8, 0.1, 0.1)
+        shares = infer_shares(MEASURED, make_view(train_step((5, 3, 0), start), 8, start))
         assert shares == pytest.approx([5 / 8, 3 / 8, 0])
 
     def test_measured_rows_are_the_gradient_on_each_class(self):
         # Class k alone: p - y = 1/3 everywhere but -2/3 at k; features sum to 1.
         torch.testing.assert_close(
-            row_gradients(BLANK, LastLayer("0.weight", "0.bias"), KNOWLEDGE),
+            row_gradients(ZERO_WEIGHTS, LastLayer("0.weight", "0.bias"), KNOWLEDGE),
             torch.full((3, 3), 1 / 3).double() - torch.eye(3).double(),
         )
 
     def test_a_hidden_size_is_assumed(self):
         # As K grows, 4/3 * 0.333 = 0.444 is taken off in all: 0.333 brings classes 0 and 1 to
         # 0, the rest lifts both by 0.056. (0.292 + 0.056, 0.042 + 0.056) / 0.444.
-        shares = read(Llg(assumed_examples=1000), hear(step((5, 3, 0)), None))
-        assert shares == pytest.approx([0.781, 0.219, 0], abs=0.002)
-        assert read(Llg(assumed_examples=8), hear(step((5, 3, 0)), None)) == pytest.approx(
-            [0.75, 0.25, 0]
+        shares = infer_shares(
+            Llg(assumed_examples=1000), make_view(train_step((5, 3, 0)), None)
         )
+        assert shares == pytest.approx([0.781, 0.219, 0], abs=0.002)
+        assert infer_shares(
+            Llg(assumed_examples=8), make_view(train_step((5, 3, 0)), None)
+        ) == pytest.approx([0.75, 0.25, 0])
 
     def test_the_estimated_impact_needs_no_recipe_and_no_auxiliary_examples(self):
         knowledge = Knowledge(3, KNOWLEDGE.build_model)
-        heard = hear(step((5, 3, 0)), 8)
+        heard = make_view(train_step((5, 3, 0)), 8)
         unsaid = View(heard.observers, heard.messages[1:])
-        assert read(Llg(), unsaid, knowledge) == pytest.approx([0.75, 0.25, 0])
+        assert infer_shares(Llg(), unsaid, knowledge) == pytest.approx([0.75, 0.25, 0])
 
     def test_works_without_an_output_bias(self):
         bare = replace(KNOWLEDGE, build_model=build_without_bias)
-        start = {"0.weight": BLANK["0.weight"]}
-        delta = {"0.weight": step((5, 3, 0))["0.weight"]}
-        assert read(MEASURED, hear(delta, 8, start), bare) == pytest.approx([5 / 8, 3 / 8, 0])
+        start = {"0.weight": ZERO_WEIGHTS["0.weight"]}
+        delta = {"0.weight": train_step((5, 3, 0))["0.weight"]}
+        assert infer_shares(MEASURED, make_view(delta, 8, start), bare) == pytest.approx(
+            [5 / 8, 3 / 8, 0]
+        )
 
 
 @pytest.mark.parametrize("attack", [Llg(), MEASURED])
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
 def test_an_uninformative_update_gives_even_shares(attack, value):
-    assert read(attack, hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
+    assert infer_shares(attack, make_view(constant_update(value), 8)) == pytest.approx(
+        [1 / 3] * 3
+    )
 
 
 @pytest.mark.parametrize(
     ("changed", "missing"),
     [
         ({"auxiliary": None}, "auxiliary"),
-        ({"auxiliary": units((4, 4, 0))}, "auxiliary"),
+        ({"auxiliary": unit_examples((4, 4, 0))}, "auxiliary"),
         ({"recipe": None}, "how clients train"),
     ],
 )
 def test_refuses_a_measured_impact_without_its_needs(changed, missing):
     with pytest.raises(NeedsError, match=missing):
-        read(MEASURED, hear(step((5, 3, 0)), 8), replace(KNOWLEDGE, **changed))
+        infer_shares(
+            MEASURED, make_view(train_step((5, 3, 0)), 8), replace(KNOWLEDGE, **changed)
+        )
 
 
 def test_refuses_a_measured_impact_without_the_broadcast():
-    heard = hear(step((5, 3, 0)), 8)
+    heard = make_view(train_step((5, 3, 0)), 8)
     unsaid = View(heard.observers, heard.messages[1:])
     with pytest.raises(NeedsError, match="client/0 needs the broadcast"):
-        read(MEASURED, unsaid)
+        infer_shares(MEASURED, unsaid)
 
 
 def test_a_measured_impact_works_with_minibatches(leaky):

@@ -10,12 +10,12 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.learning.fitting.share_network import kl_divergence
 from overheard.questions.label_shares.attacks.ppa import Ppa, preferences
-from overheard.testing.worlds.planted import SKEWED, Overheard, federate_often
+from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun, simulate_view
 
 TARGETS = tuple(client(number) for number in range(4))
 
 
-def with_few(run: Overheard) -> Knowledge:
+def with_few(run: LabelSharesRun) -> Knowledge:
     """Return the same knowledge with fewer virtual clients."""
     return replace(run.knowledge, compute=replace(run.knowledge.compute, virtual_clients=64))
 
@@ -59,7 +59,7 @@ class TestOnALeak:
 
     @pytest.mark.slow
     def test_can_read_two_rounds(self, leaky):
-        view = federate_often([(0, 1), (0, 1)])
+        view = simulate_view([(0, 1), (0, 1)])
         attack = Ppa(most_rounds=2)
         claims = attack.infer(view, TARGETS[:2], with_few(leaky), Seed(0))
         for place in range(2):

@@ -22,17 +22,17 @@ from overheard.questions.label_shares.attacks.ramakrishna import (
     trained_alone,
     whole_batches,
 )
-from overheard.testing.worlds.planted import SKEWED, Overheard
-from tests.worlds.one_step import (
-    BLANK,
+from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun
+from tests.runs.one_step import (
     KNOWLEDGE,
     RECIPE,
+    ZERO_WEIGHTS,
     build_without_bias,
-    filled,
-    hear,
-    read,
-    step,
-    units,
+    constant_update,
+    infer_shares,
+    make_view,
+    train_step,
+    unit_examples,
 )
 
 FORMS = get_args(Form)
@@ -45,7 +45,7 @@ TRAINED = ["auxiliary_gradient", "auxiliary_gradient_weights"]
 def test_recovers_the_counts_after_one_step_of_a_zero_model(form, counts):
     # One step is linear in the examples: the change is the shares' mixture of the classes'.
     expected = [count / sum(counts) for count in counts]
-    shares = read(Ramakrishna(form=form), hear(step(counts), sum(counts)))
+    shares = infer_shares(Ramakrishna(form=form), make_view(train_step(counts), sum(counts)))
     assert shares == pytest.approx(expected, abs=1e-4)
 
 
@@ -53,8 +53,8 @@ def test_shares_sum_to_one_even_if_others_fit_better():
     # Twice the change of (5, 3, 0) / 8 asks for 1/3 + 2 (n / 8 - 1/3) = (0.917, 0.417, -0.333).
     # The nearest shares are 1/6 less each, and 0. A row for the sum that gave way would find
     # more than 1 in all, and after rescaling nearer ones than 3/4 and 1/4.
-    twice = {name: 2 * change for name, change in step((5, 3, 0)).items()}
-    shares = read(Ramakrishna(form="auxiliary_gradient"), hear(twice, 8))
+    twice = {name: 2 * change for name, change in train_step((5, 3, 0)).items()}
+    shares = infer_shares(Ramakrishna(form="auxiliary_gradient"), make_view(twice, 8))
     assert shares == pytest.approx([0.75, 0.25, 0], abs=1e-3)
 
 
@@ -73,18 +73,20 @@ class TestSoftLabel:
 
     def test_uses_the_outputs_of_the_clients_model(self):
         first = 0.75 + H / 4
-        shares = read(Ramakrishna(), hear(SOFT_DELTA, 4, SOFT_START), SOFT)
+        shares = infer_shares(Ramakrishna(), make_view(SOFT_DELTA, 4, SOFT_START), SOFT)
         assert shares == pytest.approx([first, 1 - first, 0], abs=1e-5)
 
     def test_counts_every_step_of_a_minibatch(self):
         # Twice the epochs, half the rate: kappa is the same 4.
         twice = replace(SOFT, recipe=Recipe(rate=1.0, epochs=2, batch=2))
-        view = hear(SOFT_DELTA, 4, SOFT_START)
-        assert read(Ramakrishna(), view, twice) == read(Ramakrishna(), view, SOFT)
+        view = make_view(SOFT_DELTA, 4, SOFT_START)
+        assert infer_shares(Ramakrishna(), view, twice) == infer_shares(
+            Ramakrishna(), view, SOFT
+        )
 
     def test_a_column_is_the_gradient_of_one_class(self):
         # A blank model answers 1/3: p - y = 1/3, less 1 on the diagonal.
-        (system,) = bias_gradients([BLANK], KNOWLEDGE)
+        (system,) = bias_gradients([ZERO_WEIGHTS], KNOWLEDGE)
         torch.testing.assert_close(
             system, torch.full((3, 3), 1 / 3).double() - torch.eye(3).double()
         )
@@ -113,13 +115,15 @@ class TestRatio:
 
     def test_compares_with_training_on_each_class_alone(self):
         # As above, by way of training: 20 examples each, so that one step is one step.
-        knowledge = replace(KNOWLEDGE, auxiliary=units((20, 20, 20)))
-        shares = read(Ramakrishna(form="ratio"), hear(step((8, 8, 4)), 20), knowledge)
+        knowledge = replace(KNOWLEDGE, auxiliary=unit_examples((20, 20, 20)))
+        shares = infer_shares(
+            Ramakrishna(form="ratio"), make_view(train_step((8, 8, 4)), 20), knowledge
+        )
         assert shares == pytest.approx([0.3667, 0.3667, 0.2667], abs=1e-4)
 
     def test_is_refused_if_the_size_is_hidden(self):
         with pytest.raises(NeedsError, match="client/0 needs the number of its examples"):
-            read(Ramakrishna(form="ratio"), hear(step((5, 3, 0)), None))
+            infer_shares(Ramakrishna(form="ratio"), make_view(train_step((5, 3, 0)), None))
 
 
 class TestHiddenSize:
@@ -130,12 +134,14 @@ class TestHiddenSize:
 
     def test_weights_give_the_shares_by_direction_alone(self):
         attack = Ramakrishna(form="auxiliary_gradient_weights")
-        shares = read(attack, hear(step((5, 3, 0)), None), self.knowledge())
+        shares = infer_shares(attack, make_view(train_step((5, 3, 0)), None), self.knowledge())
         assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-5)
 
     def test_a_bias_gives_shares_that_explain_its_direction(self):
         attack = Ramakrishna(form="auxiliary_gradient")
-        shares = torch.tensor(read(attack, hear(step((5, 3, 1)), None), self.knowledge()))
+        shares = torch.tensor(
+            infer_shares(attack, make_view(train_step((5, 3, 1)), None), self.knowledge())
+        )
         # One class alone moves the bias along e_k - 1/3, so shares move it along p - 1/3.
         cosine = torch.nn.functional.cosine_similarity(
             shares - 1 / 3, torch.tensor([5, 3, 1]) / 9 - 1 / 3, dim=0
@@ -148,21 +154,23 @@ def test_compares_single_class_training_and_updates_per_step(form):
     # Two steps of class 1 alone, by the client and by the attacker: the same change. Were it
     # taken for that of one step, half of it would explain the client's.
     twice = replace(RECIPE, epochs=2)
-    view = hear(step((0, 8, 0), recipe=twice), 8)
-    shares = read(Ramakrishna(form=form), view, replace(KNOWLEDGE, recipe=twice))
+    view = make_view(train_step((0, 8, 0), recipe=twice), 8)
+    shares = infer_shares(Ramakrishna(form=form), view, replace(KNOWLEDGE, recipe=twice))
     assert shares == pytest.approx([0, 1, 0], abs=1e-4)
 
 
 class TestTrainedAlone:
     def test_each_class_changes_the_model_like_its_examples(self):
-        alone = trained_alone(BLANK, KNOWLEDGE, RECIPE, 0, Seed(0))
+        alone = trained_alone(ZERO_WEIGHTS, KNOWLEDGE, RECIPE, 0, Seed(0))
         for label, one in enumerate(alone):
-            only = step([4 if other == label else 0 for other in range(3)])
+            only = train_step([4 if other == label else 0 for other in range(3)])
             torch.testing.assert_close(one.delta["0.bias"], only["0.bias"])
 
     def test_an_epoch_is_one_step_even_for_the_largest_class(self):
         uneven = replace(
-            KNOWLEDGE, auxiliary=units((2, 9, 4)), recipe=Recipe(rate=0.5, epochs=3, batch=2)
+            KNOWLEDGE,
+            auxiliary=unit_examples((2, 9, 4)),
+            recipe=Recipe(rate=0.5, epochs=3, batch=2),
         )
         whole = whole_batches(uneven)
         assert [whole.steps(examples) for examples in (2, 9, 4)] == [3, 3, 3]
@@ -187,7 +195,7 @@ class TestOntoSimplex:
         torch.testing.assert_close(onto_simplex(shares), shares)
 
 
-def mean_distance(form: Form, run: Overheard) -> float:
+def mean_distance(form: Form, run: LabelSharesRun) -> float:
     """Return the mean L1 error over clients; even shares have 1.1."""
     targets = [client(number) for number in range(len(SKEWED))]
     view = run.transcript.seen_by(SERVER)
@@ -209,20 +217,24 @@ class TestOnMinibatches:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
 def test_an_uninformative_update_gives_even_shares(form, value):
-    shares = read(Ramakrishna(form=form), hear(filled(value), 8))
+    shares = infer_shares(Ramakrishna(form=form), make_view(constant_update(value), 8))
     assert shares == pytest.approx([1 / 3] * 3)
 
 
 class TestWithoutOutputBias:
     knowledge = replace(KNOWLEDGE, build_model=build_without_bias)
-    view = hear({"0.weight": step((5, 3, 0))["0.weight"]}, 8, {"0.weight": BLANK["0.weight"]})
+    view = make_view(
+        {"0.weight": train_step((5, 3, 0))["0.weight"]},
+        8,
+        {"0.weight": ZERO_WEIGHTS["0.weight"]},
+    )
 
     @pytest.mark.parametrize("form", ["soft_label", "auxiliary_gradient"])
     def test_forms_that_read_the_bias_are_refused(self, form):
         with pytest.raises(NeedsError, match="bias"):
-            read(Ramakrishna(form=form), self.view, self.knowledge)
+            infer_shares(Ramakrishna(form=form), self.view, self.knowledge)
 
     def test_forms_that_read_weights_work(self):
         attack = Ramakrishna(form="auxiliary_gradient_weights")
-        shares = read(attack, self.view, self.knowledge)
+        shares = infer_shares(attack, self.view, self.knowledge)
         assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-5)

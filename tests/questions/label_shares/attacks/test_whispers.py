@@ -18,7 +18,7 @@ from overheard.questions.label_shares.attacks.whispers import (
     virtual_norms,
 )
 from overheard.simulation.target_groups import TargetGroup
-from overheard.testing.worlds.planted import CLASSES, SKEWED, blobs, federate_often
+from overheard.testing.planted_runs.planted_labels import CLASSES, SKEWED, blobs, simulate_view
 
 ONE = (client(0),)
 
@@ -81,7 +81,7 @@ class TestSize:
         assert len(set(norms.tolist())) == REPLICATES
 
     def claim(self, leaky, told, **settings):
-        view = federate_often([(0, 1, 2, 3)], told=told)
+        view = simulate_view([(0, 1, 2, 3)], with_sizes=told)
         knowledge = replace(leaky.knowledge, prior=Prior(sizes=(10, 160)))
         attack = Whispers(guess=20, epochs=20, **settings)
         return attack.infer(view, ONE, knowledge, Seed(0))[client(0)]
@@ -107,7 +107,7 @@ class TestSize:
 class TestOverRounds:
     @pytest.mark.slow
     def test_finds_the_shares_of_targets_with_different_observed_rounds(self, knowledge):
-        view = federate_often([(0, 1, 2, 3), (0, 1, 2, 3), (0, 1)])
+        view = simulate_view([(0, 1, 2, 3), (0, 1, 2, 3), (0, 1)])
         targets = [client(0), client(3)]
         claims = Whispers().infer(view, targets, knowledge, Seed(0))
         for place in (0, 3):
@@ -117,7 +117,7 @@ class TestOverRounds:
 
     @pytest.mark.slow
     def test_other_losses_give_other_claims(self, knowledge):
-        view = federate_often([(0, 1, 2, 3)])
+        view = simulate_view([(0, 1, 2, 3)])
         attacks = (Whispers(loss=loss, epochs=50) for loss in ("squared", "divergence"))
         claims = [a.infer(view, ONE, knowledge, Seed(0))[client(0)].shares for a in attacks]
         assert [int(claim.argmax()) for claim in claims] == [0, 0]
@@ -125,7 +125,7 @@ class TestOverRounds:
 
     @pytest.mark.slow
     def test_claims_the_pooled_shares_and_total_size_of_a_cohort(self, knowledge):
-        view = federate_often([(0, 1, 2, 3)], summed=True)
+        view = simulate_view([(0, 1, 2, 3)], aggregated=True)
         knowledge = replace(knowledge, compute=replace(knowledge.compute, virtual_clients=64))
         claim = Whispers().infer(view, [COHORT], knowledge, Seed(0))[COHORT]
         # Together the four hold every class equally often: 160 examples.
@@ -133,7 +133,7 @@ class TestOverRounds:
         assert claim.size.examples == 160
 
     def test_compares_a_cohort_of_hidden_size_with_virtual_cohorts(self, knowledge):
-        view = federate_often([(0, 1, 2, 3)], told=False, summed=True)
+        view = simulate_view([(0, 1, 2, 3)], with_sizes=False, aggregated=True)
         means = replace(knowledge.compute, virtual_clients=32)
         knowledge = replace(knowledge, prior=Prior(sizes=(10, 160)), compute=means)
         claim = Whispers(guess=20, epochs=5).infer(view, [COHORT], knowledge, Seed(0))[COHORT]

@@ -15,16 +15,16 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.zlg import Zlg, noise_like
-from overheard.testing.worlds.planted import SKEWED
-from tests.worlds.one_step import (
-    BLANK,
+from overheard.testing.planted_runs.planted_labels import SKEWED
+from tests.runs.one_step import (
     KNOWLEDGE,
+    ZERO_WEIGHTS,
+    biased_model,
     build_without_bias,
-    filled,
-    hear,
-    leaning,
-    read,
-    step,
+    constant_update,
+    infer_shares,
+    make_view,
+    train_step,
 )
 
 
@@ -33,7 +33,9 @@ from tests.worlds.one_step import (
 def test_recovers_the_counts_after_one_step_of_a_zero_model(counts):
     # p = 1/3, O = 1, s = 1, DW_c = 1/3 - n_c / K: 1/3 - DW_c = n_c / K.
     expected = [count / sum(counts) for count in counts]
-    assert read(Zlg(), hear(step(counts), sum(counts))) == pytest.approx(expected, abs=1e-6)
+    assert infer_shares(Zlg(), make_view(train_step(counts), sum(counts))) == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 def narrow() -> nn.Module:
@@ -61,7 +63,7 @@ class TestAlongTheWay:
     """
 
     def read(self, attack: Zlg, examples: int | None = 4) -> list[float]:
-        return read(attack, hear(NARROW_DELTA, examples, NARROW_START), NARROW)
+        return infer_shares(attack, make_view(NARROW_DELTA, examples, NARROW_START), NARROW)
 
     def test_outputs_are_interpolated_over_the_steps(self):
         # Step 1: p = 1/2, O = 1: 1/2 + D. Step 2, half way: p = 5/8, O = 2: 5/8 + D / 2.
@@ -81,29 +83,33 @@ class TestAlongTheWay:
 
 
 def test_a_hidden_size_does_not_matter_if_an_epoch_is_one_step():
-    delta = step((5, 3, 0))
-    assert read(Zlg(), hear(delta, None)) == read(Zlg(), hear(delta, 8))
+    delta = train_step((5, 3, 0))
+    assert infer_shares(Zlg(), make_view(delta, None)) == infer_shares(
+        Zlg(), make_view(delta, 8)
+    )
 
 
 @pytest.mark.parametrize("attack", [Zlg(), Zlg(interpolate=False), Zlg(inputs="noise")])
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
 def test_an_uninformative_update_gives_even_shares(attack, value):
-    assert read(attack, hear(filled(value), 8)) == pytest.approx([1 / 3] * 3)
+    assert infer_shares(attack, make_view(constant_update(value), 8)) == pytest.approx(
+        [1 / 3] * 3
+    )
 
 
 def test_zero_features_give_the_mean_output():
     # Inputs of 0: O = 0, so division by O is impossible.
     dark = replace(KNOWLEDGE, auxiliary=Examples(torch.zeros(3, 3), torch.arange(3)))
-    start = leaning(0.5, 0.3, 0.2)
-    shares = read(Zlg(), hear(step((5, 3, 0), start), 8, start), dark)
+    start = biased_model(0.5, 0.3, 0.2)
+    shares = infer_shares(Zlg(), make_view(train_step((5, 3, 0), start), 8, start), dark)
     assert shares == pytest.approx([0.5, 0.3, 0.2])
 
 
 def test_works_without_an_output_bias():
     bare = replace(KNOWLEDGE, build_model=build_without_bias)
-    start = {"0.weight": BLANK["0.weight"]}
-    delta = {"0.weight": step((5, 3, 0))["0.weight"]}
-    shares = read(Zlg(), hear(delta, 8, start), bare)
+    start = {"0.weight": ZERO_WEIGHTS["0.weight"]}
+    delta = {"0.weight": train_step((5, 3, 0))["0.weight"]}
+    shares = infer_shares(Zlg(), make_view(delta, 8, start), bare)
     assert shares == pytest.approx([5 / 8, 3 / 8, 0], abs=1e-6)
 
 

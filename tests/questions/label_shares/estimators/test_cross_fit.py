@@ -6,48 +6,50 @@ import torch
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.class_tokens import Readings
 from overheard.questions.label_shares.estimators.cross_fit import CrossFit, cross_fit
-from tests.linkage.telling import (
+from tests.linkage.share_readings import (
     CLASSES,
     CLIENTS,
     HALVES,
     STEPS,
-    far_off,
-    missed,
-    noisy,
-    nothing,
-    shares_of_all,
-    telling,
+    draw_shares,
+    informative_readings,
+    mean_l1,
+    noise_readings,
+    outlying_readings,
+    zero_readings,
 )
 
 
 @pytest.fixture(scope="module")
 def fit() -> CrossFit:
-    shares = shares_of_all()
-    return cross_fit(telling(shares), shares, HALVES, STEPS, Seed(2))
+    shares = draw_shares()
+    return cross_fit(informative_readings(shares), shares, HALVES, STEPS, Seed(2))
 
 
 class TestWhereReadingsTell:
     def test_both_kinds_of_network_find_out_of_sample_shares(self, fit):
-        shares = shares_of_all()
+        shares = draw_shares()
         uniform = float((shares - 1 / CLASSES).abs().sum(1).mean())
-        assert missed(fit.of_virtual.mean(0), shares) < 0.35 * uniform
+        assert mean_l1(fit.of_virtual.mean(0), shares) < 0.35 * uniform
         for kind in fit.of_virtual[:2]:
-            assert missed(kind, shares) < 0.5 * uniform
+            assert mean_l1(kind, shares) < 0.5 * uniform
 
     def test_every_network_finds_the_shares_of_unseen_clients(self, fit):
         fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
         uniform = float((fresh - 1 / CLASSES).abs().sum(1).mean())
-        told = fit.read(telling(fresh, seed=6))  # (kinds, networks, clients, classes)
+        told = fit.read(
+            informative_readings(fresh, seed=6)
+        )  # (kinds, networks, clients, classes)
         for network in range(told.shape[1]):
-            assert missed(told[:, network].mean(0), fresh) < 0.45 * uniform
+            assert mean_l1(told[:, network].mean(0), fresh) < 0.45 * uniform
 
     def test_estimates_are_shares(self, fit):
-        told = fit.read(noisy(7))
+        told = fit.read(noise_readings(7))
         assert bool((told >= 0).all())
         torch.testing.assert_close(told.sum(3), torch.ones_like(told[..., 0]))
 
     def test_virtual_estimates_come_from_the_other_half(self, fit):
-        told = fit.read(telling(shares_of_all()))
+        told = fit.read(informative_readings(draw_shares()))
         for half in (0, 1):
             own = half == HALVES
             assert torch.equal(fit.of_virtual[:, own], told[:, 1 - half, own])
@@ -55,7 +57,7 @@ class TestWhereReadingsTell:
 
     def test_an_estimate_does_not_depend_on_other_clients(self, fit):
         # Matrix products of another length may move the last bits.
-        readings = telling(shares_of_all())
+        readings = informative_readings(draw_shares())
         some = Readings(
             readings.change[:3], readings.answers[:3], readings.before, readings.pull[:3]
         )
@@ -65,53 +67,53 @@ class TestWhereReadingsTell:
 
     @pytest.mark.slow
     def test_the_seed_determines_every_bit(self, fit):
-        shares = shares_of_all()
+        shares = draw_shares()
         again, other = (
-            cross_fit(telling(shares), shares, HALVES, STEPS, seed)
+            cross_fit(informative_readings(shares), shares, HALVES, STEPS, seed)
             for seed in (Seed(2), Seed(3))
         )
         assert torch.equal(again.of_virtual, fit.of_virtual)
-        assert torch.equal(again.read(noisy(7)), fit.read(noisy(7)))
+        assert torch.equal(again.read(noise_readings(7)), fit.read(noise_readings(7)))
         assert not torch.equal(other.of_virtual, fit.of_virtual)
 
     def test_the_global_generator_is_unchanged(self):
-        shares = shares_of_all()
+        shares = draw_shares()
         before = torch.get_rng_state()
-        cross_fit(telling(shares), shares, HALVES, 1, Seed(2))
+        cross_fit(informative_readings(shares), shares, HALVES, 1, Seed(2))
         assert torch.get_rng_state().equal(before)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
 def test_estimates_do_not_depend_on_the_clients_own_shares(fit, half):
-    shares = shares_of_all()
+    shares = draw_shares()
     own = half == HALVES
     others = shares.clone()
     others[own] = shares[own].roll(1, 1)
-    fooled = cross_fit(telling(shares), others, HALVES, STEPS, Seed(2))
+    fooled = cross_fit(informative_readings(shares), others, HALVES, STEPS, Seed(2))
     assert torch.equal(fooled.of_virtual[:, own], fit.of_virtual[:, own])
     assert not torch.equal(fooled.of_virtual[:, ~own], fit.of_virtual[:, ~own])
 
 
 @pytest.mark.slow
 def test_without_information_it_is_no_better_than_the_mean():
-    shares = shares_of_all(alpha=1.0)
-    fit = cross_fit(noisy(), shares, HALVES, STEPS, Seed(2))
+    shares = draw_shares(alpha=1.0)
+    fit = cross_fit(noise_readings(), shares, HALVES, STEPS, Seed(2))
     guess = float((shares - shares.mean(0)).abs().sum(1).mean())
-    assert missed(fit.of_virtual.mean(0), shares) > 0.97 * guess
+    assert mean_l1(fit.of_virtual.mean(0), shares) > 0.97 * guess
 
 
 def test_equal_readings_give_equal_finite_shares():
-    shares = shares_of_all()
-    fit = cross_fit(nothing(), shares, HALVES, STEPS, Seed(2))
-    told = fit.read(nothing(2))
+    shares = draw_shares()
+    fit = cross_fit(zero_readings(), shares, HALVES, STEPS, Seed(2))
+    told = fit.read(zero_readings(2))
     assert bool(told.isfinite().all())
     assert torch.equal(told[:, :, 0], told[:, :, 1])
     assert bool(fit.of_virtual.isfinite().all())
 
 
 def test_an_outlier_gets_finite_shares(fit):
-    assert bool(fit.read(far_off()).isfinite().all())
+    assert bool(fit.read(outlying_readings()).isfinite().all())
 
 
 @pytest.mark.slow
@@ -119,18 +121,18 @@ def test_uses_a_known_size():
     # Clients are large in the first class, small in the last; nothing else is read of them.
     shares = torch.eye(CLASSES).double()[torch.arange(CLIENTS) // 2 % CLASSES]
     log_sizes = 5.0 - shares.argmax(1).float()
-    fit = cross_fit(nothing(log_sizes=log_sizes), shares, HALVES, 2 * STEPS, Seed(2))
+    fit = cross_fit(zero_readings(log_sizes=log_sizes), shares, HALVES, 2 * STEPS, Seed(2))
     # All alike, which is all that one can say without sizes, misses by 4/3.
-    assert missed(fit.of_virtual.mean(0), shares) < 0.7
+    assert mean_l1(fit.of_virtual.mean(0), shares) < 0.7
 
 
 def test_restoring_from_tensors_is_exact(fit):
     again = CrossFit.from_tensors(fit.tensors())
     assert torch.equal(again.of_virtual, fit.of_virtual)
-    assert torch.equal(again.read(noisy(7)), fit.read(noisy(7)))
+    assert torch.equal(again.read(noise_readings(7)), fit.read(noise_readings(7)))
 
 
 def test_refuses_a_half_with_one_client():
-    shares = shares_of_all()[:3]
+    shares = draw_shares()[:3]
     with pytest.raises(ValueError, match="2 virtual clients"):
-        cross_fit(nothing(3), shares, torch.tensor([0, 0, 1]), STEPS, Seed(2))
+        cross_fit(zero_readings(3), shares, torch.tensor([0, 0, 1]), STEPS, Seed(2))

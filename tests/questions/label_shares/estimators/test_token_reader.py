@@ -11,15 +11,15 @@ from overheard.questions.label_shares.estimators.token_reader import (
     TokenReader,
     learn_tokens,
 )
-from tests.linkage.telling import (
+from tests.linkage.share_readings import (
     CLASSES,
     CLIENTS,
     STEPS,
-    far_off,
-    missed,
-    noisy,
-    shares_of_all,
-    telling,
+    draw_shares,
+    informative_readings,
+    mean_l1,
+    noise_readings,
+    outlying_readings,
 )
 
 ROWS = [torch.arange(0, 100), torch.arange(60, CLIENTS)]
@@ -32,30 +32,30 @@ def learned(readings: Readings, shares: torch.Tensor, steps: int = STEPS) -> Tok
 
 @pytest.fixture(scope="module")
 def reader() -> TokenReader:
-    return learned(telling(shares_of_all()), shares_of_all())
+    return learned(informative_readings(draw_shares()), draw_shares())
 
 
 def test_every_network_finds_the_shares_of_new_clients(reader):
     fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
-    guess = missed(fresh.mean(0).expand_as(fresh), fresh)
-    for told in reader.read(telling(fresh, seed=6)):
-        assert missed(told, fresh) < 0.5 * guess
+    guess = mean_l1(fresh.mean(0).expand_as(fresh), fresh)
+    for told in reader.read(informative_readings(fresh, seed=6)):
+        assert mean_l1(told, fresh) < 0.5 * guess
 
 
 def test_uninformative_readings_are_no_better_than_the_mean():
-    shares = shares_of_all(alpha=1.0)
-    reader = learned(noisy(), shares)
-    guess = missed(shares.mean(0).expand_as(shares), shares)
-    for told in reader.read(noisy(7)):
-        assert missed(told, shares) > 0.97 * guess
+    shares = draw_shares(alpha=1.0)
+    reader = learned(noise_readings(), shares)
+    guess = mean_l1(shares.mean(0).expand_as(shares), shares)
+    for told in reader.read(noise_readings(7)):
+        assert mean_l1(told, shares) > 0.97 * guess
 
 
 def test_a_network_does_not_depend_on_clients_outside_its_rows(reader):
     # The last 60 are rows of the second network only.
-    others = shares_of_all()
+    others = draw_shares()
     others[100:] = others[100:].roll(1, 1)
-    again = learned(telling(shares_of_all()), others)
-    told, changed = reader.read(noisy(7)), again.read(noisy(7))
+    again = learned(informative_readings(draw_shares()), others)
+    told, changed = reader.read(noise_readings(7)), again.read(noise_readings(7))
     assert torch.equal(told[0], changed[0])
     assert not torch.equal(told[1], changed[1])
 
@@ -67,7 +67,7 @@ def test_one_scale_serves_all_classes(reader):
 
 
 def test_estimates_do_not_depend_on_the_number_of_clients(reader):
-    few = telling(shares_of_all())
+    few = informative_readings(draw_shares())
     many = Readings(
         few.change.repeat(3, 1, 1),
         few.answers.repeat(3, 1, 1),
@@ -81,9 +81,9 @@ def test_estimates_do_not_depend_on_the_number_of_clients(reader):
 
 
 def test_an_extreme_client_gets_finite_shares(reader):
-    assert bool(reader.read(far_off()).isfinite().all())
+    assert bool(reader.read(outlying_readings()).isfinite().all())
 
 
 def test_restoring_from_tensors_is_exact(reader):
     again = TokenReader.from_tensors(reader.tensors(), CLASSES, reader.inversion)
-    assert torch.equal(again.read(noisy(7)), reader.read(noisy(7)))
+    assert torch.equal(again.read(noise_readings(7)), reader.read(noise_readings(7)))

@@ -7,7 +7,7 @@ from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Audit, Finding
 from overheard.questions.label_shares.pages.claims_plates import claims_plates
-from tests.worlds.audits import NO_DEFENSE, shares_finding
+from tests.runs.audits import NO_DEFENSE, shares_finding
 
 GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 from overheard.auditing.exposures import arms
 from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
-from overheard.findings.exposures import Arm
 from overheard.findings.finding import Audit, Finding
+from overheard.findings.threat_results import ArmResult
 from overheard.questions.label_shares.pages.intervals import interval_words, intervals_tables
-from tests.worlds.audits import shares_finding
+from tests.runs.audits import shares_finding
 
 
-def arms_of(small: Audit, findings: Sequence[Finding]) -> tuple[Arm, ...]:
+def arms_of(small: Audit, findings: Sequence[Finding]) -> tuple[ArmResult, ...]:
     return arms(replace(small, findings=tuple(findings)), Seed(0))
 
 
 def sentences(small: Audit, *findings: Finding) -> list[str]:
     (first, _) = arms_of(small, findings)
-    return [text.replace("\u00a0", " ") for text in interval_words(first.exposures[0])]
+    return [text.replace("\u00a0", " ") for text in interval_words(first.threat_results[0])]
 
 
 def bounded(number: int, claimed: float, reach: float, arm: str = "none") -> Finding:

@@ -9,7 +9,7 @@ from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.questions.label_shares.pages.report import LabelSharesPages
 from overheard.questions.label_shares.question import LabelSharesQuestion
 from overheard.report.page import page
-from tests.worlds.audits import shares_finding
+from tests.runs.audits import shares_finding
 
 PAGES = LabelSharesPages(LabelSharesQuestion())
 
@@ -17,11 +17,11 @@ PAGES = LabelSharesPages(LabelSharesQuestion())
 def test_reports_misassigned_data_if_the_largest_error_was_not_scored(
     small: Audit,
 ) -> None:
-    case = arms(small, Seed(0))[0].exposures[0].cases[0]
+    case = arms(small, Seed(0))[0].threat_results[0].attack_results[0]
     assert PAGES.told_row(case).score == "linf"
-    bare = replace(case, whole={"l1": case.whole["l1"]})
+    bare = replace(case, rows_by_score={"l1": case.rows_by_score["l1"]})
     assert PAGES.told_row(bare).score == "l1"
-    assert PAGES.reading(bare.row, "each client's").well == (
+    assert PAGES.reading(bare.headline_row, "each client's").well == (
         "infers each client's class shares with 6.0\u00a0% data assigned to the wrong class"
     )
 

@@ -9,7 +9,7 @@ from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.questions.label_shares.pages.shares_plates import DRAWN, shares_plates
-from tests.worlds.audits import shares_finding
+from tests.runs.audits import shares_finding
 
 
 @pytest.mark.slow

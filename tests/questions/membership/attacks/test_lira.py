@@ -11,7 +11,7 @@ from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.questions.membership.scorer import MembershipScorer
-from overheard.testing.worlds.planted_membership import CLIENTS, EACH
+from overheard.testing.planted_runs.planted_membership import CLIENTS, EXAMPLES_PER_CLIENT
 from tests.simulation.small_run import CountingCache
 
 SCORER, FIRST = MembershipScorer(), client(0)
@@ -50,8 +50,13 @@ def test_does_not_claim_the_records_of_another_client(by_heart) -> None:
         by_heart.transcript.seen_by(SERVER), (target,), by_heart.knowledge, Seed(0)
     )
     scores = claims[target].scores
-    members = scores[EACH : 2 * EACH].mean()
-    others = torch.cat([scores[:EACH], scores[2 * EACH : CLIENTS * EACH]]).mean()
+    members = scores[EXAMPLES_PER_CLIENT : 2 * EXAMPLES_PER_CLIENT].mean()
+    others = torch.cat(
+        [
+            scores[:EXAMPLES_PER_CLIENT],
+            scores[2 * EXAMPLES_PER_CLIENT : CLIENTS * EXAMPLES_PER_CLIENT],
+        ]
+    ).mean()
     assert float(members) > float(others) + 1
 
 

@@ -10,7 +10,7 @@ from overheard.core.seeds import Seed
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.questions.membership.claim import Membership
-from overheard.testing.worlds.planted_membership import CLIENTS, EACH
+from overheard.testing.planted_runs.planted_membership import CLIENTS, EXAMPLES_PER_CLIENT
 from tests.simulation.small_run import CountingCache
 
 EVERYONE = tuple(client(number) for number in range(CLIENTS))
@@ -29,15 +29,22 @@ def mean_advantage(claims: dict[str, Membership]) -> float:
     leads = []
     for number, target in enumerate(EVERYONE):
         scores = claims[target].scores
-        members = scores[number * EACH : (number + 1) * EACH]
-        leads.append(float(members.mean() - scores[CLIENTS * EACH :].mean()))
+        members = scores[number * EXAMPLES_PER_CLIENT : (number + 1) * EXAMPLES_PER_CLIENT]
+        leads.append(float(members.mean() - scores[CLIENTS * EXAMPLES_PER_CLIENT :].mean()))
     return sum(leads) / len(leads)
 
 
 def test_members_score_above_0_and_non_members_below(by_heart) -> None:
     for number, claim in enumerate(claims_of(by_heart, ShadowMembership()).values()):
-        assert float(claim.scores[number * EACH : (number + 1) * EACH].mean()) > 0
-        assert float(claim.scores[CLIENTS * EACH :].mean()) < 0
+        assert (
+            float(
+                claim.scores[
+                    number * EXAMPLES_PER_CLIENT : (number + 1) * EXAMPLES_PER_CLIENT
+                ].mean()
+            )
+            > 0
+        )
+        assert float(claim.scores[CLIENTS * EXAMPLES_PER_CLIENT :].mean()) < 0
 
 
 def test_both_boosters_agree(by_heart) -> None:

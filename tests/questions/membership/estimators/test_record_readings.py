@@ -4,20 +4,20 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.parties import SERVER, client
 from overheard.questions.membership.estimators.record_readings import confidence, read_records
-from overheard.testing.worlds.planted_membership import (
+from overheard.testing.planted_runs.planted_membership import (
     ROUNDS,
-    Remembered,
+    MembershipRun,
     build,
-    federate_records,
+    simulate_membership,
 )
 
 
 @pytest.fixture(scope="module")
-def run() -> Remembered:
-    return federate_records(by_heart=True)
+def run() -> MembershipRun:
+    return simulate_membership(memorised=True)
 
 
-def read(run: Remembered, most_rounds: int = 6):
+def read(run: MembershipRun, most_rounds: int = 6):
     view = run.transcript.seen_by(SERVER)
     return view, read_records(view, (client(0),), run.knowledge, most_rounds)
 

@@ -15,13 +15,17 @@ from overheard.questions.membership.estimators.shadow_answers import (
     ShadowAnswers,
     shadow_answers,
 )
-from overheard.testing.worlds.planted_membership import EACH, Remembered, federate_records
+from overheard.testing.planted_runs.planted_membership import (
+    EXAMPLES_PER_CLIENT,
+    MembershipRun,
+    simulate_membership,
+)
 from tests.simulation.small_run import CountingCache
 
 
 @pytest.fixture(scope="module")
-def run() -> Remembered:
-    return federate_records(by_heart=True)
+def run() -> MembershipRun:
+    return simulate_membership(memorised=True)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +35,7 @@ def _small_jobs(monkeypatch) -> None:
 
 
 def logits_of(
-    run: Remembered,
+    run: MembershipRun,
     count: int = 6,
     rounds: tuple[int, ...] = (0, 1),
     *,
@@ -58,7 +62,9 @@ def test_models_train_on_as_many_examples_as_clients_report(run) -> None:
     nothing = replace(
         run.knowledge, auxiliary=run.knowledge.auxiliary.take(torch.zeros(0).long())
     )
-    assert logits_of(run, 4, knowledge=nothing).inside.sum(1).tolist() == [EACH] * 4
+    assert (
+        logits_of(run, 4, knowledge=nothing).inside.sum(1).tolist() == [EXAMPLES_PER_CLIENT] * 4
+    )
 
 
 @pytest.mark.slow
@@ -126,7 +132,7 @@ def test_a_change_of_any_input_trains_new_models(run) -> None:
 def test_other_broadcasts_train_new_models(run) -> None:
     shelf = CountingCache()
     logits_of(run, shelf=shelf)
-    logits_of(federate_records(by_heart=False), shelf=shelf)
+    logits_of(simulate_membership(memorised=False), shelf=shelf)
     # Both runs start from equal weights and continue from different updates.
     assert len(shelf.saved) == 4 + 2
 

@@ -14,7 +14,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.view import View
 from overheard.questions.membership.estimators.shadow_answers import shadow_answers
 from overheard.questions.membership.estimators.shadow_confidence import shadow_confidence
-from overheard.testing.worlds.planted_membership import Remembered, federate_records
+from overheard.testing.planted_runs.planted_membership import MembershipRun, simulate_membership
 
 BOTH = (client(0), client(1))
 
@@ -108,8 +108,8 @@ def test_models_train_on_candidates_only_if_included(knowledge: Knowledge, asked
 
 
 @pytest.fixture(scope="module")
-def run() -> Remembered:
-    return federate_records(by_heart=True)
+def run() -> MembershipRun:
+    return simulate_membership(memorised=True)
 
 
 def log_odds(logits: Tensor, labels: Tensor) -> list[list[float]]:
@@ -123,7 +123,7 @@ def log_odds(logits: Tensor, labels: Tensor) -> list[list[float]]:
     return result
 
 
-def test_matches_the_logits_of_trained_shadow_models_by_round(run: Remembered) -> None:
+def test_matches_the_logits_of_trained_shadow_models_by_round(run: MembershipRun) -> None:
     known = replace(
         run.knowledge, compute=ComputeSettings(cache=MemoryTensorCache(), workers=1)
     )

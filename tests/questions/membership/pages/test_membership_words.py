@@ -41,8 +41,8 @@ def said(strength: float, outsiders: int = 1000, clients: int = 4, seeds: int = 
     runs = tuple(ArmRun("open", seed, (), {}, 0, 8) for seed in range(seeds))
     audit = Audit("Records", "Made up", ("a", "b"), runs, findings, (), "", {})
     (arm,) = arms(audit, Seed(0))
-    (exposure,) = arm.exposures
-    words = membership_words(exposure.cases[0])
+    (exposure,) = arm.threat_results
+    words = membership_words(exposure.attack_results[0])
     assert all(sentence in exposure_words(exposure) for sentence in words)
     return " ".join(words).replace("\u00a0", " ")
 

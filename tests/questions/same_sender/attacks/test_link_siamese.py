@@ -7,7 +7,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
-from overheard.testing.worlds.planted_identity import EVERYONE, federate_people, person
+from overheard.testing.planted_runs.planted_identity import ALL_USERS, make_user, simulate_users
 
 QUICK = LinkSiamese(pairs=8000)
 
@@ -37,7 +37,7 @@ def test_finds_no_match_among_exchangeable_users_with_fresh_examples(alike) -> N
 
 
 def test_links_clients_that_keep_their_examples_even_if_users_are_exchangeable() -> None:
-    run = federate_people([replace(person(0), name=f"user {n}") for n in EVERYONE], Seed(0))
+    run = simulate_users([replace(make_user(0), name=f"user {n}") for n in ALL_USERS], Seed(0))
     assert gap(run, infer(QUICK, run)) > 0.1
 
 
@@ -57,7 +57,7 @@ def test_matches_are_symmetric(different) -> None:
 
 @pytest.mark.slow
 def test_refuses_to_link_lasting_pseudonyms() -> None:
-    run = federate_people([person(n) for n in EVERYONE], Seed(0), anonymous=False)
+    run = simulate_users([make_user(n) for n in ALL_USERS], Seed(0), anonymous=False)
     with pytest.raises(NeedsError, match="pseudonyms = 'round'"):
         infer(QUICK, run)
 

@@ -22,7 +22,7 @@ from tests.questions.identity.attacks.test_metadata import (
     USERS,
     run,
 )
-from tests.worlds.planted_crowd import heard, prior, pseudonym, said
+from tests.runs.planted_users import make_message, make_prior, make_view, pseudonym
 
 DEFAULT = MetadataLink()
 NOTHING = Knowledge(2)
@@ -64,11 +64,11 @@ class TestMetadataLink:
 
     def test_rare_numbers_of_examples_are_stronger_evidence(self):
         # Of 4 updates, 3 report 10 examples and 1 reports 20.
-        view = heard(
-            said(0, A, examples=10),
-            said(1, B, examples=10),
-            said(2, C, examples=10),
-            said(3, client(3), examples=20),
+        view = make_view(
+            make_message(0, A, examples=10),
+            make_message(1, B, examples=10),
+            make_message(2, C, examples=10),
+            make_message(3, client(3), examples=20),
         )
         claim = MetadataLink().infer(view, (A,), NOTHING, Seed(0))[A]
         assert claim.others == (B, C, client(3))
@@ -78,9 +78,9 @@ class TestMetadataLink:
     def test_metrics_are_compared_as_correlated_normal_numbers(self):
         # Centred by the round's mean: -1 and 1, deviation 1: x = y = -1 and x = -1, y = 1.
         # rho = 1/2: -ln(3/4) / 2 - (2/4 -+ 1) / (2 * 3/4) = 0.1438 -+ ...
-        view = heard(
+        view = make_view(
             *(
-                said(number, who, metrics={"loss": loss})
+                make_message(number, who, metrics={"loss": loss})
                 for number, own in ((0, (A, B)), (1, (C, client(3))))
                 for who, loss in zip(own, (1.0, 3.0), strict=True)
             )
@@ -91,30 +91,32 @@ class TestMetadataLink:
         assert claim.numbers() == pytest.approx([base + 0.5 / 1.5, base - 1.5 / 1.5])
 
     def test_averages_over_pairs_of_senders_with_several_updates(self):
-        view = heard(
-            said(0, A, examples=10),
-            said(1, B, examples=10),
-            said(2, B, examples=20),
-            said(3, C, examples=10),
+        view = make_view(
+            make_message(0, A, examples=10),
+            make_message(1, B, examples=10),
+            make_message(2, B, examples=20),
+            make_message(3, C, examples=10),
         )
         claim = MetadataLink().infer(view, (A,), NOTHING, Seed(0))[A]
         equal, different = claim.scores[1], log(RECOUNT)
         assert float(claim.scores[0]) == pytest.approx((float(equal) + different) / 2)
 
     def test_compares_with_all_senders_of_other_rounds_except_shadow_devices(self):
-        people = KnownUsers({"ann": prior(1)}, shadow_devices={shadow_device(0): "ann"})
-        view = heard(
-            said(0, A, examples=1),
-            said(0, B, examples=1),
-            said(1, C, examples=1),
-            said(1, shadow_device(0), examples=1),
+        people = KnownUsers({"ann": make_prior(1)}, shadow_devices={shadow_device(0): "ann"})
+        view = make_view(
+            make_message(0, A, examples=1),
+            make_message(0, B, examples=1),
+            make_message(1, C, examples=1),
+            make_message(1, shadow_device(0), examples=1),
         )
         claim = MetadataLink().infer(view, (A,), Knowledge(2, known_users=people), Seed(0))[A]
         assert claim.others == (C,)
 
     def test_hidden_metadata_are_no_evidence(self):
-        view = heard(
-            said(0, A, examples=1), said(1, B), said(2, C, examples=1, metrics={"loss": 1.0})
+        view = make_view(
+            make_message(0, A, examples=1),
+            make_message(1, B),
+            make_message(2, C, examples=1, metrics={"loss": 1.0}),
         )
         claim = MetadataLink().infer(view, (B,), NOTHING, Seed(0))[B]
         assert claim.numbers() == (0, 0)
@@ -126,17 +128,23 @@ class TestMetadataLink:
         assert claim.numbers() == pytest.approx([0] * len(claim.others))
 
     def test_refuses_lasting_pseudonyms(self):
-        view = heard(*(said(n, who, examples=1) for n in range(2) for who in (A, B)))
+        view = make_view(
+            *(make_message(n, who, examples=1) for n in range(2) for who in (A, B))
+        )
         with pytest.raises(NeedsError, match="pseudonyms"):
             MetadataLink().infer(view, (A,), NOTHING, Seed(0))
 
     def test_refuses_a_single_message(self):
         with pytest.raises(NeedsError, match="other rounds"):
-            MetadataLink().infer(heard(said(0, A, examples=1)), (A,), NOTHING, Seed(0))
+            MetadataLink().infer(
+                make_view(make_message(0, A, examples=1)), (A,), NOTHING, Seed(0)
+            )
 
     def test_refuses_updates_without_metadata(self):
         with pytest.raises(NeedsError, match="unencrypted"):
-            MetadataLink().infer(heard(said(0, A), said(1, B)), (A,), NOTHING, Seed(0))
+            MetadataLink().infer(
+                make_view(make_message(0, A), make_message(1, B)), (A,), NOTHING, Seed(0)
+            )
 
     def test_refuses_invalid_settings(self):
         with pytest.raises(ValueError, match="lasting"):

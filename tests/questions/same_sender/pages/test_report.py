@@ -2,19 +2,19 @@
 
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
-from overheard.findings.exposures import Arm
+from overheard.findings.threat_results import ArmResult
 from overheard.questions.same_sender.pages.report import link_plates, link_tables
 from overheard.report.words import exposure_words
 from tests.report.people import people_audit, sender_findings
 
 
-def arms_of(strength: float) -> tuple[Arm, ...]:
+def arms_of(strength: float) -> tuple[ArmResult, ...]:
     return arms(people_audit(sender_findings("none", "link", strength), {"none": 0.8}), Seed(0))
 
 
 def test_links_have_sentences_of_their_own() -> None:
     (arm,) = arms_of(3.0)
-    words = " ".join(exposure_words(arm.exposures[0]))
+    words = " ".join(exposure_words(arm.threat_results[0]))
     assert (
         "infers which updates come from the same sender with an average precision of" in words
     )

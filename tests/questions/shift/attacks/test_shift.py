@@ -15,10 +15,10 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.shift.attacks.shift import ShiftTrend, series
-from tests.worlds.rivals import KNOWLEDGE, SINCE, overheard_by_rival
+from tests.runs.two_clients import KNOWLEDGE, SHIFT_ROUND, simulate_client_view
 
 ONE = client(0)
-SOON = (SINCE, SINCE + 1)
+SOON = (SHIFT_ROUND, SHIFT_ROUND + 1)
 BLANK = Knowledge(2)
 
 
@@ -158,8 +158,8 @@ class TestClaim:
         with pytest.raises(
             NeedsError, match=f"{needed} consecutive rounds.*reads {needed - 1}"
         ):
-            statistic_of(attack, overheard_by_rival(None, 0).during(rounds))
-        statistic, _ = statistic_of(attack, overheard_by_rival(None, 0).during(range(needed)))
+            statistic_of(attack, simulate_client_view(None, 0).during(rounds))
+        statistic, _ = statistic_of(attack, simulate_client_view(None, 0).during(range(needed)))
         assert statistic.keys() == {needed - 1}
 
     def test_refuses_rounds_with_too_many_gaps(self):
@@ -180,10 +180,10 @@ class TestClaim:
     def test_refuses_an_unknown_layer_and_lists_the_layers(self, information):
         attack = ShiftTrend(information=information, layer="9")
         with pytest.raises(NeedsError, match=r"layer='9'.*choose one of .*'1'.*'3'"):
-            statistic_of(attack, overheard_by_rival(None, 0))
+            statistic_of(attack, simulate_client_view(None, 0))
 
     def test_from_representations_needs_every_class_and_the_architecture(self):
-        attack, view = ShiftTrend(information="representations"), overheard_by_rival(None, 0)
+        attack, view = ShiftTrend(information="representations"), simulate_client_view(None, 0)
         auxiliary = KNOWLEDGE.auxiliary
         lacking = replace(KNOWLEDGE, auxiliary=auxiliary.take(auxiliary.labels != 3))
         with pytest.raises(NeedsError, match="auxiliary examples of every class"):
@@ -198,7 +198,7 @@ class TestClaim:
         attack = ShiftTrend(information="representations", probe=37)
         auxiliary = KNOWLEDGE.auxiliary
         other = Examples(auxiliary.inputs, (auxiliary.labels + 3) % 10)
-        view = overheard_by_rival(None, 0)
+        view = simulate_client_view(None, 0)
         assert (
             statistic_of(attack, view)[0]
             == statistic_of(attack, view, knowledge=replace(KNOWLEDGE, auxiliary=other))[0]
@@ -232,13 +232,13 @@ CLEAR = [
 class TestOnDigits:
     def test_a_strong_shift_of_the_rival_is_the_largest_break(self, attack):
         for seed in range(2):
-            _, evidence = statistic_of(attack, overheard_by_rival(0.9, seed))
+            _, evidence = statistic_of(attack, simulate_client_view(0.9, seed))
             assert evidence.since in SOON
 
     def test_an_unchanged_rival_has_no_break_in_that_round(self, attack):
         for seed in range(2):
-            quiet, evidence = statistic_of(attack, overheard_by_rival(None, seed))
-            loud, _ = statistic_of(attack, overheard_by_rival(0.9, seed))
+            quiet, evidence = statistic_of(attack, simulate_client_view(None, seed))
+            loud, _ = statistic_of(attack, simulate_client_view(0.9, seed))
             assert evidence.since not in SOON
             assert max(loud[n] for n in SOON) > 5 * max(quiet[n] for n in SOON)
 
@@ -246,17 +246,19 @@ class TestOnDigits:
 def test_gradients_do_not_distinguish_a_shift_from_an_exchange():
     # As the docstring warns, new examples of the same kind break the trend as well.
     for seed in range(2):
-        statistic, evidence = statistic_of(ShiftTrend(), overheard_by_rival(0.5, seed))
+        statistic, evidence = statistic_of(ShiftTrend(), simulate_client_view(0.5, seed))
         assert evidence.since in SOON
-        assert statistic[SINCE] > 10 * statistic[SINCE - 1]
+        assert statistic[SHIFT_ROUND] > 10 * statistic[SHIFT_ROUND - 1]
 
 
 def test_extraction_strengthens_the_evidence_of_the_rivals_shift():
     # Half of the global model is the observer's own part, which did not shift.
     for seed in range(2):
-        view = overheard_by_rival(0.9, seed)
+        view = simulate_client_view(0.9, seed)
         extracted, plain = (
-            statistic_of(ShiftTrend(information="weights", extract=extract), view)[0][SINCE]
+            statistic_of(ShiftTrend(information="weights", extract=extract), view)[0][
+                SHIFT_ROUND
+            ]
             for extract in (True, False)
         )
         assert extracted > 1.5 * plain

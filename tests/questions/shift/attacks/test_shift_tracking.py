@@ -15,13 +15,13 @@ from overheard.core.view import View
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking, _as_asked
 from overheard.questions.shift.claim import Shift
 from overheard.simulation.target_groups import group_targets
-from tests.worlds.rivals import (
+from tests.runs.two_clients import (
     DIGITS,
     KNOWLEDGE,
-    LISTENERS,
-    SOON,
-    STEPS,
-    in_many_steps,
+    MANY_STEPS,
+    SHORT_SHIFT_ROUND,
+    UNUSED_ROWS,
+    simulate_many_steps,
 )
 
 pytestmark = pytest.mark.slow
@@ -30,15 +30,15 @@ ATTACK = ShiftTracking(most_virtual=24)
 EVEN = torch.arange(10) % 2 == 0
 KNOWN: Knowledge = replace(
     KNOWLEDGE,
-    auxiliary=DIGITS.train.take(LISTENERS),
-    recipe=STEPS,
+    auxiliary=DIGITS.train.take(UNUSED_ROWS),
+    recipe=MANY_STEPS,
     compute=ComputeSettings(virtual_clients=24, cache=MemoryTensorCache(), workers=1),
 )
 TARGET = client(1)
 
 
 def view_of(even: float | None, observer: Party = SERVER, seed: int = 0) -> View:
-    return in_many_steps(even, seed).seen_by(observer)
+    return simulate_many_steps(even, seed).seen_by(observer)
 
 
 def claim_on(view: View, target: Party = TARGET, attack: ShiftTracking = ATTACK) -> Shift:
@@ -52,8 +52,8 @@ def shifted() -> Shift:
 
 
 def test_the_alarm_names_the_round_of_the_shift(shifted) -> None:
-    assert shifted.evidence.alarm in {SOON, SOON + 1}
-    assert shifted.evidence.since == SOON
+    assert shifted.evidence.alarm in {SHORT_SHIFT_ROUND, SHORT_SHIFT_ROUND + 1}
+    assert shifted.evidence.since == SHORT_SHIFT_ROUND
 
 
 def test_estimates_the_share_of_the_labels_that_rose(shifted) -> None:
@@ -92,7 +92,7 @@ def test_a_lower_false_alarm_rate_has_a_higher_threshold(shifted) -> None:
 
 def test_a_rival_with_one_other_client_tracks_that_client(shifted) -> None:
     rival = claim_on(view_of(0.95, client(0)), COHORT)
-    assert rival.evidence.since == SOON
+    assert rival.evidence.since == SHORT_SHIFT_ROUND
     # With two clients the target is the other one; only the virtual clients differ.
     assert torch.allclose(rival.change.value, shifted.change.value, atol=0.1)
 
@@ -143,7 +143,7 @@ def test_omits_rounds_that_were_not_recorded() -> None:
     view = view_of(0.95)
     claim = claim_on(view.during([number for number in view.rounds() if number not in (2, 3)]))
     assert not {2, 3} & set(claim.evidence.rounds)
-    assert claim.evidence.since == SOON
+    assert claim.evidence.since == SHORT_SHIFT_ROUND
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0])

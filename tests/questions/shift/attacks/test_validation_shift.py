@@ -15,7 +15,7 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.shift.attacks.validation_shift import ValidationShift, series
-from tests.worlds.rivals import KNOWLEDGE, SINCE, overheard_by_rival
+from tests.runs.two_clients import KNOWLEDGE, SHIFT_ROUND, simulate_client_view
 
 ONE = client(0)
 
@@ -93,9 +93,9 @@ FIRST = 5
 def test_a_strong_shift_breaks_the_trend_more_than_no_change(attack):
     for seed in range(2):
         loud, quiet = (
-            statistic_of(attack, overheard_by_rival(even, seed)).statistic
+            statistic_of(attack, simulate_client_view(even, seed)).statistic
             for even in (1.0, None)
         )
-        new = SINCE - FIRST
+        new = SHIFT_ROUND - FIRST
         assert loud[:new] == quiet[:new]
         assert max(loud[new : new + 2]) > 3 * max(quiet[new : new + 2])

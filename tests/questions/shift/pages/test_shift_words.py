@@ -13,7 +13,7 @@ from tests.report.shifts import shift_audit, shift_findings
 
 def words(audit: Audit) -> str:
     (arm, *_) = arms(audit, Seed(0))
-    return " ".join(exposure_words(arm.exposures[0])).replace("\u00a0", " ")
+    return " ".join(exposure_words(arm.threat_results[0])).replace("\u00a0", " ")
 
 
 def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
@@ -31,7 +31,7 @@ def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
 def test_an_undetectable_shift_is_not_better_than_guessing() -> None:
     findings = shift_findings("none", "trend", 0.0, runs=12, has_alarm=False)
     audit = shift_audit(findings)
-    assert arms(audit, Seed(0))[0].exposures[0].verdict in ("unclear", "silent")
+    assert arms(audit, Seed(0))[0].threat_results[0].verdict in ("unclear", "silent")
     said = words(audit)
     assert "a shift in the other clients' data" in said
     assert "the best attack is correct in" in said
@@ -43,7 +43,7 @@ def test_an_undetectable_shift_is_not_better_than_guessing() -> None:
 def test_without_a_control_run_nothing_is_measured() -> None:
     audit = shift_audit(shift_findings("none", "tracker", 9.0, runs=3, has_controls=False))
     (arm,) = arms(audit, Seed(0))
-    assert arm.exposures[0].verdict == "unmeasured"
+    assert arm.threat_results[0].verdict == "unmeasured"
     (said,) = headlines(audit, Seed(0))
     assert "was not measured: that requires runs with a shift and a control run" in said
     assert "Not measured is not the same as no leak." in said

@@ -17,7 +17,7 @@ from overheard.questions.shift.pages.timeline_plates import (
     timeline_plates,
 )
 from tests.report.shifts import SINCE, shift_audit, shift_findings
-from tests.worlds.audits import HOSTILE
+from tests.runs.audits import HOSTILE
 
 
 def plates(audit: Audit) -> tuple[Plate, ...]:

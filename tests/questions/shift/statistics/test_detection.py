@@ -8,14 +8,14 @@ from overheard.auditing.summary import summarise
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.questions.shift.statistics.detection import detection_rows
 from tests.auditing.timelines import ROUNDS, found, peaking, runs
 
 SEED = Seed(2)
 
 
-def rows(findings: list[Finding]) -> dict[str, Row]:
+def rows(findings: list[Finding]) -> dict[str, ScoreRow]:
     all_rows = detection_rows(findings, SEED)
     by_score = {row.score: row for row in all_rows}
     assert len(by_score) == len(all_rows)

@@ -16,10 +16,15 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.attribute_labels import Told, attribute_labels
+from overheard.linkage.attribute_labels import LabelledUsers, read_attribute_labels
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
 
@@ -59,11 +64,11 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
     """
 
     attribute: str | None = None
-    told: Told = "holdout"
-    updates: Source = "simulated"
+    told: LabelledUsers = "holdout"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     chunks: int = 1
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "attribute_forest"
     claim_type: ClassVar = Attribute
@@ -87,11 +92,11 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
             NeedsError: if the attribute is known of too few users, or no updates are available.
 
         """
-        known = known_updates(
+        known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        labels = attribute_labels(known, knowledge.known_users, self.attribute, self.told)
-        rows = labels.told()
+        labels = read_attribute_labels(known, knowledge.known_users, self.attribute, self.told)
+        rows = labels.labelled_rows()
         # One process, so that results do not depend on the number of cores.
         forest = RandomForestClassifier(
             TREES,
@@ -101,7 +106,7 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
             n_jobs=1,
         )
         forest.fit(_changes(known.vectors[rows]).numpy(), labels.labels[rows].numpy())
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         votes = torch.zeros(len(sent.vectors), len(labels.values), dtype=torch.float64)
         votes[:, torch.from_numpy(forest.classes_)] = TREES * torch.from_numpy(
             forest.predict_proba(_changes(sent.vectors).numpy())

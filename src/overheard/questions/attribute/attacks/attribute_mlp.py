@@ -12,11 +12,16 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.attribute_labels import Told, attribute_labels
-from overheard.linkage.heads import fit_heads
+from overheard.linkage.attribute_labels import LabelledUsers, read_attribute_labels
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
 
@@ -51,13 +56,13 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
 
     attribute: str | None = None
     jointly: bool = False
-    told: Told = "holdout"
-    updates: Source = "simulated"
+    told: LabelledUsers = "holdout"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     chunks: int = 1
     epochs: int = 60
     batch: int = 32
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "attribute_mlp"
     claim_type: ClassVar = Attribute
@@ -82,17 +87,17 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
             NeedsError: if the attribute is known of too few users, or no updates are available.
 
         """
-        known = known_updates(
+        known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        labels = attribute_labels(known, knowledge.known_users, self.attribute, self.told)
+        labels = read_attribute_labels(known, knowledge.known_users, self.attribute, self.told)
         # Only the second head learns from updates without a known value.
-        rows = slice(None) if self.jointly else labels.told()
+        rows = slice(None) if self.jointly else labels.labelled_rows()
         goals, classes = [labels.labels[rows]], [len(labels.values)]
         if self.jointly:
-            goals.append(known.people)
+            goals.append(known.users)
             classes.append(len(known.names))
-        heads = fit_heads(
+        heads = fit_multi_head_mlp(
             normalize(known.vectors[rows]),
             goals,
             classes,
@@ -100,6 +105,6 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
             epochs=self.epochs,
             batch=self.batch,
         )
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         log_probabilities = heads.log_probabilities(normalize(sent.vectors))[0]
         return attribute_claims(labels, sent, log_probabilities)

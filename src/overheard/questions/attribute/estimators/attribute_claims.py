@@ -7,13 +7,13 @@ from torch import Tensor
 
 from overheard.core.parties import Party
 from overheard.linkage.attribute_labels import AttributeLabels
-from overheard.linkage.prior_updates import SentUpdates
+from overheard.linkage.known_updates import SenderUpdates
 from overheard.questions.attribute.claim import Attribute
 
 
 def attribute_claims(
     labels: AttributeLabels,
-    sent: SentUpdates,
+    sent: SenderUpdates,
     log_probabilities: Float[Tensor, "updates values"],
 ) -> Mapping[Party, Attribute]:
     """Claim the attribute of each sender from all of its updates.
@@ -25,5 +25,5 @@ def attribute_claims(
         sender: Attribute(
             labels.attribute, labels.values, log_probabilities[rows].mean(0).softmax(0)
         )
-        for sender, rows in sent.rows().items()
+        for sender, rows in sent.rows_by_sender().items()
     }

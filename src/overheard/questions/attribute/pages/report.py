@@ -23,9 +23,9 @@ from overheard.drawing.score_tables import (
 )
 from overheard.drawing.sections import Section, Term
 from overheard.drawing.sentences import Statement
-from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.finding import Audit
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.attribute.measures import MEASURES
 
 RIGHT, BALANCED = "accuracy", "balanced_accuracy"
@@ -49,9 +49,9 @@ class AttributePages(Pages):
 
     name = "attribute"
 
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the most probable value is correct."""
-        value = self.question.measure(row.score).tell(row.value.mean)
+        value = self.question.measure(row.score).format(row.value.mean)
         return Statement(
             "the attribute of the user behind a target",
             f"infers the attribute of the user behind a target correctly in {value} of cases",
@@ -62,12 +62,12 @@ class AttributePages(Pages):
         """Explain the reported score."""
         return "For attributes of users: how often the most probable value is correct."
 
-    def sentences(self, exposure: Exposure) -> tuple[str, ...]:
+    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe the control."""
-        case = exposure.cases[0]
+        case = exposure.attack_results[0]
         return (control_words(case, self.question.measure(case.headline)),)
 
-    def unmeasured(self, exposure: Exposure) -> str:
+    def unmeasured(self, exposure: ThreatResult) -> str:
         """State that no known user took part."""
         return unmeasured_words(exposure)
 
@@ -75,7 +75,7 @@ class AttributePages(Pages):
         """Return the same reason in a few words."""
         return WHY_UNMEASURED
 
-    def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show the table of attributes."""
         return people_section(attribute_tables(every), ())
 
@@ -84,6 +84,6 @@ class AttributePages(Pages):
         return (INTERVALS_TERM,)
 
 
-def attribute_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
+def attribute_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
     """Return one table per group of observers."""
     return score_tables(every, (TABLE,))

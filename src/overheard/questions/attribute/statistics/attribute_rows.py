@@ -5,35 +5,37 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from overheard.core.seeds import Seed
-from overheard.findings.beside_control import BesideControl, beside_controls
+from overheard.findings.controlled_findings import ControlledFindings, group_with_controls
 from overheard.findings.finding import Finding
-from overheard.findings.row import CONTROL, Row
+from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.questions.attribute.statistics.choices import choices
 from overheard.statistics.bootstrap import bootstrap_mean
 
 
-def attribute_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
+def attribute_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     """Return rows of `balanced_accuracy`, the mean over true values, for each attack and arm.
 
     The uninformed guess always claims the same value. The control is a reference.
     """
     return tuple(
         row
-        for comparison in beside_controls(findings)
-        for row in _of_attributes(comparison, comparison.draws(seed))
+        for comparison in group_with_controls(findings)
+        for row in _of_attributes(comparison, comparison.interval_seed(seed))
     )
 
 
-def _of_attributes(comparison: BesideControl, seed: Seed) -> list[Row]:
+def _of_attributes(comparison: ControlledFindings, seed: Seed) -> list[ScoreRow]:
     runs, control = choices(comparison.planned), choices(comparison.control)
     if not runs:
         return []
     references = (
-        {CONTROL: _mean(run.balanced_accuracy().value() for run in control)} if control else {}
+        {CONTROL_NAME: _mean(run.balanced_accuracy().value() for run in control)}
+        if control
+        else {}
     )
     value = bootstrap_mean([run.balanced_accuracy() for run in runs], seed.child("balanced"))
     blind = {"always the same": _mean(1 / run.right.shape[1] for run in runs)}
-    return [comparison.row("balanced_accuracy", "higher", value, blind, references)]
+    return [comparison.make_row("balanced_accuracy", "higher", value, blind, references)]
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -14,11 +14,16 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.match_pairs import embedding_pairs
 from overheard.linkage.matcher import fit_cross_modal
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.linkage.training_pairs import draw_embedding_pairs
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import UNHEARD
 
@@ -54,12 +59,12 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     learn_from: Literal["holdout", "everyone"] = "holdout"
     pairs: int = 32_000
     batch: int = 32
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "match_cross_modal"
     claim_type: ClassVar = Identity
@@ -92,13 +97,13 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
                 f"{self.name} needs embeddings of two or more candidate users, and has "
                 f"{len(named)}: choose a data set that provides them"
             )
-        known = known_updates(
-            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        known = load_known_updates(
+            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
         has_embedding = torch.tensor([name in embeddings for name in known.names])
         if self.learn_from == "holdout":
-            has_embedding[: known.named] = False
-        is_learned_from = has_embedding[known.people]
+            has_embedding[: known.candidate_count] = False
+        is_learned_from = has_embedding[known.users]
         size = next(iter(embeddings.values())).shape
         embedding_table = normalize(
             torch.stack([embeddings.get(n, torch.zeros(size)).float() for n in known.names])
@@ -107,16 +112,16 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
         matcher = fit_cross_modal(
             normalize(known.vectors[is_learned_from]),
             embedding_table,
-            embedding_pairs(
-                known.people[is_learned_from], self.pairs, attack_seed.child("pairs"), self.name
+            draw_embedding_pairs(
+                known.users[is_learned_from], self.pairs, attack_seed.child("pairs"), self.name
             ),
             attack_seed.child("weights"),
             batch=self.batch,
         )
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         probabilities = matcher.probabilities(normalize(sent.vectors), embedding_table[named])
         claims = {}
-        for target, rows in sent.rows().items():
+        for target, rows in sent.rows_by_sender().items():
             scores = probabilities.new_full((len(users),), UNHEARD)
             scores[named] = probabilities[rows].mean(0)
             claims[target] = Identity(users, scores)

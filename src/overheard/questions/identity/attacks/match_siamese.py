@@ -12,11 +12,16 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.match_pairs import update_pairs
 from overheard.linkage.matcher import fit_siamese
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.linkage.training_pairs import draw_update_pairs
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
 
@@ -45,11 +50,11 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     pairs: int = 32_000
     batch: int = 32
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "match_siamese"
     claim_type: ClassVar = Identity
@@ -74,18 +79,20 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable, or no user has two.
 
         """
-        known = known_updates(
-            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        known = load_known_updates(
+            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
         classes = classes_of(known, self.name)
         vectors, attack_seed = normalize(known.vectors), seed.child(self.name)
-        pairs = update_pairs(known.people, self.pairs, attack_seed.child("pairs"), self.name)
+        pairs = draw_update_pairs(
+            known.users, self.pairs, attack_seed.child("pairs"), self.name
+        )
         matcher = fit_siamese(vectors, pairs, attack_seed.child("weights"), batch=self.batch)
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         is_of_user = one_hot(classes.labels, classes.count).double()  # (updates, classes)
         probabilities = matcher.probabilities(normalize(sent.vectors), vectors)
         means = probabilities @ is_of_user / is_of_user.sum(0)
         return {
             target: classes.identity(means[rows].mean(0))
-            for target, rows in sent.rows().items()
+            for target, rows in sent.rows_by_sender().items()
         }

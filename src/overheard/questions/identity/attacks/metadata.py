@@ -15,10 +15,14 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.linkage.known_metadata import (
+    KnownMetadata,
+    read_shadow_metadata,
+    simulate_metadata,
+)
+from overheard.linkage.known_updates import UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_losses import KnownNumbers, told_by_shadows, told_when_simulated
-from overheard.linkage.prior_updates import Source
-from overheard.linkage.told_beside import crowd_of, told_beside
+from overheard.linkage.metadata_features import list_senders, read_metadata
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.size_ratio import learn_size_ratio
 from overheard.questions.identity.estimators.users_apart import learn_users_apart
@@ -53,7 +57,7 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     order: bool = False
     pieces: int = 2
     most_rounds: int = 8
@@ -80,10 +84,12 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
         """
         people = knowledge.known_users
         users = tuple(people.prior_examples)
-        metadata = told_beside(view, crowd_of(view, people.shadow_devices), order=self.order)
-        if metadata.is_silent():
+        metadata = read_metadata(
+            view, list_senders(view, people.shadow_devices), with_order=self.order
+        )
+        if metadata.is_empty():
             raise NeedsError(f"{self.name} needs example counts or metrics sent in the clear")
-        sizes = metadata.sizes[metadata.sizes.isfinite()]
+        sizes = metadata.log_sizes[metadata.log_sizes.isfinite()]
         size_ratio = learn_size_ratio(
             torch.tensor(
                 [log1p(len(prior)) for prior in people.prior_examples.values()],
@@ -92,23 +98,21 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
             sizes.tolist(),
         )
         known = self._known(view, knowledge)
-        gaussian_users = learn_users_apart(
-            known.numbers, known.users, known.devices, len(users)
-        )
-        numbers = metadata.named(known.names)
+        gaussian_users = learn_users_apart(known.values, known.users, known.clients, len(users))
+        numbers = metadata.select_columns(known.names)
         size_evidence = cache(size_ratio.evidence)
         claims = {}
-        for target, rows in metadata.rows(targets).items():
+        for target, rows in metadata.rows_by_sender(targets).items():
             scores = gaussian_users.evidence(numbers[rows])
-            size = metadata.sizes[rows].nanmean()
+            size = metadata.log_sizes[rows].nanmean()
             if bool(size.isfinite()):
                 scores = scores + size_evidence(float(size))
             claims[target] = Identity(users, scores)
         return claims
 
-    def _known(self, view: View, knowledge: Knowledge) -> KnownNumbers:
+    def _known(self, view: View, knowledge: Knowledge) -> KnownMetadata:
         if self.updates == "shadow":
-            return told_by_shadows(view, knowledge, order=self.order)
-        return told_when_simulated(
-            view, knowledge, pieces=self.pieces, most_rounds=self.most_rounds
+            return read_shadow_metadata(view, knowledge, with_order=self.order)
+        return simulate_metadata(
+            view, knowledge, chunks=self.pieces, max_rounds=self.most_rounds
         )

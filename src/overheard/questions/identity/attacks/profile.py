@@ -14,10 +14,15 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.heads import fit_heads
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
 
@@ -50,12 +55,12 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     chunks: int = 4
     epochs: int = 100
     batch: int = 32
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "profile"
     claim_type: ClassVar = Identity
@@ -81,11 +86,11 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of profiles are unavailable.
 
         """
-        known = known_updates(
+        known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
         classes = classes_of(known, self.name)
-        heads = fit_heads(
+        heads = fit_multi_head_mlp(
             normalize(known.vectors),
             [(classes.labels == profile).long() for profile in range(len(classes.heard))],
             [2] * len(classes.heard),
@@ -93,13 +98,13 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
             epochs=self.epochs,
             batch=self.batch,
         )
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         outputs = heads.log_probabilities(normalize(sent.vectors))
         odds = torch.stack(
             [output[:, 1] - output[:, 0] for output in outputs], 1
         )  # (updates, profiles)
         claims = {}
-        for target, rows in sent.rows().items():
+        for target, rows in sent.rows_by_sender().items():
             mean = odds[rows].mean(0)
             unseen = prod((-mean).sigmoid().tolist())
             claims[target] = classes.identity(mean, unseen)

@@ -12,11 +12,16 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.attribute_labels import attribute_labels
-from overheard.linkage.heads import fit_heads
+from overheard.linkage.attribute_labels import read_attribute_labels
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
 
@@ -45,11 +50,11 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
     """
 
     attribute: str | None = None
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     epochs: int = 60
     batch: int = 32
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "reidentify_jointly"
     claim_type: ClassVar = Identity
@@ -72,12 +77,14 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if no attribute of the users is known, or updates are unavailable.
 
         """
-        known = known_updates(
-            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        known = load_known_updates(
+            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
         users = classes_of(known, self.name)
-        attribute = attribute_labels(known, knowledge.known_users, self.attribute, "everyone")
-        heads = fit_heads(
+        attribute = read_attribute_labels(
+            known, knowledge.known_users, self.attribute, "everyone"
+        )
+        heads = fit_multi_head_mlp(
             normalize(known.vectors),
             [users.labels, attribute.labels],
             [users.count, len(attribute.values)],
@@ -85,10 +92,10 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
             epochs=self.epochs,
             batch=self.batch,
         )
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         user_log_probabilities, _ = heads.log_probabilities(normalize(sent.vectors))
         claims = {}
-        for target, rows in sent.rows().items():
+        for target, rows in sent.rows_by_sender().items():
             scores = user_log_probabilities[rows].sum(0).log_softmax(0)  # (classes)
             unseen = float(scores[-1].exp()) if users.is_open else None
             claims[target] = users.identity(scores, unseen)

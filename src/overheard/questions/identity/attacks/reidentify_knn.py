@@ -15,9 +15,14 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
 
@@ -43,10 +48,10 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     neighbours: int = 10
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "reidentify_knn"
     claim_type: ClassVar = Identity
@@ -69,18 +74,18 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable.
 
         """
-        known = known_updates(
-            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        known = load_known_updates(
+            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
         classes = classes_of(known, self.name)
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         with one_thread():
             weights = _neighbours(
                 normalize(sent.vectors), normalize(known.vectors), self.neighbours
             )
             shares = weights @ one_hot(classes.labels, classes.count).double()
         claims = {}
-        for target, rows in sent.rows().items():
+        for target, rows in sent.rows_by_sender().items():
             mean = shares[rows].mean(0)  # (classes)
             unseen = min(1.0, float(mean[-1])) if classes.is_open else None
             claims[target] = classes.identity(mean, unseen)

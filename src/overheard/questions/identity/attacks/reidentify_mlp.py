@@ -12,10 +12,15 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.heads import fit_heads
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
+from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
 
@@ -56,11 +61,11 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     epochs: int = 100
     batch: int = 32
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
     pieces: int = 1
 
     name: ClassVar[str] = "reidentify_mlp"
@@ -86,11 +91,11 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable.
 
         """
-        known = known_updates(
+        known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         classes = classes_of(known, self.name)
-        heads = fit_heads(
+        heads = fit_multi_head_mlp(
             normalize(known.vectors),
             [classes.labels],
             [classes.count],
@@ -98,10 +103,10 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
             epochs=self.epochs,
             batch=self.batch,
         )
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         (log_probabilities,) = heads.log_probabilities(normalize(sent.vectors))
         claims = {}
-        for target, rows in sent.rows().items():
+        for target, rows in sent.rows_by_sender().items():
             scores = log_probabilities[rows].sum(0).log_softmax(0)  # (classes)
             unseen = float(scores[-1].exp()) if classes.is_open else None
             claims[target] = classes.identity(scores, unseen)

@@ -13,9 +13,14 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.fitting.linear_svm import fit_linear_svm
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.user_classes import classes_of
 
@@ -40,10 +45,10 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     cost: float = 1.0
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "reidentify_svm"
     claim_type: ClassVar = Identity
@@ -66,8 +71,8 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable.
 
         """
-        known = known_updates(
-            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        known = load_known_updates(
+            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
         classes = classes_of(known, self.name)
         svm = fit_linear_svm(
@@ -77,9 +82,9 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
             seed.child(self.name),
             cost=self.cost,
         )
-        sent = sent_updates(view, targets, self.layer)
+        sent = read_sender_updates(view, targets, self.layer)
         margins = svm.margins(normalize(sent.vectors))
         return {
             target: classes.identity(margins[rows].mean(0))
-            for target, rows in sent.rows().items()
+            for target, rows in sent.rows_by_sender().items()
         }

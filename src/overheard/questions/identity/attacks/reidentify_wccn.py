@@ -14,13 +14,13 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.crowd_places import crowd_places, layers_in
+from overheard.linkage.known_updates import UpdateSource, load_known_updates
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.linked import linked
-from overheard.linkage.prior_updates import Source, known_updates
-from overheard.linkage.user_evidence import learn_evidence
-from overheard.linkage.user_space import mean_by
+from overheard.linkage.projected_updates import project_updates, select_layers
+from overheard.linkage.update_linking import link_updates
+from overheard.linkage.user_evidence import fit_user_evidence
+from overheard.linkage.wccn import mean_by_user
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.one_each import one_each
 from overheard.questions.identity.estimators.user_classes import UNHEARD, classes_of
@@ -64,7 +64,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layers: tuple[Layer, ...] | None = None
     pieces: int = 4
     most_rounds: int = ROUNDS
@@ -98,28 +98,30 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
 
         """
         known = {
-            layer: known_updates(
+            layer: load_known_updates(
                 view, knowledge, self.updates, layer, self.pieces, self.most_rounds
             )
-            for layer in self.layers or layers_in(view)
+            for layer in self.layers or select_layers(view)
         }
         classes = classes_of(next(iter(known.values())), self.name)
-        evidence = learn_evidence(known)
-        crowd = crowd_places(view, knowledge.known_users.shadow_devices, evidence)
-        senders, rounds, count = crowd.senders, crowd.rounds, len(crowd.numbers)
+        evidence = fit_user_evidence(known)
+        crowd = project_updates(view, knowledge.known_users.shadow_devices, evidence)
+        senders, rounds, count = crowd.senders, crowd.rounds, len(crowd.sender_indices)
         is_lasting = len(senders) > count
         groups = senders
         if self.link and not is_lasting:
-            groups = linked(evidence.nearness(crowd.places), rounds, evidence.least)
+            groups = link_updates(
+                evidence.similarity(crowd.projections), rounds, evidence.link_threshold
+            )
         group_count = int(groups.max()) + 1
-        means = [mean_by(layer, groups, group_count) for layer in crowd.places]
+        means = [mean_by_user(layer, groups, group_count) for layer in crowd.projections]
         scores = evidence.scores(means, groups.bincount(minlength=group_count))
-        scores = scores[:, evidence.heard][_first_of(groups, senders, count)]
-        unseen = evidence.stranger.chances(scores)
+        scores = scores[:, evidence.has_updates][_first_of(groups, senders, count)]
+        unseen = evidence.open_set.probabilities(scores)
         log_probabilities = scores.log_softmax(1)
         if self.at_most_one:
             log_probabilities = _one_each(log_probabilities, senders, rounds, is_lasting)
-        numbers = {target: crowd.number(target) for target in targets}
+        numbers = {target: crowd.index_of(target) for target in targets}
         return {
             target: classes.identity(
                 log_probabilities[number].clamp(min=UNHEARD).float(),

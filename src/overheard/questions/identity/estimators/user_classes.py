@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
-from overheard.linkage.prior_updates import KnownUpdates
+from overheard.linkage.known_updates import KnownUpdates
 from overheard.questions.identity.claim import Identity
 
 UNHEARD = -1e6
@@ -61,17 +61,20 @@ def classes_of(known: KnownUpdates, teller: str) -> UserClasses:
         NeedsError: if fewer than two candidate users have a known update.
 
     """
-    names = known.people.clamp(max=known.named)
-    class_users = [user for user in range(known.named) if bool((names == user).any())]
+    names = known.users.clamp(max=known.candidate_count)
+    class_users = [user for user in range(known.candidate_count) if bool((names == user).any())]
     if len(class_users) < 2:
         raise NeedsError(
             f"{teller} needs updates of two or more candidate users, and has them of "
             f"{[known.names[user] for user in class_users]}: sample shadow devices in more "
             "rounds, or simulate known users (updates = 'simulated')"
         )
-    is_open = bool((names == known.named).any())
-    class_of_user = torch.full((known.named + 1,), len(class_users))
+    is_open = bool((names == known.candidate_count).any())
+    class_of_user = torch.full((known.candidate_count + 1,), len(class_users))
     class_of_user[torch.tensor(class_users)] = torch.arange(len(class_users))
     return UserClasses(
-        known.names[: known.named], torch.tensor(class_users), class_of_user[names], is_open
+        known.names[: known.candidate_count],
+        torch.tensor(class_users),
+        class_of_user[names],
+        is_open,
     )

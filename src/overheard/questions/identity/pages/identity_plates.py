@@ -21,9 +21,9 @@ from overheard.drawing.pair_plates import (
     plate_title,
 )
 from overheard.drawing.plates import Panel, Plate
-from overheard.findings.exposures import Arm, Exposure
-from overheard.findings.figures import NO_FIGURE
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.identity.statistics.curves import identified_at, named_within
 from overheard.questions.identity.statistics.ranking import Ranking, by_user, matches, rankings
 
@@ -48,20 +48,20 @@ class _Drawn:
         return np.array(list(by_user(self.ranked).values()))
 
 
-def identity_plates(arms: Sequence[Arm]) -> tuple[Plate, ...]:
+def identity_plates(arms: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Draw a figure for each group of observers, arm by arm."""
     return tuple(
         _plate(exposure, attacks)
         for arm in arms
-        for exposure in arm.exposures
+        for exposure in arm.threat_results
         if (attacks := _drawn(exposure))
     )
 
 
-def _drawn(exposure: Exposure) -> list[_Drawn]:
+def _drawn(exposure: ThreatResult) -> list[_Drawn]:
     """Return the best attacks with both true and false pairs."""
     attacks = []
-    for case in exposure.cases:
+    for case in exposure.attack_results:
         ranked = rankings(finding for finding in case.findings if not finding.cell.is_control)
         pairs = tuple(run for run in map(matches, ranked) if run.has_both)
         if pairs:
@@ -69,7 +69,7 @@ def _drawn(exposure: Exposure) -> list[_Drawn]:
     return attacks[:MOST_ATTACKS]
 
 
-def _plate(exposure: Exposure, attacks: Sequence[_Drawn]) -> Plate:
+def _plate(exposure: ThreatResult, attacks: Sequence[_Drawn]) -> Plate:
     curves, title = [attack.curve for attack in attacks], plate_title(exposure)
     best = curve_names(curves)[0]
     panels = (
@@ -104,7 +104,7 @@ def _histogram(best: _Drawn, name: str, title: str) -> Panel:
     chart = histogram_chart(
         (100 * best.precisions).tolist(), 100 * chance, across, f"Average precision: {title}"
     )
-    return Panel(f"Average precision by user: {shown(name)}", chart)
+    return Panel(f"Average precision by user: {make_printable(name)}", chart)
 
 
 def _strangers(attacks: Sequence[_Drawn], title: str) -> list[Panel]:
@@ -144,5 +144,5 @@ def _line(attack: _Drawn) -> tuple[str, ...]:
     return (
         *percent_cells(named_within(attack.ranked, TOLD_LENGTHS)),
         *percent_cells(np.quantile(attack.precisions, (0.1, 0.5, 0.9))),
-        *((NO_FIGURE,) * len(_TOLD_STRANGERS) if rates is None else percent_cells(rates)),
+        *((NO_NUMBER,) * len(_TOLD_STRANGERS) if rates is None else percent_cells(rates)),
     )

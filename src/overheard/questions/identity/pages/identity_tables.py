@@ -13,22 +13,24 @@ from overheard.drawing.score_tables import (
     score_tables,
     with_interval,
 )
-from overheard.findings.exposures import Arm
-from overheard.findings.figures import NO_FIGURE, SPACE, digits
-from overheard.findings.names import shown
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER, SPACE, format_number
+from overheard.findings.threat_results import ArmResult
 from overheard.questions.identity.measures import MEASURES
 from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
 
 Cell = Callable[[ScoreCell], str]
 
 
-def identity_tables(arms: Sequence[Arm]) -> tuple[Table, ...]:
+def identity_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
     """Return up to five tables for each group of observers."""
     return score_tables(arms, _TABLES)
 
 
 def _null(cell: ScoreCell) -> str:
-    low, high = (digits(100 * cell.row.references[f"null {end} %"]) for end in ("2.5", "97.5"))
+    low, high = (
+        format_number(100 * cell.row.references[f"null {end} %"]) for end in ("2.5", "97.5")
+    )
     return f"{low} to {high}{SPACE}%"
 
 
@@ -38,7 +40,7 @@ def _verdict(cell: ScoreCell) -> str:
 
 
 def _users(cell: ScoreCell) -> str:
-    return cell.told.tell(cell.row.references["1 / users"])
+    return cell.told.format(cell.row.references["1 / users"])
 
 
 def _unknown(cell: ScoreCell) -> str:
@@ -46,8 +48,8 @@ def _unknown(cell: ScoreCell) -> str:
 
 
 def _base(cell: ScoreCell) -> str:
-    bases = [shown(cell.exposure.labels[attack]) for attack in cell.row.references]
-    return "; ".join(bases) or NO_FIGURE
+    bases = [make_printable(cell.exposure.labels[attack]) for attack in cell.row.references]
+    return "; ".join(bases) or NO_NUMBER
 
 
 def _column(score: str, head: str = "", cell: Cell = with_interval) -> ScoreColumn:

@@ -2,17 +2,17 @@
 
 from overheard.drawing.people import control_words, pair_words
 from overheard.drawing.sentences import bracketed_interval
-from overheard.findings.exposures import Case, Exposure
-from overheard.findings.figures import SPACE, digits, percent
-from overheard.findings.names import shown
-from overheard.findings.row import Row
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import SPACE, format_number, format_percent
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import AttackResult, ThreatResult
 from overheard.questions.identity.measures import MEASURES
 from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
 
 
-def identity_words(exposure: Exposure) -> tuple[str, ...]:
+def identity_words(exposure: ThreatResult) -> tuple[str, ...]:
     """Describe how well the best attack re-identifies users over all its targets."""
-    case = exposure.cases[0]
+    case = exposure.attack_results[0]
     return (
         *_ranked(case),
         *pair_words(case),
@@ -22,19 +22,22 @@ def identity_words(exposure: Exposure) -> tuple[str, ...]:
     )
 
 
-def _ranked(case: Case) -> tuple[str, ...]:
-    row, times = case.whole.get("mean_average_precision"), case.whole.get("times_chance")
+def _ranked(case: AttackResult) -> tuple[str, ...]:
+    row, times = (
+        case.rows_by_score.get("mean_average_precision"),
+        case.rows_by_score.get("times_chance"),
+    )
     if row is None or times is None:
         return ()
     return (
         "If all targets are ranked by how likely each is a given user, the mean average "
-        f"precision is {percent(row.value.mean)}{_interval(row)}. A random order reaches "
-        f"{percent(row.blind)}, so the result is {digits(times.value.mean)} times chance.",
+        f"precision is {format_percent(row.value.mean)}{_interval(row)}. A random order reaches "
+        f"{format_percent(row.blind)}, so the result is {format_number(times.value.mean)} times chance.",
     )
 
 
-def _strangers(case: Case) -> tuple[str, ...]:
-    row = case.whole.get(f"dir_at_{FALSE_ALARMS}_percent")
+def _strangers(case: AttackResult) -> tuple[str, ...]:
+    row = case.rows_by_score.get(f"dir_at_{FALSE_ALARMS}_percent")
     if row is None:
         return ()
     count = row.references["unknown targets"]
@@ -46,35 +49,38 @@ def _strangers(case: Case) -> tuple[str, ...]:
     return (
         f"If at most {FALSE_ALARMS}{SPACE}% of the {count:.0f} targets of unknown users may be "
         "mistaken for a known user, the attack names the right user for "
-        f"{percent(row.value.mean)} of the targets of known users{_interval(row)}.{few}",
+        f"{format_percent(row.value.mean)} of the targets of known users{_interval(row)}.{few}",
     )
 
 
-def _control(case: Case) -> str:
-    row = case.whole.get("control_excess")
+def _control(case: AttackResult) -> str:
+    row = case.rows_by_score.get("control_excess")
     if row is None:
         return control_words(case, MEASURES[case.headline])
-    low, high = (percent(row.references[f"null {end} %"]) for end in ("2.5", "97.5"))
+    low, high = (format_percent(row.references[f"null {end} %"]) for end in ("2.5", "97.5"))
     within = row.references["null 2.5 %"] <= row.value.mean <= row.references["null 97.5 %"]
     return (
         "In the control run, in which examples are reassigned at random among all clients, the "
-        f"mean average precision is {percent(row.value.mean)}. This is "
+        f"mean average precision is {format_percent(row.value.mean)}. This is "
         f"{'inside' if within else 'outside'} the 95{SPACE}% permutation range, {low} to "
         f"{high}."
     )
 
 
-def _gain(case: Case, exposure: Exposure) -> tuple[str, ...]:
-    row = case.whole.get("gain_over_published")
+def _gain(case: AttackResult, exposure: ThreatResult) -> tuple[str, ...]:
+    row = case.rows_by_score.get("gain_over_published")
     if row is None:
         return ()
     (base,) = row.references
-    gain, label = MEASURES[row.score].tell(row.value.mean), shown(exposure.labels[base])
+    gain, label = (
+        MEASURES[row.score].format(row.value.mean),
+        make_printable(exposure.labels[base]),
+    )
     return (
         f"Compared user by user, the mean average precision is {gain} above that of "
         f"{label}{_interval(row)}.",
     )
 
 
-def _interval(row: Row) -> str:
+def _interval(row: ScoreRow) -> str:
     return bracketed_interval(row, MEASURES[row.score])

@@ -14,10 +14,10 @@ from overheard.drawing.people import (
 )
 from overheard.drawing.sections import Section, Term
 from overheard.drawing.sentences import Statement
-from overheard.findings.exposures import Arm, Case, Exposure
-from overheard.findings.figures import SPACE
 from overheard.findings.finding import Audit
-from overheard.findings.row import Row
+from overheard.findings.number_format import SPACE
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 from overheard.questions.identity.pages.identity_plates import identity_plates
 from overheard.questions.identity.pages.identity_tables import identity_tables
 from overheard.questions.identity.pages.identity_words import identity_words
@@ -32,9 +32,9 @@ class IdentityPages(Pages):
 
     name = "identity"
 
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the first guess is correct."""
-        value = self.question.measure(row.score).tell(row.value.mean)
+        value = self.question.measure(row.score).format(row.value.mean)
         return Statement(
             "which user sent an update",
             f"names the user who sent an update, correct on the first guess in {value} of "
@@ -46,15 +46,15 @@ class IdentityPages(Pages):
         """Explain the share of correct first guesses."""
         return "For the user who sent an update: how often the attack's first guess is correct."
 
-    def frontier_row(self, case: Case) -> Row:
+    def frontier_row(self, case: AttackResult) -> ScoreRow:
         """Return the mean average precision: it rates the whole ranking, not only the top."""
-        return case.whole.get(PRECISION, case.row)
+        return case.rows_by_score.get(PRECISION, case.headline_row)
 
-    def sentences(self, exposure: Exposure) -> tuple[str, ...]:
+    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe rankings, pairs, unknown users, the control and the gain over the paper."""
         return identity_words(exposure)
 
-    def unmeasured(self, exposure: Exposure) -> str:
+    def unmeasured(self, exposure: ThreatResult) -> str:
         """State that no known user took part."""
         return unmeasured_words(exposure)
 
@@ -62,7 +62,7 @@ class IdentityPages(Pages):
         """Give the reason: no known user took part."""
         return WHY_UNMEASURED
 
-    def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return the tables and figures."""
         return people_section(identity_tables(every), identity_plates(every))
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from overheard.core.seeds import Seed
-from overheard.findings.beside_control import (
-    BesideControl,
-    beside_controls,
-    mean_in_control,
+from overheard.findings.controlled_findings import (
+    ControlledFindings,
+    control_mean,
+    group_with_controls,
     pair_rows,
 )
 from overheard.findings.finding import Finding
-from overheard.findings.row import CONTROL, Row
+from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.questions.identity.statistics.open_set import (
     identification_rate,
     identified,
@@ -32,7 +32,7 @@ FALSE_ALARMS = 1
 """Percentage of unknown targets mistaken for a known user in `dir_at_1_percent`."""
 
 
-def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
+def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     """Return rows for each arm, observers, attack and observed rounds, with the control.
 
     - `mean_average_precision`: for each known user, the average precision of all targets ranked
@@ -56,14 +56,14 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
     weight. Intervals resample runs, then users within a run with all their targets (two-stage
     cluster bootstrap). If every user is identified, they have zero width, however few users.
     """
-    places = beside_controls(findings)
-    all_findings = [place.every for place in places]
+    places = group_with_controls(findings)
+    all_findings = [place.all_findings for place in places]
     return tuple(
         row
         for place in places
         for row in (
-            *_of_identities(place, place.draws(seed)),
-            *_gain(place, published_beside(place.every, all_findings), seed),
+            *_of_identities(place, place.interval_seed(seed)),
+            *_gain(place, published_beside(place.all_findings, all_findings), seed),
         )
     )
 
@@ -78,10 +78,10 @@ def identity_references(
             [all(score.name != "top1" for score in finding.scores) for finding in planned]
         )
         references["the base rate"] = float(unknown * (1 - unknown))
-    return {**references, **mean_in_control(score, control)}
+    return {**references, **control_mean(score, control)}
 
 
-def _of_identities(place: BesideControl, seed: Seed) -> list[Row]:
+def _of_identities(place: ControlledFindings, seed: Seed) -> list[ScoreRow]:
     runs, control = rankings(place.planned), rankings(place.control)
     if not runs:
         return []
@@ -91,11 +91,13 @@ def _of_identities(place: BesideControl, seed: Seed) -> list[Row]:
     chance = float(np.concatenate([run.chances() for run in runs]).mean())
     references = {"1 / users": float(np.mean([1 / len(run.users) for run in runs]))}
     if control:
-        references[CONTROL] = _mean(by_user(control).values())
+        references[CONTROL_NAME] = _mean(by_user(control).values())
     random_order = {"a random order": chance}
     return [
-        place.row("mean_average_precision", "higher", value, random_order, references),
-        place.row("times_chance", "higher", _times(value, 1 / chance), {"a random order": 1.0}),
+        place.make_row("mean_average_precision", "higher", value, random_order, references),
+        place.make_row(
+            "times_chance", "higher", _times(value, 1 / chance), {"a random order": 1.0}
+        ),
         *pair_rows(place, tuple(map(matches, runs)), tuple(map(matches, control)), seed),
         *_of_open_sets(place, runs, control, seed),
         *([_excess(place, control, seed)] if control else []),
@@ -108,15 +110,15 @@ def _times(value: Estimate, factor: float) -> Estimate:
 
 
 def _of_open_sets(
-    place: BesideControl, runs: Sequence[Ranking], control: Sequence[Ranking], seed: Seed
-) -> list[Row]:
+    place: ControlledFindings, runs: Sequence[Ranking], control: Sequence[Ranking], seed: Seed
+) -> list[ScoreRow]:
     splits = [(run, split) for run in runs if (split := open_set(run)) is not None]
     if not splits:
         return []
     controls = [split for run in control if (split := open_set(run)) is not None]
     references = {"unknown targets": float(sum(len(split.strange) for _, split in splits))}
     if controls:
-        references[CONTROL] = _mean(
+        references[CONTROL_NAME] = _mean(
             identified(split, float(FALSE_ALARMS)) for split in controls
         )
     blind = _mean(
@@ -127,10 +129,12 @@ def _of_open_sets(
         [split for _, split in splits], float(FALSE_ALARMS), seed.child("open")
     )
     guess = {"a random order, an alarm at random": blind}
-    return [place.row(f"dir_at_{FALSE_ALARMS}_percent", "higher", value, guess, references)]
+    return [
+        place.make_row(f"dir_at_{FALSE_ALARMS}_percent", "higher", value, guess, references)
+    ]
 
 
-def _excess(place: BesideControl, control: Sequence[Ranking], seed: Seed) -> Row:
+def _excess(place: ControlledFindings, control: Sequence[Ranking], seed: Seed) -> ScoreRow:
     precisions = by_user(control)
     seeds = np.array([number for number, _ in precisions])
     value = estimate_mean(np.array(list(precisions.values())), seeds, seed.child("control"))
@@ -138,7 +142,7 @@ def _excess(place: BesideControl, control: Sequence[Ranking], seed: Seed) -> Row
     low, high = map(
         float, np.quantile(null, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])
     )
-    row = BesideControl(place.control, ()).row(
+    row = ControlledFindings(place.control, ()).make_row(
         "control_excess",
         "higher",
         value,
@@ -150,13 +154,15 @@ def _excess(place: BesideControl, control: Sequence[Ranking], seed: Seed) -> Row
     return replace(row, gain=excess)
 
 
-def _gain(place: BesideControl, published: Sequence[Finding], seed: Seed) -> list[Row]:
+def _gain(
+    place: ControlledFindings, published: Sequence[Finding], seed: Seed
+) -> list[ScoreRow]:
     if not published or not rankings(place.planned):
         return []
     attack, base = place.planned[0].cell.attack, published[0].cell.attack
     value = paired_gain((*place.planned, *published), attack, base, seed)
     references = {base: mean_precision(published)}
-    return [place.row("gain_over_published", "higher", value, references=references)]
+    return [place.make_row("gain_over_published", "higher", value, references=references)]
 
 
 def _mean(values: Iterable[float]) -> float:

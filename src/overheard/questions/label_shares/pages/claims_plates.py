@@ -8,33 +8,33 @@ from overheard.drawing.charts import shares_chart
 from overheard.drawing.claims import DRAWN, UNCHECKED
 from overheard.drawing.coverage import LEVEL
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.findings.exposures import Arm, Exposure
-from overheard.findings.figures import digits
 from overheard.findings.finding import Finding
-from overheard.findings.names import called, shown
-from overheard.findings.unchecked import claiming, claims_of, told_guess
+from overheard.findings.names import make_printable, name_target
+from overheard.findings.number_format import format_number
+from overheard.findings.threat_results import ArmResult, ThreatResult
+from overheard.findings.unchecked_claims import attacks_with_claims, select_claims, select_guess
 from overheard.questions.label_shares.pages.shares_plates import bounds_of
 
 
-def claims_plates(every: Sequence[Arm], class_names: Sequence[str]) -> tuple[Plate, ...]:
+def claims_plates(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
     """Draw each client's claimed shares beside a guess, one figure per attack."""
     return tuple(
         _plate(exposure, attack, class_names)
         for arm in every
-        for exposure in arm.exposures
-        for attack in claiming(exposure)
+        for exposure in arm.threat_results
+        for attack in attacks_with_claims(exposure)
     )
 
 
-def _plate(exposure: Exposure, attack: str, class_names: Sequence[str]) -> Plate:
-    findings = claims_of(exposure, attack)
+def _plate(exposure: ThreatResult, attack: str, class_names: Sequence[str]) -> Plate:
+    findings = select_claims(exposure, attack)
     shown_findings = _furthest(findings)
-    guess = told_guess(findings[0])
+    guess = select_guess(findings[0])
     bars = (0.0,) * len(class_names) if guess is None else guess[1]
     top = max(max(*bars, *one.claimed, *(one.high or ())) for one in shown_findings)
-    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
-    names = {one.target: called(one.target, exposure.observers) for one in shown_findings}
-    bar = "" if guess is None else f"Bar: uninformed guess ({shown(guess[0])}). "
+    where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
+    names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
+    bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
     has_intervals = any(one.low is not None for one in shown_findings)
     line = f" Line: its {LEVEL} interval." if has_intervals else ""
     omission = (
@@ -63,10 +63,13 @@ def _plate(exposure: Exposure, attack: str, class_names: Sequence[str]) -> Plate
         ),
         Table(
             f"Inferred share of each class in % (with {LEVEL} interval): {where}",
-            ("Client", *map(shown, class_names)),
+            ("Client", *map(make_printable, class_names)),
             (
                 *(
-                    (f"Uninformed guess: {shown(name)}", *(digits(100 * one) for one in shares))
+                    (
+                        f"Uninformed guess: {make_printable(name)}",
+                        *(format_number(100 * one) for one in shares),
+                    )
                     for name, shares in findings[0].blind.items()
                 ),
                 *((names[one.target], *_cells(one)) for one in shown_findings),
@@ -80,15 +83,15 @@ def _plate(exposure: Exposure, attack: str, class_names: Sequence[str]) -> Plate
 def _cells(finding: Finding) -> list[str]:
     bounds = bounds_of(finding)
     if bounds is None:
-        return [digits(100 * share) for share in finding.claimed]
+        return [format_number(100 * share) for share in finding.claimed]
     return [
-        f"{digits(100 * share)} ({digits(100 * low)} to {digits(100 * high)})"
+        f"{format_number(100 * share)} ({format_number(100 * low)} to {format_number(100 * high)})"
         for share, low, high in zip(finding.claimed, bounds.low, bounds.high, strict=True)
     ]
 
 
 def _furthest(findings: Sequence[Finding]) -> Sequence[Finding]:
-    guess = told_guess(findings[0])
+    guess = select_guess(findings[0])
     if len(findings) <= DRAWN or guess is None:
         return findings[:DRAWN]
     distances = np.abs(np.array([one.claimed for one in findings]) - np.array(guess[1])).sum(1)

@@ -8,11 +8,11 @@ from overheard.drawing.coverage import LEVEL
 from overheard.drawing.pages import Pages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_words
-from overheard.findings.exposures import Arm, Case, Exposure
-from overheard.findings.figures import SPACE
 from overheard.findings.finding import Audit
-from overheard.findings.names import all_others, possessive
-from overheard.findings.row import Row
+from overheard.findings.names import name_other_clients, possessive
+from overheard.findings.number_format import SPACE
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 from overheard.questions.label_shares.measures import MEASURES
 from overheard.questions.label_shares.pages.absence import absence_words
 from overheard.questions.label_shares.pages.claims_plates import claims_plates
@@ -33,10 +33,10 @@ class LabelSharesPages(Pages):
 
     name = "label_shares"
 
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """State the largest error of a class share, or another score if that is missing."""
         measure, what = self.question.measure(row.score), f"{whose} class shares"
-        value = measure.tell(row.value.mean)
+        value = measure.format(row.value.mean)
         if row.score != WORST:
             figure = f"{value} {measure.title[:1].lower()}{measure.title[1:]}"
             return Statement(what, f"infers {what} with {figure}", f"at {figure}")
@@ -47,13 +47,13 @@ class LabelSharesPages(Pages):
         """Explain the reported score."""
         return "For class shares: the largest error of a class share, in percentage points."
 
-    def told_row(self, case: Case) -> Row:
+    def told_row(self, case: AttackResult) -> ScoreRow:
         """Return the largest error of a class share, if it was scored, else the headline."""
-        return case.whole.get(WORST, case.row)
+        return case.rows_by_score.get(WORST, case.headline_row)
 
-    def sentences(self, exposure: Exposure) -> tuple[str, ...]:
+    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe misassigned data, the target read best, absent classes and intervals."""
-        case = exposure.cases[0]
+        case = exposure.attack_results[0]
         row = self.told_row(case)
         preposition = "to within " if row.score == WORST else ""
         return (
@@ -63,7 +63,7 @@ class LabelSharesPages(Pages):
             *interval_words(exposure),
         )
 
-    def claims(self, audit: Audit, every: Sequence[Arm]) -> tuple[SectionBlock, ...]:
+    def claims(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[SectionBlock, ...]:
         """Show claimed shares without ground truth beside an uninformed guess."""
         figures = claims_plates(every, audit.class_names)
         if not figures:
@@ -75,10 +75,12 @@ class LabelSharesPages(Pages):
         )
         return (SectionBlock(paragraphs=(note,), plates=figures, panel_width=WIDTH),)
 
-    def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show true and inferred shares of each client, and the coverage of intervals."""
         figures, tables = shares_plates(every, audit.class_names), intervals_tables(every)
-        has_claims = any(exposure.claims for arm in every for exposure in arm.exposures)
+        has_claims = any(
+            exposure.unchecked_claims for arm in every for exposure in arm.threat_results
+        )
         restriction = " for clients whose true shares are known" if has_claims else ""
         blocks = [
             SectionBlock(plates=figures, panel_width=WIDTH)
@@ -95,16 +97,16 @@ class LabelSharesPages(Pages):
         return _TERMS
 
 
-def _misplaced(exposure: Exposure, case: Case) -> tuple[str, ...]:
-    row = case.whole.get("l1")
+def _misplaced(exposure: ThreatResult, case: AttackResult) -> tuple[str, ...]:
+    row = case.rows_by_score.get("l1")
     if row is None or row.blind is None:
         return ()
     measure = MEASURES["l1"]
-    cohort = possessive(all_others(exposure.observers))
-    owner = cohort if exposure.about == "cohort" else "a client's"
+    cohort = possessive(name_other_clients(exposure.observers))
+    owner = cohort if exposure.target_kind == "cohort" else "a client's"
     return (
-        f"It assigns {measure.tell(row.value.mean)} of {owner} data to the wrong class; "
-        f"an uninformed guess assigns {measure.tell(row.blind)}.",
+        f"It assigns {measure.format(row.value.mean)} of {owner} data to the wrong class; "
+        f"an uninformed guess assigns {measure.format(row.blind)}.",
     )
 
 

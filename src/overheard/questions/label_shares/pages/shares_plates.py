@@ -9,37 +9,37 @@ from overheard.drawing.charts import shares_chart
 from overheard.drawing.claims import DRAWN
 from overheard.drawing.coverage import LEVEL
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.findings.exposures import Arm, Case, Exposure
-from overheard.findings.figures import digits
 from overheard.findings.finding import Finding
-from overheard.findings.names import called, shown
+from overheard.findings.names import make_printable, name_target
+from overheard.findings.number_format import format_number
+from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 
 
-def shares_plates(every: Sequence[Arm], class_names: Sequence[str]) -> tuple[Plate, ...]:
+def shares_plates(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
     """Draw true and claimed shares of each client for the best attack on each arm."""
     return tuple(
         _shares_plate(exposure, class_names)
         for arm in every
-        for exposure in arm.exposures
-        if exposure.cases and _are_shares(exposure.cases[0], len(class_names))
+        for exposure in arm.threat_results
+        if exposure.attack_results and _are_shares(exposure.attack_results[0], len(class_names))
     )
 
 
-def _are_shares(case: Case, classes: int) -> bool:
-    return "l1" in case.whole and all(
+def _are_shares(case: AttackResult, classes: int) -> bool:
+    return "l1" in case.rows_by_score and all(
         len(finding.claimed) == len(finding.true) == classes for finding in case.findings
     )
 
 
-def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
-    case = exposure.cases[0]
+def _shares_plate(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
+    case = exposure.attack_results[0]
     seed = min(finding.cell.seed for finding in case.findings)
     findings = [finding for finding in case.findings if finding.cell.seed == seed]
     shown_findings = _most_different(findings)
     top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in shown_findings)
     has_intervals = any(bounds_of(finding) is not None for finding in shown_findings)
-    names = {one.target: called(one.target, exposure.observers) for one in shown_findings}
-    where = f"{shown(exposure.arm)} · {exposure.title} · {shown(case.label)}"
+    names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
+    where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(case.label)}"
     return Plate(
         where,
         f"{_drawing(has_intervals)}{_left_out(case, len(shown_findings), len(findings), seed)}",
@@ -61,7 +61,7 @@ def _shares_plate(exposure: Exposure, class_names: Sequence[str]) -> Plate:
         Table(
             f"True → inferred share of each class in %"
             f"{f' (with {LEVEL} interval)' if has_intervals else ''}: {where}",
-            ("Client", *map(shown, class_names)),
+            ("Client", *map(make_printable, class_names)),
             tuple((names[finding.target], *_cells(finding)) for finding in shown_findings),
             1,
         ),
@@ -78,14 +78,14 @@ def bounds_of(finding: Finding) -> Interval | None:
 
 def _cells(finding: Finding) -> list[str]:
     cells = [
-        f"{digits(100 * true)} → {digits(100 * claimed)}"
+        f"{format_number(100 * true)} → {format_number(100 * claimed)}"
         for true, claimed in zip(finding.true, finding.claimed, strict=True)
     ]
     bounds = bounds_of(finding)
     if bounds is None:
         return cells
     return [
-        f"{cell} ({digits(100 * low)} to {digits(100 * high)})"
+        f"{cell} ({format_number(100 * low)} to {format_number(100 * high)})"
         for cell, low, high in zip(cells, bounds.low, bounds.high, strict=True)
     ]
 
@@ -105,7 +105,7 @@ def _drawing(has_intervals: bool) -> str:
     return f"{caption} Line: its {LEVEL} interval." if has_intervals else caption
 
 
-def _left_out(case: Case, shown_clients: int, clients: int, seed: int) -> str:
+def _left_out(case: AttackResult, shown_clients: int, clients: int, seed: int) -> str:
     note, seeds = "", len({finding.cell.seed for finding in case.findings})
     if shown_clients < clients:
         note += (

@@ -1,7 +1,7 @@
 """Sentences on how well members are distinguished from non-members."""
 
-from overheard.findings.exposures import Case
-from overheard.findings.figures import SPACE, percent
+from overheard.findings.number_format import SPACE, format_percent
+from overheard.findings.threat_results import AttackResult
 from overheard.questions.membership.measures import MEASURES
 from overheard.questions.membership.scorer import FALSE_POSITIVES
 from overheard.questions.membership.statistics.record_rates import RecordRates, record_rates
@@ -10,7 +10,7 @@ from overheard.statistics.estimate import Estimate
 ACCURACY = "membership_accuracy"
 
 
-def membership_words(case: Case) -> tuple[str, ...]:
+def membership_words(case: AttackResult) -> tuple[str, ...]:
     """Describe the best attack at low false positive rates.
 
     Each rate has two intervals: over clients and runs, as everywhere in a report, and over
@@ -20,42 +20,42 @@ def membership_words(case: Case) -> tuple[str, ...]:
     return (*_found(case, rates), _told_right(case, rates))
 
 
-def _found(case: Case, rates: RecordRates) -> tuple[str, ...]:
+def _found(case: AttackResult, rates: RecordRates) -> tuple[str, ...]:
     scored = [(rate, name) for rate, name in FALSE_POSITIVES if name in rates.found]
     if not scored:
         return ()
     shares = [
-        f"{percent(case.whole[name].value.mean)} of members at {_rate(rate)} false positives "
+        f"{format_percent(case.rows_by_score[name].value.mean)} of members at {_rate(rate)} false positives "
         f"(95{SPACE}% interval {_spans(case, name, rates.found[name])}; guessing "
-        f"{percent(case.whole[name].blind)})"
+        f"{format_percent(case.rows_by_score[name].blind)})"
         for rate, name in scored
     ]
     rate, name = scored[-1]
     return (
         f"The attack finds {' and '.join(shares)}.",
         f"With {rates.outsiders:,} non-members, the 95{SPACE}% interval of the {_rate(rate)} "
-        f"false positive rate is {MEASURES[name].span(rates.passing[name])}.",
+        f"false positive rate is {MEASURES[name].format_interval(rates.passing[name])}.",
     )
 
 
-def _told_right(case: Case, rates: RecordRates) -> str:
-    row = case.whole[ACCURACY]
+def _told_right(case: AttackResult, rates: RecordRates) -> str:
+    row = case.rows_by_score[ACCURACY]
     return (
-        f"At a threshold fixed in advance, the attack classifies {percent(row.value.mean)} of "
+        f"At a threshold fixed in advance, the attack classifies {format_percent(row.value.mean)} of "
         f"the records correctly, averaged over members and non-members (95{SPACE}% interval "
-        f"{_spans(case, ACCURACY, rates.accuracy)}; guessing {percent(row.blind)}). Intervals "
+        f"{_spans(case, ACCURACY, rates.accuracy)}; guessing {format_percent(row.blind)}). Intervals "
         "over records treat the records of one client as independent, given its model."
     )
 
 
-def _spans(case: Case, name: str, exact: Estimate) -> str:
+def _spans(case: AttackResult, name: str, exact: Estimate) -> str:
     """Format both intervals; a single claim has only the interval over records."""
-    measure, row = MEASURES[name], case.whole[name]
-    over_records = f"{measure.span(exact)} over records"
+    measure, row = MEASURES[name], case.rows_by_score[name]
+    over_records = f"{measure.format_interval(exact)} over records"
     if row.value.low is None:
         return over_records
     units = "clients" if row.seeds == 1 else "clients and runs"
-    return f"{measure.span(row.value)} over {units}, {over_records}"
+    return f"{measure.format_interval(row.value)} over {units}, {over_records}"
 
 
 def _rate(rate: float) -> str:

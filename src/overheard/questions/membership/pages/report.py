@@ -6,9 +6,9 @@ from typing import final
 from overheard.drawing.pages import Pages
 from overheard.drawing.sections import Term
 from overheard.drawing.sentences import Statement, best_target_words
-from overheard.findings.exposures import Exposure
 from overheard.findings.finding import Finding
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ThreatResult
 from overheard.questions.membership.pages.membership_words import membership_words
 
 
@@ -19,9 +19,9 @@ class MembershipPages(Pages):
 
     name = "membership"
 
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a member ranks above a non-member."""
-        value = self.question.measure(row.score).tell(row.value.mean)
+        value = self.question.measure(row.score).format(row.value.mean)
         what = f"which records {whose} training data contain"
         pairs = f"correct in {value} pairs of a member and a non-member"
         return Statement(what, f"identifies {what}, {pairs}", pairs)
@@ -33,9 +33,9 @@ class MembershipPages(Pages):
             "attack gives the member the higher score."
         )
 
-    def sentences(self, exposure: Exposure) -> tuple[str, ...]:
+    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe the rates at few false positives, and the target at highest risk."""
-        case = exposure.cases[0]
+        case = exposure.attack_results[0]
         row = self.told_row(case)
         return (
             *membership_words(case),

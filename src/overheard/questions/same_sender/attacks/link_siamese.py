@@ -13,12 +13,17 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.linkage.known_updates import (
+    MAX_ROUNDS,
+    UpdateSource,
+    load_known_updates,
+    read_sender_updates,
+)
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.match_pairs import update_pairs
 from overheard.linkage.matcher import fit_siamese
-from overheard.linkage.prior_updates import MOST_ROUNDS, Source, known_updates, sent_updates
-from overheard.linkage.told_beside import crowd_of
+from overheard.linkage.metadata_features import list_senders
+from overheard.linkage.training_pairs import draw_update_pairs
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.estimators.heard_apart import same_sender
 
@@ -43,11 +48,11 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layer: Layer = -1
     pairs: int = 32_000
     batch: int = 32
-    most_rounds: int = MOST_ROUNDS
+    most_rounds: int = MAX_ROUNDS
 
     name: ClassVar[str] = "link_siamese"
     claim_type: ClassVar = SameSender
@@ -74,17 +79,19 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
                 shares a round with every other sender.
 
         """
-        crowd = crowd_of(view, knowledge.known_users.shadow_devices)
-        known = known_updates(
-            view, knowledge, self.updates, self.layer, most_rounds=self.most_rounds
+        crowd = list_senders(view, knowledge.known_users.shadow_devices)
+        known = load_known_updates(
+            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
         attack_seed = seed.child(self.name)
-        pairs = update_pairs(known.people, self.pairs, attack_seed.child("pairs"), self.name)
+        pairs = draw_update_pairs(
+            known.users, self.pairs, attack_seed.child("pairs"), self.name
+        )
         matcher = fit_siamese(
             normalize(known.vectors), pairs, attack_seed.child("weights"), batch=self.batch
         )
-        sent = sent_updates(view, crowd, self.layer)
-        vectors, rows = normalize(sent.vectors), sent.rows()
+        sent = read_sender_updates(view, crowd, self.layer)
+        vectors, rows = normalize(sent.vectors), sent.rows_by_sender()
         indices = {sender: index for index, sender in enumerate(crowd)}
         senders = torch.tensor([indices[sender] for sender in sent.senders])
         claims = {}

@@ -10,11 +10,11 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.crowd_places import crowd_places, layers_in
+from overheard.linkage.known_updates import UpdateSource, load_known_updates
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.prior_updates import Source, known_updates
-from overheard.linkage.user_evidence import learn_evidence
+from overheard.linkage.projected_updates import project_updates, select_layers
+from overheard.linkage.user_evidence import fit_user_evidence
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.estimators.heard_apart import same_sender
 
@@ -39,7 +39,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
 
     """
 
-    updates: Source = "simulated"
+    updates: UpdateSource = "simulated"
     layers: tuple[Layer, ...] | None = None
     pieces: int = 4
     most_rounds: int = 6
@@ -67,17 +67,21 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
 
         """
         known = {
-            layer: known_updates(
+            layer: load_known_updates(
                 view, knowledge, self.updates, layer, self.pieces, self.most_rounds
             )
-            for layer in self.layers or layers_in(view)
+            for layer in self.layers or select_layers(view)
         }
-        evidence = learn_evidence(known)
-        embedded = crowd_places(view, knowledge.known_users.shadow_devices, evidence)
-        similarity = evidence.nearness(embedded.places)
-        crowd, senders, rounds = tuple(embedded.numbers), embedded.senders, embedded.rounds
+        evidence = fit_user_evidence(known)
+        embedded = project_updates(view, knowledge.known_users.shadow_devices, evidence)
+        similarity = evidence.similarity(embedded.projections)
+        crowd, senders, rounds = (
+            tuple(embedded.sender_indices),
+            embedded.senders,
+            embedded.rounds,
+        )
         return {
             target: same_sender(self.name, crowd, senders, rounds, own, similarity[own].float())
             for target in targets
-            for own in ((senders == embedded.number(target)).nonzero().flatten(),)
+            for own in ((senders == embedded.index_of(target)).nonzero().flatten(),)
         }

@@ -16,7 +16,7 @@ from overheard.core.needs import UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.told_beside import crowd_of, told_beside
+from overheard.linkage.metadata_features import list_senders, read_metadata
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.estimators.heard_apart import same_sender
 
@@ -76,9 +76,9 @@ class MetadataLink(Attack[SameSender]):
                 sender, or no update of a target can be read.
 
         """
-        crowd = crowd_of(view, knowledge.known_users.shadow_devices)
-        metadata = told_beside(view, crowd, order=self.order)
-        if metadata.is_silent():
+        crowd = list_senders(view, knowledge.known_users.shadow_devices)
+        metadata = read_metadata(view, crowd, with_order=self.order)
+        if metadata.is_empty():
             raise NeedsError(f"{self.name} needs unencrypted example counts or metrics")
         indices = {sender: index for index, sender in enumerate(crowd)}
         senders = torch.tensor([indices[sender] for sender in metadata.senders])
@@ -89,9 +89,9 @@ class MetadataLink(Attack[SameSender]):
                 senders,
                 metadata.rounds,
                 own,
-                self._sizes(metadata.sizes, own) + self._numbers(metadata.numbers, own),
+                self._sizes(metadata.log_sizes, own) + self._numbers(metadata.values, own),
             )
-            for target, own in metadata.rows(targets).items()
+            for target, own in metadata.rows_by_sender(targets).items()
         }
 
     def _sizes(

@@ -21,9 +21,9 @@ from overheard.drawing.plates import Plate, Table
 from overheard.drawing.score_tables import ScoreColumn, ScoreTable, blind_guess, score_tables
 from overheard.drawing.sections import Section, Term
 from overheard.drawing.sentences import Statement
-from overheard.findings.exposures import Arm, Exposure
 from overheard.findings.finding import Audit
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.same_sender.measures import MEASURES
 from overheard.questions.same_sender.statistics.pairs import sender_matches
 
@@ -46,9 +46,9 @@ class SameSenderPages(Pages):
 
     name = "same_sender"
 
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """State the average precision."""
-        value = self.question.measure(row.score).tell(row.value.mean)
+        value = self.question.measure(row.score).format(row.value.mean)
         what = "which updates come from the same sender"
         return Statement(
             what,
@@ -60,13 +60,13 @@ class SameSenderPages(Pages):
         """Explain the reported score."""
         return "For updates from the same sender: the average precision, averaged over targets."
 
-    def sentences(self, exposure: Exposure) -> tuple[str, ...]:
+    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe pairs and the control."""
-        case = exposure.cases[0]
+        case = exposure.attack_results[0]
         measure = self.question.measure(case.headline)
         return (*pair_words(case), control_words(case, measure))
 
-    def unmeasured(self, exposure: Exposure) -> str:
+    def unmeasured(self, exposure: ThreatResult) -> str:
         """State that no known user took part."""
         return unmeasured_words(exposure)
 
@@ -74,7 +74,7 @@ class SameSenderPages(Pages):
         """Return the same reason in a few words."""
         return WHY_UNMEASURED
 
-    def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show a table and curves."""
         return people_section(link_tables(every), link_plates(every))
 
@@ -83,28 +83,28 @@ class SameSenderPages(Pages):
         return (PAIRS_TERM, INTERVALS_TERM)
 
 
-def link_tables(every: Sequence[Arm]) -> tuple[Table, ...]:
+def link_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
     """Return one table per group of observers."""
     return score_tables(every, (TABLE,))
 
 
-def link_plates(every: Sequence[Arm]) -> tuple[Plate, ...]:
+def link_plates(every: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Return one figure per arm and group of observers."""
     return tuple(
         pairs_plate(exposure, curves)
         for arm in every
-        for exposure in arm.exposures
+        for exposure in arm.threat_results
         if (curves := _curves(exposure))
     )
 
 
-def _curves(exposure: Exposure) -> list[PairCurve]:
+def _curves(exposure: ThreatResult) -> list[PairCurve]:
     """Return curves of the best attacks with both matching and other pairs."""
     curves = [
         PairCurve(
             case.label,
             sender_matches(found for found in case.findings if not found.cell.is_control),
         )
-        for case in exposure.cases
+        for case in exposure.attack_results
     ]
     return [curve for curve in curves if curve.pairs][:MOST_ATTACKS]

@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 
 from overheard.core.seeds import Seed
-from overheard.findings.beside_control import beside_controls, pair_rows
+from overheard.findings.controlled_findings import group_with_controls, pair_rows
 from overheard.findings.finding import Finding
-from overheard.findings.row import Row
+from overheard.findings.score_row import ScoreRow
 from overheard.questions.same_sender.statistics.pairs import sender_matches
 
 
-def same_sender_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
+def same_sender_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     """Return the rows of `findings.beside_control.pair_rows` for each attack and arm."""
     return tuple(
         row
-        for comparison in beside_controls(findings)
+        for comparison in group_with_controls(findings)
         for row in pair_rows(
             comparison,
             sender_matches(comparison.planned),
             sender_matches(comparison.control),
-            comparison.draws(seed),
+            comparison.interval_seed(seed),
         )
     )

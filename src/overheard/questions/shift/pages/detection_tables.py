@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import isinf
 
 from overheard.drawing.plates import Table
-from overheard.findings.exposures import Arm, Case, by_threat
-from overheard.findings.figures import NO_FIGURE, SPACE, Measure, digits
-from overheard.findings.names import shown
-from overheard.findings.row import Row
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER, SPACE, Measure, format_number
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, AttackResult, group_by_threat
 from overheard.questions.shift.measures import MEASURES
 from overheard.statistics.estimate import Estimate
 
@@ -29,23 +29,26 @@ class _Column:
     def heads(self) -> list[str]:
         return [MEASURES[self.score].title, *([self.beside] if self.beside else [])]
 
-    def cells(self, row: Row | None) -> list[str]:
+    def cells(self, row: ScoreRow | None) -> list[str]:
         if row is None:
-            return [NO_FIGURE] * len(self.heads())
+            return [NO_NUMBER] * len(self.heads())
         measure = MEASURES[self.score]
         # Without an uninformed guess, the rate that the claim itself states.
         guess = next(iter(row.references.values()), None) if row.blind is None else row.blind
-        return [_spanned(row.value, measure), *([measure.tell(guess)] if self.beside else [])]
+        return [_spanned(row.value, measure), *([measure.format(guess)] if self.beside else [])]
 
 
 def _spanned(value: Estimate, measure: Measure) -> str:
     """Format the value with its interval; for an infinite time, only its lower bound."""
     if value.low is None or value.high is None:
-        return measure.tell(value.mean)
-    low, high = digits(value.low * measure.factor), digits(value.high * measure.factor)
+        return measure.format(value.mean)
+    low, high = (
+        format_number(value.low * measure.factor),
+        format_number(value.high * measure.factor),
+    )
     if isinf(value.mean):
         return f"{low}{measure.unit} or more"
-    return f"{measure.tell(value.mean)} ({low} to {high})"
+    return f"{measure.format(value.mean)} ({low} to {high})"
 
 
 _TABLES = (
@@ -87,19 +90,21 @@ _TABLES = (
 )
 
 
-def detection_tables(arms: Sequence[Arm]) -> tuple[Table, ...]:
+def detection_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
     """Return up to four tables for each group of observers with claims about shifts.
 
     Brackets hold 95 % intervals. A table omits attacks that have none of its scores.
     """
     tables = []
-    for threat, exposures in by_threat(arms).items():
-        cases = [(exposure.arm, case) for exposure in exposures for case in exposure.cases]
+    for threat, exposures in group_by_threat(arms).items():
+        cases = [
+            (exposure.arm, case) for exposure in exposures for case in exposure.attack_results
+        ]
         for title, columns in _TABLES:
             lines = tuple(
                 _line(arm, case, columns)
                 for arm, case in cases
-                if any(column.score in case.whole for column in columns)
+                if any(column.score in case.rows_by_score for column in columns)
             )
             if lines:
                 heads = (
@@ -113,6 +118,10 @@ def detection_tables(arms: Sequence[Arm]) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _line(arm: str, case: Case, columns: Sequence[_Column]) -> tuple[str, ...]:
-    cells = [cell for column in columns for cell in column.cells(case.whole.get(column.score))]
-    return (shown(arm), shown(case.label), *cells)
+def _line(arm: str, case: AttackResult, columns: Sequence[_Column]) -> tuple[str, ...]:
+    cells = [
+        cell
+        for column in columns
+        for cell in column.cells(case.rows_by_score.get(column.score))
+    ]
+    return (make_printable(arm), make_printable(case.label), *cells)

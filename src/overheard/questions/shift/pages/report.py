@@ -9,11 +9,11 @@ from overheard.drawing.coverage import coverage_words
 from overheard.drawing.pages import Pages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement
-from overheard.findings.exposures import Arm, Exposure
-from overheard.findings.figures import SPACE
 from overheard.findings.finding import Audit, Finding
-from overheard.findings.names import all_others, possessive, together
-from overheard.findings.row import Row
+from overheard.findings.names import name_observers, name_other_clients, possessive
+from overheard.findings.number_format import SPACE
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.shift.measures import MEASURES
 from overheard.questions.shift.pages.detection_tables import detection_tables
 from overheard.questions.shift.pages.shift_words import shift_words
@@ -27,9 +27,9 @@ class ShiftPages(Pages):
 
     name = "shift"
 
-    def reading(self, row: Row, whose: str) -> Statement:
+    def reading(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a run with a shift is distinguished from its control."""
-        value = self.question.measure(row.score).tell(row.value.mean)
+        value = self.question.measure(row.score).format(row.value.mean)
         what = f"a shift in {whose} data"
         return Statement(
             what,
@@ -44,18 +44,22 @@ class ShiftPages(Pages):
             "attack finds more evidence in the run with the shift."
         )
 
-    def sentences(self, exposure: Exposure) -> tuple[str, ...]:
+    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe detection, delay, direction, and the coverage of intervals."""
         return (
-            *shift_words(exposure.cases[0]),
+            *shift_words(exposure.attack_results[0]),
             *coverage_words(exposure, "coverage", MEASURES["coverage"], "change"),
         )
 
-    def unmeasured(self, exposure: Exposure) -> str:
+    def unmeasured(self, exposure: ThreatResult) -> str:
         """State that control runs are missing."""
-        whom = all_others(exposure.observers) if exposure.about == "cohort" else "each client"
+        whom = (
+            name_other_clients(exposure.observers)
+            if exposure.target_kind == "cohort"
+            else "each client"
+        )
         return (
-            f"How well {together(exposure.observers)} can detect a shift in {possessive(whom)} "
+            f"How well {name_observers(exposure.observers)} can detect a shift in {possessive(whom)} "
             "data was not measured: that requires runs with a shift and a control run for "
             "each, and there are none."
         )
@@ -72,7 +76,7 @@ class ShiftPages(Pages):
         raised = "no alarm" if alarm is None else f"alarm in round {alarm}"
         return raised if since is None else f"{raised}; new data since round {since}"
 
-    def sections(self, audit: Audit, every: Sequence[Arm]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return tables that compare shifts with controls, and figures of evidence by round."""
         tables, plates = detection_tables(every), timeline_plates(audit, every)
         if not tables and not plates:

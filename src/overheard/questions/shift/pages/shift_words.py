@@ -1,24 +1,24 @@
 """Sentences on whether, when and in which direction a shift is detected."""
 
 from overheard.drawing.sentences import bracketed_interval
-from overheard.findings.exposures import Case
-from overheard.findings.figures import SPACE, percent
-from overheard.findings.row import Row
+from overheard.findings.number_format import SPACE, format_percent
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import AttackResult
 from overheard.questions.shift.measures import MEASURES
 
 
-def shift_words(case: Case) -> tuple[str, ...]:
+def shift_words(case: AttackResult) -> tuple[str, ...]:
     """Describe how well the best attack detects shifts."""
     return (*_at_stated_alarms(case), *_own_alarm(case), *_direction(case))
 
 
-def _at_stated_alarms(case: Case) -> tuple[str, ...]:
+def _at_stated_alarms(case: AttackResult) -> tuple[str, ...]:
     found = [
-        f"{percent(row.value.mean)} of shifts{_span(row)} at {level}{SPACE}% false alarms"
+        f"{format_percent(row.value.mean)} of shifts{_span(row)} at {level}{SPACE}% false alarms"
         for level in (5, 1)
-        if (row := case.whole.get(f"power_at_{level}")) is not None
+        if (row := case.rows_by_score.get(f"power_at_{level}")) is not None
     ]
-    pairs = MEASURES["auc"].tell(case.whole["auc_told"].value.mean)
+    pairs = MEASURES["auc"].format(case.rows_by_score["auc_told"].value.mean)
     known = f"If the round of the shift is known, the attack is correct in {pairs} pairs."
     if not found:
         few = f"There are too few controls to measure detection at 5{SPACE}% false alarms."
@@ -26,17 +26,20 @@ def _at_stated_alarms(case: Case) -> tuple[str, ...]:
     return (f"{known} If it is unknown, the attack detects {' and '.join(found)}.",)
 
 
-def _own_alarm(case: Case) -> tuple[str, ...]:
-    found, false = case.whole.get("detection_rate"), case.whole.get("false_alarm_rate")
+def _own_alarm(case: AttackResult) -> tuple[str, ...]:
+    found, false = (
+        case.rows_by_score.get("detection_rate"),
+        case.rows_by_score.get("false_alarm_rate"),
+    )
     if found is None or false is None:
         return ("The attack states no threshold, so it raises no alarm.",)
     stated = false.references.get("stated")
-    stated_rate = "" if stated is None else f"; stated rate: {percent(stated)}"
+    stated_rate = "" if stated is None else f"; stated rate: {format_percent(stated)}"
     alarms = (
-        f"Its alarm detects {percent(found.value.mean)} of shifts{_span(found)} and is raised "
-        f"in {percent(false.value.mean)} of controls{_span(false, stated_rate)}."
+        f"Its alarm detects {format_percent(found.value.mean)} of shifts{_span(found)} and is raised "
+        f"in {format_percent(false.value.mean)} of controls{_span(false, stated_rate)}."
     )
-    delay = case.whole.get("median_delay")
+    delay = case.rows_by_score.get("median_delay")
     if delay is None:
         return (alarms,)
     return (f"{alarms} {_late(delay.value.mean)}",)
@@ -48,25 +51,25 @@ def _late(rounds: float) -> str:
     return f"The median delay of the detections is {rounds:g}{SPACE}rounds."
 
 
-def _direction(case: Case) -> tuple[str, ...]:
-    right = case.whole.get("direction_detected") or case.whole.get("direction")
+def _direction(case: AttackResult) -> tuple[str, ...]:
+    right = case.rows_by_score.get("direction_detected") or case.rows_by_score.get("direction")
     if right is None:
         return ()
     which = "detected shifts" if right.score == "direction_detected" else "shifts"
     correct = (
-        f"The attack correctly states which classes rose for {percent(right.value.mean)} of "
+        f"The attack correctly states which classes rose for {format_percent(right.value.mean)} of "
         f"{which}"
     )
-    error = case.whole.get("risen_error")
+    error = case.rows_by_score.get("risen_error")
     if error is None:
-        return (f"{correct} (guessing: {percent(right.blind)}).",)
-    size = MEASURES["risen_error"].tell(error.value.mean)
-    guess = MEASURES["risen_error"].tell(error.blind)
+        return (f"{correct} (guessing: {format_percent(right.blind)}).",)
+    size = MEASURES["risen_error"].format(error.value.mean)
+    guess = MEASURES["risen_error"].format(error.blind)
     return (
         f"{correct}. Its estimate of their share after the shift is off by {size} (guessing: "
         f"{guess}).",
     )
 
 
-def _span(row: Row, beside: str = "") -> str:
+def _span(row: ScoreRow, beside: str = "") -> str:
     return bracketed_interval(row, MEASURES[row.score], beside)

@@ -7,10 +7,10 @@ from itertools import chain
 from overheard.core.claims import Timeline
 from overheard.core.parties import COHORT, Party
 from overheard.drawing.plates import Panel, Plate, Table
-from overheard.findings.exposures import Arm, Exposure
-from overheard.findings.figures import NO_FIGURE, digits
 from overheard.findings.finding import Audit, Finding
-from overheard.findings.names import called, shown
+from overheard.findings.names import make_printable, name_target
+from overheard.findings.number_format import NO_NUMBER, format_number
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.shift.pages.timeline_chart import Span, timeline_chart, timeline_legend
 
 ATTACKS = 3
@@ -33,32 +33,32 @@ class _Drawn:
     control: Timeline | None
 
 
-def timeline_plates(audit: Audit, arms: Sequence[Arm]) -> tuple[Plate, ...]:
+def timeline_plates(audit: Audit, arms: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Draw a figure for each of the best attacks with timelines, arm by arm."""
     return tuple(
         plate
         for arm in arms
-        for exposure in arm.exposures
+        for exposure in arm.threat_results
         for plate in _of_exposure(exposure, _timed(exposure, audit.findings))
     )
 
 
-def _timed(exposure: Exposure, findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
+def _timed(exposure: ThreatResult, findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
     """Return the findings with a timeline by attack, the best attack first."""
-    timed: dict[str, list[Finding]] = {case.attack: [] for case in exposure.cases}
+    timed: dict[str, list[Finding]] = {case.attack: [] for case in exposure.attack_results}
     for finding in findings:
         cell = finding.cell
         setting = (cell.arm, cell.observers, cell.question)
         about = "cohort" if finding.target == COHORT else "clients"
         if finding.timeline is not None and (*setting, about) == (
-            exposure.arm, exposure.observers, exposure.question, exposure.about
+            exposure.arm, exposure.observers, exposure.question, exposure.target_kind
         ):  # fmt: skip
             timed.setdefault(cell.attack, []).append(finding)
     return {attack: found for attack, found in timed.items() if found}
 
 
 def _of_exposure(
-    exposure: Exposure, timed: Mapping[str, Sequence[Finding]]
+    exposure: ThreatResult, timed: Mapping[str, Sequence[Finding]]
 ) -> tuple[Plate, ...]:
     return tuple(
         _plate(exposure, attack, found, len(timed))
@@ -67,10 +67,12 @@ def _of_exposure(
     )
 
 
-def _plate(exposure: Exposure, attack: str, found: Sequence[Finding], attacks: int) -> Plate:
+def _plate(
+    exposure: ThreatResult, attack: str, found: Sequence[Finding], attacks: int
+) -> Plate:
     planned = [finding for finding in found if not finding.cell.is_control]
     drawn = _chosen(planned, found, exposure.observers)
-    title = f"{shown(exposure.arm)} · {exposure.title} · {shown(exposure.labels[attack])}"
+    title = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
     height = _height(drawn)
     return Plate(
         title,
@@ -113,7 +115,7 @@ def _chosen(
         selected = sorted(run, key=lambda finding: finding.true_since is None)[:TARGETS]
     return [
         _Drawn(
-            f"{_capital(called(finding.target, observers))}, seed {finding.cell.seed}",
+            f"{_capital(name_target(finding.target, observers))}, seed {finding.cell.seed}",
             finding,
             finding.timeline,
             controls.get((finding.cell.seed, finding.target)),
@@ -172,11 +174,11 @@ def _lines(one: _Drawn, rounds: Sequence[int]) -> list[tuple[str, ...]]:
     marks = (since, _number(run.alarm), _number(run.since))
     lines.append((one.name, "planned run", *marks, *_values(run, run.statistic, rounds)))
     if run.threshold is not None:
-        nothing = (NO_FIGURE,) * 3
+        nothing = (NO_NUMBER,) * 3
         lines.append((one.name, "threshold", *nothing, *_values(run, run.threshold, rounds)))
     if one.control is not None:
         control = one.control
-        marks = (NO_FIGURE, _number(control.alarm), _number(control.since))
+        marks = (NO_NUMBER, _number(control.alarm), _number(control.since))
         values = _values(control, control.statistic, rounds)
         lines.append((one.name, "control run", *marks, *values))
     return lines
@@ -184,8 +186,8 @@ def _lines(one: _Drawn, rounds: Sequence[int]) -> list[tuple[str, ...]]:
 
 def _values(run: Timeline, column: Sequence[float], rounds: Sequence[int]) -> list[str]:
     by_round = dict(zip(run.rounds, column, strict=True))
-    return [digits(by_round.get(number)) for number in rounds]
+    return [format_number(by_round.get(number)) for number in rounds]
 
 
 def _number(value: int | None) -> str:
-    return NO_FIGURE if value is None else str(value)
+    return NO_NUMBER if value is None else str(value)

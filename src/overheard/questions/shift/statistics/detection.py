@@ -10,7 +10,7 @@ from overheard.core.claims import Timeline
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, Finding
-from overheard.findings.row import Row, place_of
+from overheard.findings.score_row import ScoreRow, row_group
 from overheard.questions.shift.statistics.pairs import Pair, pairs, peaks, told
 from overheard.questions.shift.statistics.ranks import auc, power
 from overheard.statistics.estimate import Estimate
@@ -26,7 +26,7 @@ POWER = (5, 1)
 NO_GUESS: Mapping[str, float] = MappingProxyType({})
 
 
-def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
+def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     """Return rows for each arm, observers, attack, question and rounds with both kinds of runs.
 
     A run counts by its peak, the largest statistic of its timeline.
@@ -54,11 +54,11 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[Row, ...]:
     groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.timeline is not None:
-            groups[place_of(finding.cell)].append(finding)
+            groups[row_group(finding.cell)].append(finding)
     return tuple(row for members in groups.values() for row in _rows(members, seed))
 
 
-def _rows(members: Sequence[Finding], seed: Seed) -> list[Row]:
+def _rows(members: Sequence[Finding], seed: Seed) -> list[ScoreRow]:
     run_pairs = pairs(members)
     if not run_pairs:
         return []
@@ -81,9 +81,9 @@ class _Place:
         value: Estimate,
         blinds: Mapping[str, float] = NO_GUESS,
         references: Mapping[str, float] = NO_GUESS,
-    ) -> Row:
+    ) -> ScoreRow:
         blind = max(blinds.values()) if blinds else None
-        return Row(
+        return ScoreRow(
             arm=self.cell.arm,
             observers=self.cell.observers,
             attack=self.cell.attack,
@@ -109,7 +109,7 @@ def _less(value: Estimate, guess: float) -> Estimate:
     )
 
 
-def _by_rank(place: _Place, seed: Seed) -> list[Row]:
+def _by_rank(place: _Place, seed: Seed) -> list[ScoreRow]:
     draws = seed.child("pairs", place.cell.arm, place.cell.attack)
     highest, at_round = peaks(place.found), told(place.found)
     chance = {"a coin": 0.5}
@@ -125,7 +125,7 @@ def _by_rank(place: _Place, seed: Seed) -> list[Row]:
     return rows
 
 
-def _by_alarm(place: _Place) -> list[Row]:
+def _by_alarm(place: _Place) -> list[ScoreRow]:
     if not all(pair.states_alarms for pair in place.found):
         return []
     delays = [

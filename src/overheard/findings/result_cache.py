@@ -1,0 +1,64 @@
+"""Cache of finished cells, one file a cell, so that no cell is computed twice."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import final
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from overheard.archive.atomic import write_text
+from overheard.core.errors import OutputError
+from overheard.findings.finding import Cell, Finding, Refusal
+
+# "constants": otherwise NaN and infinity become null in JSON, which cannot be read back.
+CONFIG = ConfigDict(extra="forbid", strict=True, ser_json_inf_nan="constants")
+
+
+@checked_dataclass(frozen=True, config=CONFIG)
+class CellResult:
+    """The findings and refusals of one cell."""
+
+    cell: Cell
+    findings: tuple[Finding, ...]
+    refusals: tuple[Refusal, ...]
+
+
+CELL_RESULT = TypeAdapter(CellResult)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ResultCache:
+    """A folder of cached cell results; each file is written once, atomically."""
+
+    folder: Path
+
+    def load(self, cell: Cell) -> CellResult | None:
+        """Load the cell's result; None if it is not cached.
+
+        Raises:
+            OutputError: if the file is damaged.
+
+        """
+        path = self._path(cell)
+        if not path.exists():
+            return None
+        try:
+            result = CELL_RESULT.validate_json(path.read_bytes())
+        except (ValidationError, OSError) as error:
+            raise OutputError(
+                f"{path}: not a valid cached result: delete the file, and it is computed again"
+            ) from error
+        if result.cell != cell:
+            raise OutputError(f"{path}: contains another cell's result: delete the file")
+        return result
+
+    def save(self, result: CellResult) -> None:
+        """Cache a cell's result."""
+        write_text(self._path(result.cell), CELL_RESULT.dump_json(result).decode())
+
+    def _path(self, cell: Cell) -> Path:
+        digest = blake2b(repr(cell).encode(), digest_size=12).hexdigest()
+        return self.folder / f"{digest}.json"

@@ -1,0 +1,141 @@
+"""Metadata that travels in clear with updates, as comparable numbers."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from math import log1p, nan
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from overheard.core.errors import NeedsError
+from overheard.core.messages import Message, Update
+from overheard.core.parties import Party
+from overheard.core.view import View
+
+ORDER_FEATURE = "place"
+"""Name of the feature for a reply's order in its round: 0 for the first, 1 for the last."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MetadataFeatures:
+    """Metadata of updates, one row an update.
+
+    Args:
+        log_sizes: log(1 + examples); NaN if the protocol hides them.
+        names: name of each column of values: a metric's name, or `ORDER_FEATURE`.
+        values: values less the mean of their round, as losses of all clients fall from round
+            to round; NaN = missing.
+        senders: sender of each update.
+        rounds: round of each update.
+
+    """
+
+    log_sizes: Float[Tensor, " updates"]
+    names: tuple[str, ...]
+    values: Float[Tensor, "updates numbers"]
+    senders: tuple[Party, ...]
+    rounds: Int[Tensor, " updates"]
+
+    def is_empty(self) -> bool:
+        """Return whether no update has any metadata."""
+        return not bool(self.log_sizes.isfinite().any() | self.values.isfinite().any())
+
+    def rows_by_sender(self, senders: Sequence[Party]) -> dict[Party, Int[Tensor, " _updates"]]:
+        """Return the rows of each of these senders.
+
+        Raises:
+            NeedsError: if one of them has no row.
+
+        """
+        rows: dict[Party, list[int]] = {sender: [] for sender in senders}
+        for row, sender in enumerate(self.senders):
+            if sender in rows:
+                rows[sender].append(row)
+        missing = [sender for sender, sender_rows in rows.items() if not sender_rows]
+        if missing:
+            raise NeedsError(
+                f"no update of {', '.join(missing)} can be read: choose other targets"
+            )
+        return {sender: torch.tensor(sender_rows) for sender, sender_rows in rows.items()}
+
+    def select_columns(self, names: Sequence[str]) -> Float[Tensor, "updates numbers"]:
+        """Return the columns with these names, in this order; a missing column is all NaN."""
+        unknown = torch.full((len(self.senders),), nan, dtype=torch.float64)
+        by_name = dict(zip(self.names, self.values.T, strict=True))
+        columns = [by_name.get(name, unknown) for name in names]
+        return torch.stack(columns, 1) if columns else self.values[:, :0]
+
+
+def list_senders(view: View, excluded: Collection[Party] = ()) -> tuple[Party, ...]:
+    """List the senders of readable updates, without observers and the excluded parties."""
+    return tuple(
+        sender
+        for sender in view.senders()
+        if sender not in view.observers and sender not in excluded
+    )
+
+
+def read_metadata(
+    view: View, senders: Collection[Party], *, with_order: bool
+) -> MetadataFeatures:
+    """Read the metadata of some senders' updates; weights are not read.
+
+    Args:
+        view: the view to read.
+        senders: the senders; the mean of a round is the mean over their updates.
+        with_order: whether to add the order of each reply among those of the senders.
+
+    """
+    sent = list(_updates_of(view, frozenset(senders)))
+    metrics = sorted({name for _, update in sent for name in update.metrics})
+    rounds = torch.tensor([message.round for message, _ in sent], dtype=torch.long)
+    columns = [[update.metrics.get(name, nan) for _, update in sent] for name in metrics]
+    if with_order:
+        columns.append(_reply_order(rounds.tolist()))
+    numbers = torch.tensor(columns, dtype=torch.float64).reshape(len(columns), len(sent)).T
+    return MetadataFeatures(
+        torch.tensor([_log_size(update) for _, update in sent], dtype=torch.float64),
+        (*metrics, *((ORDER_FEATURE,) if with_order else ())),
+        subtract_round_means(torch.where(numbers.isfinite(), numbers, nan), rounds),
+        tuple(message.sender for message, _ in sent),
+        rounds,
+    )
+
+
+def subtract_round_means(
+    numbers: Float[Tensor, "updates numbers"], rounds: Int[Tensor, " updates"]
+) -> Float[Tensor, "updates numbers"]:
+    """Subtract the mean of each round; NaN if only one update of the round has the value."""
+    centred = numbers.clone()
+    for number in sorted(set(rounds.tolist())):
+        in_round = rounds == number
+        values = numbers[in_round]
+        centred[in_round] = torch.where(
+            values.isfinite().sum(0) > 1, values - values.nanmean(0), nan
+        )
+    return centred
+
+
+def _updates_of(view: View, crowd: frozenset[Party]) -> Iterator[tuple[Message, Update]]:
+    for message in view.messages:
+        if isinstance(message.body, Update) and message.sender in crowd:
+            yield message, message.body
+
+
+def _log_size(update: Update) -> float:
+    return nan if update.examples is None else log1p(update.examples)
+
+
+def _reply_order(rounds: Sequence[int]) -> list[float]:
+    """Return the order of each reply within its round, 0 to 1; replies are in arrival order."""
+    counts = dict[int, int]()
+    places = []
+    for number in rounds:
+        places.append(counts.get(number, 0))
+        counts[number] = places[-1] + 1
+    return [
+        place / max(1, counts[number] - 1) for place, number in zip(places, rounds, strict=True)
+    ]

@@ -1,0 +1,111 @@
+"""A worker job that trains some known users in one round and sketches their updates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from overheard.core.defense import BuildModel, Defense
+from overheard.core.examples import Examples
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.learning.threads import one_thread
+from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
+from overheard.learning.workers.job import Job
+from overheard.linkage.count_sketch import make_count_sketch
+from overheard.linkage.prior_client import PriorClient
+from overheard.simulation.job_tensors import (
+    unpack_background,
+    unpack_broadcast,
+    unpack_examples,
+)
+from overheard.simulation.simulated_defenses import SimulatedDefenses
+
+SKETCH_PREFIX = "sketch/"
+"""Prefix of the names of sketched tensors in the job's result."""
+
+ANSWERED = "answered"
+"""Name of the tensor with the indices of the clients that sent an update."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UserTrainingJob(Job):
+    """A job that trains, defends and sketches some virtual clients in one round.
+
+    It reads the broadcast, the examples "users" and, for defenses that mix in public examples,
+    the background. It returns `SKETCH_PREFIX` + name for every tensor of the model, one row for each
+    client in `ANSWERED`. A client that a defense leaves without examples sends nothing.
+
+    Args:
+        round: number of the round.
+        clients: the virtual clients.
+        build_model: builds the model.
+        recipe: how clients train.
+        defenses: defenses applied to data and updates.
+        seed: seed of all draws.
+        device: where to compute.
+
+    """
+
+    round: int
+    clients: tuple[PriorClient, ...]
+    build_model: BuildModel
+    recipe: Recipe
+    defenses: tuple[Defense, ...]
+    seed: Seed
+    device: str
+
+    def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Run the job on one core, so that results are bit-identical on every machine.
+
+        Raises:
+            PlanError: if a training diverges.
+
+        """
+        broadcast = unpack_broadcast(tensors)
+        sketches = {
+            name: make_count_sketch(name, tuple(w.shape)) for name, w in broadcast.items()
+        }
+        users, background = unpack_examples(tensors, "users"), unpack_background(tensors)
+        simulated_defenses = SimulatedDefenses(self.defenses, self.round, self.seed)
+        with one_thread():
+            client_data = [
+                simulated_defenses.defended_examples(
+                    client.select_examples(users), client.name, background
+                )
+                for client in self.clients
+            ]
+            answered = [index for index, data in enumerate(client_data) if len(data)]
+            pool = Examples(
+                torch.cat([data.inputs for data in client_data]).to(self.device),
+                torch.cat([data.labels for data in client_data]).to(self.device),
+            )
+            rows = torch.split(torch.arange(len(pool)), [len(data) for data in client_data])
+            trained = train_cohort(
+                self.build_model,
+                broadcast,
+                pool,
+                [ClientTask(self.clients[index].name, rows[index]) for index in answered],
+                self.recipe,
+                seed=self.seed.child("training"),
+                round=self.round,
+                chunk=len(self.clients),
+                workers=1,
+                device=self.device,
+            )
+            # Sketched one by one, so that only one update at a time needs to be in memory.
+            sketched = [
+                {name: sketch.apply(update.delta[name]) for name, sketch in sketches.items()}
+                for update in map(simulated_defenses.defended_update, trained)
+            ]
+        result = {
+            SKETCH_PREFIX + name: torch.stack([row[name] for row in sketched])
+            if sketched
+            else torch.empty(0, sketch.width)
+            for name, sketch in sketches.items()
+        }
+        return {ANSWERED: torch.tensor(answered, dtype=torch.long), **result}

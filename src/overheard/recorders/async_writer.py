@@ -1,0 +1,325 @@
+"""Asynchronous writing of a transcript, which never interrupts the recorded run."""
+
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import final
+
+from overheard.archive.direct_writer import DirectWriter
+from overheard.archive.layout import manifest_path, path_exists
+from overheard.archive.manifest import Manifest, read_manifest
+from overheard.archive.recorder import OpenRound, Recorder
+from overheard.core.errors import AuditError
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    Message,
+    MessageBody,
+    MissingReply,
+    Timestamps,
+    Update,
+    Weights,
+)
+from overheard.core.parties import Party
+from overheard.recorders.run_info import RunInfo
+
+MAX_PENDING_BYTES = 2**30
+"""Most bytes of weights that may wait to be written; beyond that the run waits for the disk."""
+
+DISK_TIMEOUT = 120.0
+"""Seconds without a written message after which the disk counts as unresponsive."""
+
+CLOSE_TIMEOUT = 1.0
+"""Seconds to wait for the end of the writer thread."""
+
+_LOG = logging.getLogger("overheard")
+
+
+@final
+class AsyncWriter:
+    """Writes messages to a run's folder, on its own thread.
+
+    Each call returns at once, unless more than `MAX_PENDING_BYTES` bytes wait. Any error, such as a
+    full disk, ends the recording with a warning (see `stopped`), but never the run. Committed
+    rounds stay readable. An unresponsive disk delays the run by `DISK_TIMEOUT` seconds once.
+
+    A message that cannot be recorded, for example with NaN or with tensors of another model
+    than the broadcast, is recorded as missing, with the reason.
+
+    If it is dropped without `close`, or the program ends, pending messages are written first.
+
+    Args:
+        folder: folder for the run. If it has a transcript already, the run goes to a new folder
+            beside it: `NAME-2`, `NAME-3`, ...
+        run_info: metadata of the run.
+        is_resumed: whether to continue a transcript of the same run in this folder.
+
+    """
+
+    def __init__(self, folder: Path, run_info: RunInfo, *, is_resumed: bool = False) -> None:
+        self._queue = _Queue(folder, run_info, is_resumed=is_resumed)
+        # A daemon, so that a hanging disk does not keep the program from ending. The thread
+        # refers to the queue only, so that this object can be garbage-collected.
+        writer = threading.Thread(target=self._queue.run, name="overheard-scribe", daemon=True)
+        writer.start()
+        self._leave = weakref.finalize(self, self._queue.close, writer)
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the recording; it may change until the first message."""
+        return self._queue.folder
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the recording stopped; None = it has not."""
+        return self._queue.stopped
+
+    def begin_round(self, parties: Sequence[Party]) -> None:
+        """Begin the next round, and close the previous one.
+
+        Args:
+            parties: parties known to take part; the manifest lists those of the first round.
+
+        """
+        self._queue.put(partial(self._queue.begin_round, tuple(parties)), 0)
+
+    def write(
+        self,
+        sender: Party,
+        readers: frozenset[Party],
+        body: Callable[[], MessageBody],
+        *,
+        times: Timestamps | None = None,
+        size: int = 0,
+    ) -> None:
+        """Write a message of the open round.
+
+        Args:
+            sender: the sender.
+            readers: other parties that can read it.
+            body: makes the message body; called on the writer thread, so that conversions do
+                not delay the run. The data that it refers to must not change any more.
+            times: times of the message.
+            size: bytes that `body` keeps in memory until it is called.
+
+        """
+        self._queue.put(partial(self._queue.write, sender, readers, body, times), size)
+
+    def commit(self) -> None:
+        """Commit the messages so far; more messages of the round may follow."""
+        self._queue.put(self._queue.commit, 0)
+
+    def stop(self, error: Exception) -> None:
+        """Stop the recording because of an error, with a warning; keep what was committed."""
+        self._queue.stop(_describe_error(error))
+
+    def close(self) -> None:
+        """Write pending messages, and end."""
+        self._leave()
+
+
+def find_unused_folder(folder: Path) -> Path:
+    """Return the folder or, if it has a run, the first free `NAME-2`, `NAME-3`, ..."""
+    number, free = 1, folder
+    while path_exists(manifest_path(free / "transcript")):
+        number += 1
+        free = folder.with_name(f"{folder.name}-{number}")
+    if free != folder:
+        _LOG.warning("overheard: %s has a recording already; this run goes to %s", folder, free)
+    return free
+
+
+@dataclass(frozen=True, slots=True)
+class _QueuedCall:
+    """A call for the writer thread, and the bytes that it keeps in memory."""
+
+    call: Callable[[], None]
+    size: int
+
+
+@final
+class _Queue:
+    """State shared by the run's threads and the writer thread."""
+
+    def __init__(self, folder: Path, run_info: RunInfo, *, is_resumed: bool) -> None:
+        self.folder = folder
+        self.stopped: str | None = None
+        self._facts = run_info
+        self._goes_on = is_resumed
+        self._tasks = deque[_QueuedCall]()
+        self._pending = 0
+        self._done = 0
+        self._is_left = False
+        self._is_over = False
+        self._changed = threading.Condition()
+        # Used by the writer thread alone.
+        self._recorder: Recorder | None = None
+        self._parties: tuple[Party, ...] = ()
+        self._said: OpenRound | None = None
+        self._open = ExitStack()
+
+    def put(self, call: Callable[[], None], size: int) -> None:
+        with self._changed:
+            # A call above the limit is accepted when nothing else waits.
+            self._wait_until(
+                lambda: not self._pending or self._pending + size <= MAX_PENDING_BYTES
+            )
+            if self._is_left or self._is_over:
+                return
+            self._tasks.append(_QueuedCall(call, size))
+            self._pending += size
+            self._changed.notify_all()
+
+    def close(self, writer: threading.Thread) -> None:
+        with self._changed:
+            self._is_left = True
+            self._changed.notify_all()
+            # Garbage may be collected on any thread, including the writer thread.
+            if threading.current_thread() is writer:
+                return
+            self._wait_until(lambda: False)
+        # A thread that frees tensors while the program ends would abort it.
+        writer.join(CLOSE_TIMEOUT)
+
+    def stop(self, why: str) -> None:
+        with self._changed:
+            if self._is_over or self.stopped is not None:
+                return
+            self.stopped = why
+            self._tasks.clear()
+        # Logged before waiting threads continue, as they may end the program.
+        _LOG.warning("overheard: the recording stops here, the run continues: %s", why)
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def run(self) -> None:
+        try:
+            while (task := self._next()) is not None:
+                task.call()
+                with self._changed:
+                    self._pending -= task.size
+                    self._done += 1
+                    self._changed.notify_all()
+                # Freed before waiting for the next call, as its data may be large.
+                del task
+            if self.stopped is None:
+                self._open.close()
+        # No error may reach the run.
+        except Exception as error:
+            self.stop(_describe_error(error))
+        finally:
+            with self._changed:
+                self._is_over = True
+                self._changed.notify_all()
+
+    def begin_round(self, parties: tuple[Party, ...]) -> None:
+        self._open.close()
+        self._said, self._parties = None, parties
+
+    def write(
+        self,
+        sender: Party,
+        readers: frozenset[Party],
+        body: Callable[[], MessageBody],
+        times: Timestamps | None,
+    ) -> None:
+        try:
+            content, left_out = _drop_non_floating(body())
+        # The error comes from the content, not from the recording.
+        except Exception as error:
+            content, left_out = MissingReply(f"not recorded: {_describe_error(error)}"), ()
+        round_ = self._round(left_out)
+        message = Message(self._number(), sender, readers, content, times)
+        try:
+            round_.record(message)
+        except ValueError as error:
+            round_.record(replace(message, body=MissingReply(f"not recorded: {error}")))
+
+    def commit(self) -> None:
+        if self._said is not None:
+            self._said.close()
+
+    def _wait_until(self, is_met: Callable[[], bool]) -> None:
+        """Wait for a condition, the end of the recording, or an unresponsive disk."""
+        done = -1
+        while not (self._is_over or is_met()):
+            if done == self._done:
+                self.stop(f"nothing could be written to {self.folder} for {DISK_TIMEOUT:g} s")
+                return
+            done = self._done
+            self._changed.wait_for(
+                lambda: self._is_over or is_met() or self._done != done,  # noqa: B023
+                DISK_TIMEOUT,
+            )
+
+    def _round(self, left_out: tuple[str, ...]) -> OpenRound:
+        """Return the open round; its first message opens it, and the run's first the folder."""
+        if self._recorder is None:
+            run_info = self._facts
+            manifest = Manifest(
+                run_info.task,
+                run_info.model,
+                run_info.recipe,
+                run_info.defenses,
+                self._parties,
+                run_info.rounds,
+                participation=run_info.participation,
+                framework=run_info.framework,
+                left_out=left_out,
+            )
+            if not self._goes_on:
+                self.folder = find_unused_folder(self.folder)
+            elif path_exists(manifest_path(self.folder / "transcript")):
+                # The tensors to omit were determined by the run's first model.
+                stored = read_manifest(self.folder)
+                manifest = replace(manifest, left_out=stored.left_out, parties=stored.parties)
+            self._recorder = Recorder(self.folder, manifest, direct_writer=DirectWriter())
+        if self._said is None:
+            self._said = self._open.enter_context(self._recorder.open_round())
+        return self._said
+
+    def _number(self) -> int:
+        assert self._recorder is not None, "a round is open"
+        return self._recorder.committed_rounds()
+
+    def _next(self) -> _QueuedCall | None:
+        """Return the next call; None when no more calls will come."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._tasks or self._is_left or self._is_over)
+            if self._is_over or not self._tasks:
+                return None
+            return self._tasks.popleft()
+
+
+def _describe_error(error: Exception) -> str:
+    """Describe an error on one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, AuditError | ValueError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _drop_non_floating(body: MessageBody) -> tuple[MessageBody, tuple[str, ...]]:
+    """Load a message's tensors, and drop those that are not floating-point."""
+    match body:
+        case Broadcast():
+            weights, left_out = _split_floating(body.weights)
+            return replace(body, weights=weights), left_out
+        case Update() | Aggregate():
+            delta, left_out = _split_floating(body.delta)
+            return replace(body, delta=delta), left_out
+        case _:
+            return body, ()
+
+
+def _split_floating(weights: Weights) -> tuple[Weights, tuple[str, ...]]:
+    tensors = dict(weights)
+    floating = {name: one for name, one in tensors.items() if one.is_floating_point()}
+    return floating, tuple(name for name in tensors if name not in floating)

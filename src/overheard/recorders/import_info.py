@@ -1,0 +1,200 @@
+"""Metadata of an exported run, from `about.toml` or `about.json`."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.layout import path_exists, read_checked_file
+from overheard.archive.manifest import DefenseRecord, describe_validation_error
+from overheard.archive.message_bodies import MAX_EXAMPLES
+from overheard.core.errors import TranscriptError
+from overheard.core.recipe import Recipe
+from overheard.core.task import Task
+from overheard.recorders.exported_rounds import INFO_FILES
+
+MAX_TEXT_LENGTH = 1000
+"""Most characters of a text, as texts are shown in reports and on terminals."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedClients:
+    """The clients that were sampled in a round, if not all of them."""
+
+    round: int
+    clients: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAnswer:
+    """Metadata of one client's reply, or the reason why it is missing.
+
+    Args:
+        round: round number, as in the name of its folder.
+        client: client's name, as in the name of its file.
+        examples: reported number of training examples; None = as in the table `examples`.
+        metrics: reported metrics, by name.
+        missing: why the reply is missing; "" = there is one.
+
+    """
+
+    round: int
+    client: str
+    examples: int | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportInfo:
+    """Metadata that the exported files do not contain; all of it is optional.
+
+    Args:
+        framework: framework of the run, with its version.
+        model: the architecture, in words.
+        class_names: class names in the order of labels; requires `input_shape`.
+        input_shape: (channels, height, width), (columns,) or, for texts, (tokens,).
+        vocabulary: number of tokens, including padding, if inputs are texts.
+        recipe: how clients trained.
+        defenses: defenses, in the order in which they acted.
+        rounds: number of planned rounds.
+        participation: share of the clients sampled in a round (0..1).
+        tensors: names of the model's parameters in its order; other tensors in the files are
+            omitted. None = all floating-point tensors, in the order of the first file.
+        clients: all clients, named like their files. A client without a file in a round was
+            sampled and did not reply. None = only clients with a file were sampled.
+        asked: the rounds in which not all of `clients` were sampled.
+        examples: number of examples that each client reports in every round, by client.
+        answers: metadata of single replies.
+
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False
+    )
+
+    framework: str = ""
+    model: str = ""
+    class_names: tuple[str, ...] | None = None
+    input_shape: tuple[int, ...] | None = None
+    vocabulary: int | None = None
+    recipe: Recipe | None = None
+    defenses: tuple[DefenseRecord, ...] = ()
+    rounds: int | None = None
+    participation: float | None = None
+    tensors: tuple[str, ...] | None = None
+    clients: tuple[str, ...] | None = None
+    asked: tuple[AskedClients, ...] = ()
+    examples: Mapping[str, int] = field(default_factory=dict)
+    answers: tuple[ClientAnswer, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Report all contradictions in one error."""
+        flaws = "; ".join(_contradictions(self))
+        if flaws:
+            raise ValueError(flaws)
+
+    @property
+    def task(self) -> Task | None:
+        """The learning task; None if unknown."""
+        if self.class_names is None or self.input_shape is None:
+            return None
+        return Task(self.input_shape, self.class_names, self.vocabulary)
+
+
+def read_import_info(folder: Path) -> tuple[Path, ImportInfo]:
+    """Read `about.toml` or `about.json` in this folder; empty metadata if there is neither.
+
+    Raises:
+        TranscriptError: if there are both, or the file is damaged or has unknown keys; all
+            mistakes are listed, each with its location.
+
+    """
+    found = [folder / name for name in INFO_FILES if path_exists(folder / name)]
+    if len(found) > 1:
+        raise TranscriptError(
+            f"there are both {found[0]} and {found[1].name}: keep one of them"
+        )
+    if not found:
+        return folder / INFO_FILES[0], ImportInfo()
+    path = found[0]
+    content = read_checked_file(path, folder)
+    try:
+        if path.suffix == ".toml":
+            # Through JSON, where strict mode accepts an array for a tuple.
+            content = json.dumps(tomllib.loads(content.decode("utf-8"))).encode()
+        return path, _PARSER.validate_json(content)
+    except ValidationError as error:
+        raise TranscriptError(
+            f"{path}: {describe_validation_error(error)}: correct the file"
+        ) from error
+    # TypeError: a date, which JSON does not have; UnicodeDecodeError is a ValueError.
+    except (ValueError, TypeError, RecursionError) as error:
+        raise TranscriptError(
+            f"{path} cannot be read ({printable_excerpt(str(error))}): correct the file"
+        ) from error
+
+
+_PARSER = TypeAdapter(ImportInfo)
+
+
+def _contradictions(about: ImportInfo) -> Iterator[str]:
+    if (about.class_names is None) != (about.input_shape is None):
+        yield "class_names and input_shape require each other: give both, or neither"
+    if about.vocabulary is not None and about.input_shape is None:
+        yield "vocabulary requires class_names and input_shape: give all, or none"
+    if about.rounds is not None and about.rounds < 0:
+        yield f"rounds must be 0 or more, got {about.rounds}"
+    if about.participation is not None and not 0 < about.participation <= 1:
+        yield f"participation must be above 0 and at most 1, got {about.participation}"
+    if about.asked and about.clients is None:
+        yield "asked requires clients: list all clients there"
+    for key, names in _unique_names(about):
+        repeated = sorted({name for name, count in _count_names(names).items() if count > 1})
+        if repeated:
+            yield f"{key} names more than once: {', '.join(repeated)}"
+    for key, text in _texts(about):
+        if not text.isprintable() or len(text) > MAX_TEXT_LENGTH:
+            yield (
+                f"{key} must be printable and have at most {MAX_TEXT_LENGTH} characters, got "
+                f"{text!r}"
+            )
+    sizes = [*about.examples.values(), *(answer.examples or 0 for answer in about.answers)]
+    for size in sizes:
+        if not 0 <= size < MAX_EXAMPLES:
+            yield f"examples must be 0 or more, and below {MAX_EXAMPLES}, got {size}"
+
+
+def _unique_names(about: ImportInfo) -> Iterator[tuple[str, Iterable[str]]]:
+    yield "class_names", about.class_names or ()
+    yield "tensors", about.tensors or ()
+    yield "clients", about.clients or ()
+    yield "asked", (f"round {one.round}" for one in about.asked)
+    yield "answers", (f"round {one.round} of {one.client}" for one in about.answers)
+
+
+def _count_names(names: Iterable[str]) -> dict[str, int]:
+    counts = dict[str, int]()
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _texts(about: ImportInfo) -> Iterator[tuple[str, str]]:
+    yield "framework", about.framework
+    yield "model", about.model
+    for name in about.class_names or ():
+        yield "class_names", name
+    for defense in about.defenses:
+        yield "defenses.name", defense.name
+        yield "defenses.settings", defense.settings
+        yield "defenses.switched_off_by", defense.switched_off_by
+    for answer in about.answers:
+        yield "answers.missing", answer.missing
+        for name in answer.metrics:
+            yield "answers.metrics", name

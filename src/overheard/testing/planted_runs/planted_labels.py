@@ -1,0 +1,195 @@
+"""A one-round run with planted label shares, small enough to attack within a second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+import torch
+from torch import Tensor, nn
+
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.core.view import View, mean_update
+from overheard.learning.distillation.methods.flip import Flip
+from overheard.learning.distillation.moments import zero_moments
+from overheard.learning.distillation.synthetic import draw_noise_examples
+from overheard.learning.initialization import initial_weights
+from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
+
+CLASSES = 4
+FEATURES = 12
+RECIPE = Recipe(rate=0.2, epochs=1, batch=8)
+
+SKEWED = ((32, 4, 2, 2), (2, 32, 4, 2), (2, 2, 32, 4), (4, 2, 2, 32))
+EVEN = ((10, 10, 10, 10),) * 4
+
+COMPUTE = ComputeSettings(virtual_clients=200, cache=MemoryTensorCache(), workers=1)
+"""Few virtual clients and a shared cache, so that they are trained quickly and only once."""
+
+
+def build() -> nn.Module:
+    """Build a network with one hidden layer."""
+    return nn.Sequential(nn.Linear(FEATURES, 16), nn.ReLU(), nn.Linear(16, CLASSES))
+
+
+def blobs(counts: Sequence[int], seed: Seed) -> Examples:
+    """Draw a Gaussian cloud for each class, which a small network can separate."""
+    labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    centres = torch.randn(CLASSES, FEATURES, generator=Seed(1).generator()) * 1.5
+    noise = torch.randn(len(labels), FEATURES, generator=seed.generator())
+    return Examples(centres[labels] + noise, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSharesRun:
+    """A run of one round, with its ground truth and the attacker's knowledge."""
+
+    transcript: Transcript
+    truth: GroundTruth
+    knowledge: Knowledge
+    start: dict[str, Tensor]
+    deltas: tuple[dict[str, Tensor], ...]
+    sets: tuple[DistilledSet, ...]
+
+    @property
+    def targets(self) -> tuple[Party, ...]:
+        """Every client."""
+        return tuple(client(number) for number in range(len(self.deltas)))
+
+
+def assemble_run(
+    start: dict[str, Tensor],
+    deltas: Sequence[dict[str, Tensor]],
+    counts: Sequence[Sequence[int]],
+    auxiliary: Examples,
+    sets: Sequence[DistilledSet] = (),
+) -> LabelSharesRun:
+    """Assemble a round in which the server reads every update and distilled set, if any.
+
+    The first distilled set is the server's.
+    """
+    clients = [client(number) for number in range(len(deltas))]
+    messages = [Message(0, SERVER, frozenset(clients), Broadcast(start))]
+    messages += [
+        Message(0, party, frozenset({SERVER}), Update(delta, sum(client_counts)))
+        for party, delta, client_counts in zip(clients, deltas, counts, strict=True)
+    ]
+    messages += [
+        Message(0, party, frozenset({SERVER, *clients}), distilled)
+        for party, distilled in zip((SERVER, *clients)[: len(sets)], sets, strict=True)
+    ]
+    truth = {
+        (0, party): torch.tensor(client_counts)
+        for party, client_counts in zip(clients, counts, strict=True)
+    }
+    knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, compute=COMPUTE)
+    return LabelSharesRun(
+        Transcript(tuple(messages)),
+        GroundTruth(truth, {}),
+        knowledge,
+        start,
+        tuple(deltas),
+        tuple(sets),
+    )
+
+
+def make_clients(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[ClientTask]]:
+    """Make one client for each of these label counts, and their pool of examples."""
+    client_examples = [
+        blobs(client_counts, Seed(10 + number)) for number, client_counts in enumerate(counts)
+    ]
+    pool = Examples(
+        torch.cat([one.inputs for one in client_examples]),
+        torch.cat([one.labels for one in client_examples]),
+    )
+    ends = torch.tensor([len(one) for one in client_examples]).cumsum(0).tolist()
+    members = [
+        ClientTask(f"{number}", torch.arange(end - len(one), end))
+        for number, (end, one) in enumerate(zip(ends, client_examples, strict=True))
+    ]
+    return pool, members
+
+
+def distil_sets(
+    start: dict[str, Tensor], counts: Sequence[Sequence[int]]
+) -> tuple[DistilledSet, ...]:
+    """Return the server's distilled set, and the set of each of these clients in a round."""
+    task = Task((FEATURES,), tuple("abcd"))
+    shared, method = (
+        draw_noise_examples(task, 2, 0.1, Seed(6)),
+        Flip(samples=2, steps=3, batch=40),
+    )
+    pool, members = make_clients(counts)
+    done = method.build_distiller(build, start).distil(
+        shared,
+        pool,
+        members,
+        zero_moments(shared, len(members)),
+        round=0,
+        rate_scale=1.0,
+        seed=Seed(7),
+    )
+    sets = [shared, *(done.examples.map(itemgetter(place)) for place in range(len(members)))]
+    return tuple(
+        DistilledSet(one.inputs, one.labels, one.rates, torch.ones(len(one.rates)))
+        for one in sets
+    )
+
+
+def train_updates(
+    start: dict[str, Tensor], counts: Sequence[Sequence[int]], number: int = 0
+) -> list[dict[str, Tensor]]:
+    """Train one client on each of these label counts in a round, all from the same model."""
+    pool, members = make_clients(counts)
+    trained = train_cohort(build, start, pool, members, RECIPE, seed=Seed(4), round=number)
+    return [dict(one.delta) for one in trained]
+
+
+def simulate_one_round(counts: Sequence[Sequence[int]]) -> LabelSharesRun:
+    """Simulate one round with one client for each of these label counts."""
+    start = dict(initial_weights(build, Seed(3)))
+    auxiliary = blobs((12,) * CLASSES, Seed(99))
+    return assemble_run(
+        start, train_updates(start, counts), counts, auxiliary, distil_sets(start, counts)
+    )
+
+
+def simulate_view(
+    cohorts: Sequence[Sequence[int]], *, with_sizes: bool = True, aggregated: bool = False
+) -> View:
+    """Simulate rounds of FedAvg with the `SKEWED` clients, and return the server's view.
+
+    Args:
+        cohorts: numbers of the clients that reply, by round.
+        with_sizes: whether updates include the number of examples.
+        aggregated: whether the server reads only the mean of a round's updates.
+
+    """
+    messages = []
+    start = dict(initial_weights(build, Seed(3)))
+    server = frozenset({SERVER})
+    for number, cohort in enumerate(cohorts):
+        clients = [client(place) for place in cohort]
+        messages.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
+        deltas = train_updates(start, SKEWED, number)
+        updates = [Update(deltas[n], sum(SKEWED[n]) if with_sizes else None) for n in cohort]
+        mean = mean_update(updates)
+        if aggregated:
+            aggregate = Aggregate(mean.delta, frozenset(clients), mean.examples)
+            messages.append(Message(number, SERVER, server, aggregate))
+        else:
+            messages += [
+                Message(number, sender, server, update)
+                for sender, update in zip(clients, updates, strict=True)
+            ]
+        start = {name: weight + mean.delta[name] for name, weight in start.items()}
+    return View(server, tuple(messages))

@@ -1,0 +1,107 @@
+"""Runs whose clients memorise their few examples, and candidate records for membership."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.core.view import mean_update
+from overheard.learning.initialization import initial_weights
+from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
+
+CLASSES, FEATURES, CLIENTS, EXAMPLES_PER_CLIENT, OUTSIDERS, ROUNDS = 4, 20, 4, 20, 100, 2
+
+RECIPE = Recipe(rate=0.2, epochs=10, batch=5)
+
+
+def build() -> nn.Module:
+    """Build a network wide enough to memorise its examples."""
+    return nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, CLASSES))
+
+
+def examples(count: int, seed: Seed) -> Examples:
+    """Draw examples with random labels, which can only be memorised."""
+    generator = seed.generator()
+    return Examples(
+        torch.randn(count, FEATURES, generator=generator),
+        torch.randint(CLASSES, (count,), generator=generator),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipRun:
+    """A run, with its ground truth and the attacker's knowledge."""
+
+    transcript: Transcript
+    truth: GroundTruth
+    knowledge: Knowledge
+
+    @property
+    def targets(self) -> tuple[Party, ...]:
+        """Every client."""
+        return tuple(client(number) for number in range(CLIENTS))
+
+
+def simulate_membership(*, memorised: bool) -> MembershipRun:
+    """Simulate two rounds of four clients.
+
+    Args:
+        memorised: whether clients trained on their members among the candidate records, or on
+            other records.
+
+    """
+    records = examples(CLIENTS * EXAMPLES_PER_CLIENT + OUTSIDERS, Seed(1))
+    training_records = records if memorised else examples(len(records), Seed(2))
+    members = [
+        ClientTask(
+            client(number),
+            torch.arange(number * EXAMPLES_PER_CLIENT, (number + 1) * EXAMPLES_PER_CLIENT),
+        )
+        for number in range(CLIENTS)
+    ]
+    everyone = [client(number) for number in range(CLIENTS)]
+    messages, start = [], dict(initial_weights(build, Seed(3)))
+    for number in range(ROUNDS):
+        messages.append(Message(number, SERVER, frozenset(everyone), Broadcast(start)))
+        trained = train_cohort(
+            build,
+            start,
+            training_records,
+            members,
+            RECIPE,
+            seed=Seed(4),
+            round=number,
+            workers=1,
+        )
+        updates = [Update(dict(one.delta), EXAMPLES_PER_CLIENT) for one in trained]
+        messages += [
+            Message(number, sender, frozenset({SERVER}), update)
+            for sender, update in zip(everyone, updates, strict=True)
+        ]
+        mean = mean_update(updates)
+        start = {name: weight + mean.delta[name] for name, weight in start.items()}
+    counts = torch.ones(CLASSES, dtype=torch.int64)
+    truth = GroundTruth(
+        {(number, sender): counts for number in range(ROUNDS) for sender in everyone},
+        {},
+        members={Party(one.name): tuple(one.rows.tolist()) for one in members},
+    )
+    knowledge = Knowledge(
+        CLASSES,
+        build,
+        examples(120, Seed(5)),
+        RECIPE,
+        compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
+        candidate_records=records,
+    )
+    return MembershipRun(Transcript(tuple(messages)), truth, knowledge)

@@ -1,0 +1,183 @@
+"""Reading of untrusted findings files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import FindingsError
+from overheard.findings.document_reader import MAX_BYTES, read_findings
+from tests.gate.documents import Part, document, estimate, line, refusal, row, run, written
+
+
+def test_reads_the_parts_that_a_gate_needs(tmp_path: Path):
+    rows = (row(), row(attack="loss", gain=None, observers=["server", "client/1"]))
+    found = read_findings(
+        written(tmp_path, document(*rows, refusals=[refusal(target="cohort")], later_key=[1]))
+    )
+    assert (found.title, found.subject) == ("Two clients", "digits")
+    first, second = found.summary
+    assert (first.value.low, first.value.high, first.seeds) == (0.5, 0.6, 2)
+    assert second.gain is None
+    assert second.key.observers == ("client/1", "server")
+    assert found.refusals[0].key.about == "cohort"
+    assert found.arms[0].accuracy == {0: 0.1, 1: 0.5, 2: 0.9}
+    assert found.arm_names == ("bare",)
+
+
+def test_missing_measurements_are_none(tmp_path: Path):
+    bare = run(accuracy={"3": None}, bytes=None, seconds={"wall": None, "cores": None})
+    found = read_findings(
+        written(tmp_path, document(row(None, None), arms=[bare, run("other", accuracy={})]))
+    )
+    assert found.summary[0].value.low is None
+    assert (found.arms[0].accuracy, found.arms[0].bytes) == ({3: None}, None)
+    assert found.arm_names == ("bare", "other")
+
+
+def test_reads_files_without_bytes_and_seconds(tmp_path: Path):
+    early = {key: value for key, value in run().items() if key not in {"bytes", "seconds"}}
+    (read,) = read_findings(written(tmp_path, document(arms=[early]))).arms
+    assert (read.bytes, read.seconds) == (None, None)
+
+
+def test_a_file_without_epsilon_differs_from_one_without_mechanisms(
+    tmp_path: Path,
+):
+    early = {key: value for key, value in document(row()).items() if key != "epsilon"}
+    assert read_findings(written(tmp_path, early)).epsilon is None
+    assert read_findings(written(tmp_path, document(row()))).epsilon == ()
+
+
+def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
+    found = read_findings(written(tmp_path, document(epsilon=[line(), line()])))
+    assert len(found.epsilon or ()) == 2
+    assert found.arm_names == ("bare", "noisy")
+
+
+INVALID: dict[str, tuple[Callable[[], Part], str]] = {
+    "another format": (lambda: document(format="figures"), "format is not"),
+    "no format": (lambda: {"version": 1}, "format is not"),
+    "a later version": (lambda: document(version=2), "version 2"),
+    "version true": (lambda: document(version=True), "version True"),
+    "no summary": (lambda: {k: v for k, v in document().items() if k != "summary"}, "summary"),
+    "interval ends in the wrong order": (
+        lambda: document(row(value=estimate(0.9, 0.1))),
+        "upper end 0.1 is below its lower end 0.9",
+    ),
+    "a text for a number": (
+        lambda: document(row(value={"mean": "0.5", "low": 0.0, "high": 1.0})),
+        "summary.0.value.mean",
+    ),
+    "true for a count": (lambda: document(row(seeds=True)), "summary.0.seeds"),
+    "a count below 0": (lambda: document(row(targets=-1)), "summary.0.targets"),
+    "an unknown direction": (lambda: document(row(better="Lower")), "summary.0.better"),
+    "two rows with one key": (lambda: document(row(), row(0.1, 0.2)), "two rows"),
+    "the same with observers in another order": (
+        lambda: document(row(observers=["a", "b"]), row(observers=["b", "a"])),
+        "two rows",
+    ),
+    "two runs of one seed": (lambda: document(arms=[run(), run()]), "two runs"),
+    "an accuracy above 1": (lambda: document(arms=[run(accuracy={"0": 1.1})]), "accuracy"),
+    "an accuracy without a round number": (
+        lambda: document(arms=[run(accuracy={"x": 0.1})]),
+        "accuracy",
+    ),
+    "bytes below 0": (lambda: document(arms=[run(bytes={"up": -1, "down": 0})]), "bytes.up"),
+    "an unknown verdict": (lambda: document(epsilon=[line("kept")]), "epsilon.0.verdict"),
+    "an epsilon below 0": (
+        lambda: document(epsilon=[line("unasked", ceiling=-1)]),
+        "epsilon.0.ceiling",
+    ),
+    "a text for an epsilon": (
+        lambda: document(epsilon=[line("unasked", ceiling="2")]),
+        "epsilon.0.ceiling",
+    ),
+    "a bound below 0": (
+        lambda: document(epsilon=[line(measured={"at_least": -0.1, "attack": "a"})]),
+        "epsilon.0.measured.at_least",
+    ),
+    "no ceiling": (
+        lambda: document(epsilon=[{k: v for k, v in line().items() if k != "ceiling"}]),
+        "epsilon.0.ceiling",
+    ),
+    "a delta of 1": (lambda: document(epsilon=[line(delta=1)]), "epsilon.0.delta"),
+    "a verdict that contradicts its numbers": (
+        lambda: document(epsilon=[line("unasked", measured={"at_least": 1, "attack": "a"})]),
+        "epsilon.0: verdict 'unasked' contradicts",
+    ),
+    "two lines of one mechanism": (
+        lambda: document(epsilon=[line(), line("violated")]),
+        "two different rows for the same mechanism",
+    ),
+    "two rows of one mechanism, observers in another order": (
+        lambda: document(
+            epsilon=[line(observers=["a", "b"]), line("violated", observers=["b", "a"])]
+        ),
+        "two different rows for the same mechanism",
+    ),
+    "control characters": (lambda: document(row(better="\x1b[2J\n")), "summary.0.better"),
+}
+
+
+@pytest.mark.parametrize(("make_invalid", "words"), INVALID.values(), ids=INVALID)
+def test_refuses_invalid_files_and_names_the_place(
+    make_invalid: Callable[[], Part], words: str, tmp_path: Path
+):
+    path = written(tmp_path, make_invalid())
+    with pytest.raises(FindingsError) as refused:
+        read_findings(path)
+    message = str(refused.value)
+    assert message.startswith(f"{path}: ")
+    assert words in message
+    assert message.isprintable()
+
+
+WHOLE = json.dumps(document(row()))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "Expecting value"),
+        (WHOLE[:-20].encode(), "line 1"),
+        (WHOLE.encode("utf-16"), "utf-8"),
+        (b"\xef\xbb\xbf" + WHOLE.encode(), "BOM"),
+        (b"[]", "it is not a JSON object"),
+        (b"null", "it is not a JSON object"),
+        (WHOLE.replace("0.6", "NaN").encode(), "NaN is not valid JSON"),
+        (WHOLE.replace("0.6", "-Infinity").encode(), "-Infinity is not valid JSON"),
+        (WHOLE.replace("0.6", "1e999").encode(), "Out of range"),
+        (WHOLE.replace("0.6", "1" + "0" * 5000).encode(), "digits"),
+        (WHOLE.replace('"arm": "bare"', '"arm": "a", "arm": "b"').encode(), "a duplicate key"),
+        (WHOLE.replace("bare", r"\ud800").encode(), "hex escape"),
+        (b'{"a": ' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+    ids=[
+        *("empty", "cut", "utf-16", "bom", "list", "null", "nan", "infinity", "overflow"),
+        *("digits", "twice", "surrogate", "deep objects", "deep lists"),
+    ],
+)
+def test_refuses_invalid_json(content: bytes, words: str, tmp_path: Path):
+    path = tmp_path / "findings.json"
+    path.write_bytes(content)
+    with pytest.raises(FindingsError, match="not valid findings of an audit") as refused:
+        read_findings(path)
+    assert words in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
+def test_refuses_a_huge_file_without_reading_it(tmp_path: Path):
+    path = tmp_path / "findings.json"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)  # a hole: it takes no disk
+    with pytest.raises(FindingsError, match="larger than 2 GiB"):
+        read_findings(path)
+
+
+@pytest.mark.parametrize("name", ["missing.json", "."], ids=["missing", "folder"])
+def test_refuses_missing_files_and_folders(name: str, tmp_path: Path):
+    with pytest.raises(FindingsError, match="no such regular file"):
+        read_findings(tmp_path / name)

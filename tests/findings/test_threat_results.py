@@ -1,0 +1,131 @@
+"""Results by threat and question, with the best attack first."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.auditing.exposures import arms
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Finding, Refusal
+from overheard.findings.threat_results import attack_labels, labels_of_results, select_question
+from tests.runs.audits import shares_finding
+
+TRUE = (1.0, 0.0)
+
+
+def test_leaks_only_if_the_whole_interval_of_the_gain_is_above_0(
+    small: Audit,
+) -> None:
+    undefended, noise = arms(small, Seed(0))
+    # none: gains 0.8 and 0.56, all above 0; noise: the guess itself, gain 0 twice.
+    assert undefended.threat_results[0].verdict == "leaks"
+    assert noise.threat_results[0].verdict == "silent"
+
+
+def test_an_interval_around_0_is_unclear(small: Audit) -> None:
+    # Guess 50 / 50: l1 = 1. Claims 70 / 30 and 30 / 70: l1 = 0.6 and 1.4, gains 0.4 and -0.4.
+    findings = (
+        shares_finding("none", client(0), TRUE, (0.7, 0.3)),
+        shares_finding("none", client(1), TRUE, (0.3, 0.7)),
+    )
+    assert (
+        arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
+        == "unclear"
+    )
+
+
+def test_a_single_finding_cannot_be_judged(small: Audit) -> None:
+    findings = (shares_finding("none", client(0), TRUE, (0.7, 0.3)),)
+    assert (
+        arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
+        == "unjudged"
+    )
+
+
+def test_refusals_alone_count_as_unmeasured(small: Audit) -> None:
+    cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+    refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
+    exposure = arms(refused, Seed(0))[0].threat_results[0]
+    assert exposure.verdict == "unmeasured"
+    assert len(exposure.refusals) == 1
+
+
+def test_the_best_attack_over_the_most_rounds_is_first(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), TRUE, (0.7, 0.3), attack="weak"),
+        shares_finding("none", client(0), TRUE, (0.9, 0.1), attack="strong"),
+        shares_finding("none", client(0), TRUE, (1.0, 0.0), attack="weak", rounds=(1,)),
+    )
+    cases = arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].attack_results
+    assert [case.attack for case in cases] == ["strong", "weak"]
+    # 2 * 0.3, not the 0 of the single round.
+    assert cases[1].headline_row.value.mean == pytest.approx(0.6)
+    assert cases[1].headline_by_round[1].value.mean == 0
+
+
+def test_cohort_and_clients_have_separate_results(small: Audit) -> None:
+    findings = (*small.findings, shares_finding("none", COHORT, (0.6, 0.4), (0.6, 0.4)))
+    about_clients, about_cohort = arms(replace(small, findings=findings), Seed(0))[
+        0
+    ].threat_results
+    assert (about_clients.target_kind, about_cohort.target_kind) == ("clients", "cohort")
+    assert about_clients.attack_results[0].headline_row.targets == 2
+    assert about_cohort.attack_results[0].headline_row.targets == 1
+
+
+def test_accuracy_is_that_of_the_last_tested_round(small: Audit) -> None:
+    assert [arm.accuracy for arm in arms(small, Seed(0))] == [0.91, 0.89]
+
+
+def test_the_runs_of_an_arm_exclude_controls(small: Audit) -> None:
+    controls = tuple(replace(run, is_control=True, accuracy={1: 0.0}) for run in small.arms)
+    with_controls = arms(replace(small, arms=(*small.arms, *controls)), Seed(0))
+    assert [arm.accuracy for arm in with_controls] == [0.91, 0.89]
+    assert [len(arm.runs) for arm in with_controls] == [1, 1]
+
+
+def labelled(finding: Finding, label: str, *, is_adaptive: bool = False) -> Finding:
+    return replace(finding, cell=replace(finding.cell, label=label, is_adaptive=is_adaptive))
+
+
+def test_shows_full_names_where_two_labels_are_equal(small: Audit) -> None:
+    bold, shy, other = (
+        shares_finding("none", client(0), TRUE, (share, 1 - share), attack=name)
+        for share, name in ((0.9, "a, bold"), (0.8, "a, shy"), (0.7, "b, long name"))
+    )
+    findings = (labelled(bold, "a"), labelled(shy, "a"), labelled(other, "b", is_adaptive=True))
+    exposure = arms(replace(small, findings=findings), Seed(0))[0].threat_results[0]
+    assert [case.label for case in exposure.attack_results] == ["a, bold", "a, shy", "b"]
+    assert [case.is_adaptive for case in exposure.attack_results] == [False, False, True]
+    assert exposure.labels == {"a, bold": "a, bold", "a, shy": "a, shy", "b, long name": "b"}
+
+
+def test_a_label_that_is_the_full_name_of_another_attack_is_not_used() -> None:
+    cell = Cell("none", 0, (SERVER,), "a", "A()", "label_shares", (0,), label="x")
+    other = replace(cell, attack="b", label="a")
+    assert attack_labels((cell, other)) == {"a": "x", "b": "b"}
+
+
+def test_uses_the_longest_label_across_arms(small: Audit) -> None:
+    findings = tuple(
+        labelled(shares_finding(arm, client(0), TRUE, (0.9, 0.1), attack="a, knowing"), label)
+        for arm, label in (("none", "a"), ("noise", "a, adapting"))
+    )
+    exposures = [
+        arm.threat_results[0] for arm in arms(replace(small, findings=findings), Seed(0))
+    ]
+    assert [exposure.attack_results[0].label for exposure in exposures] == ["a", "a, adapting"]
+    assert labels_of_results(exposures) == {"a, knowing": "a, adapting"}
+
+
+def test_refused_attacks_have_labels_too(small: Audit) -> None:
+    cell = Cell("none", 0, (SERVER,), "a, knowing", "A()", "label_shares", (0,), label="a")
+    refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
+    assert arms(refused, Seed(0))[0].threat_results[0].labels == {"a, knowing": "a"}
+
+
+def test_selecting_a_question_drops_the_results_of_others(small: Audit) -> None:
+    all_arms = arms(small, Seed(0))
+    assert select_question(all_arms, "label_shares") == all_arms
+    assert [arm.threat_results for arm in select_question(all_arms, "nothing")] == [(), ()]

@@ -1,0 +1,126 @@
+"""A perceptron with one or several heads."""
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from overheard.core.seeds import Seed
+from overheard.linkage.multi_head_mlp import UNLABELLED, MultiHeadMlp, fit_multi_head_mlp
+
+CLASSES = 3
+
+
+def clouds(each: int = 20) -> tuple[torch.Tensor, torch.Tensor]:
+    labels = torch.arange(CLASSES).repeat(each)
+    noise = torch.randn(len(labels), 5, generator=Seed(1).generator())
+    return torch.eye(5)[labels] * 4 + noise, labels
+
+
+def accuracy(
+    heads: MultiHeadMlp, vectors: torch.Tensor, labels: torch.Tensor, head: int = 0
+) -> float:
+    predicted = heads.log_probabilities(vectors)[head].argmax(1)
+    return float((predicted == labels).float().mean())
+
+
+class TestFitHeads:
+    def test_learns_separable_classes(self):
+        vectors, labels = clouds()
+        assert (
+            accuracy(fit_multi_head_mlp(vectors, [labels], [CLASSES], Seed(0)), vectors, labels)
+            > 0.9
+        )
+
+    def test_each_question_has_its_own_head(self):
+        vectors, labels = clouds()
+        first = (labels == 0).long()
+        heads = fit_multi_head_mlp(vectors, [labels, first], [CLASSES, 2], Seed(0))
+        assert [each.shape[1] for each in heads.log_probabilities(vectors)] == [CLASSES, 2]
+        assert accuracy(heads, vectors, labels) > 0.9
+        assert accuracy(heads, vectors, first, head=1) > 0.9
+
+    def test_probabilities_of_a_head_sum_to_1(self):
+        vectors, labels = clouds()
+        heads = fit_multi_head_mlp(vectors, [labels], [CLASSES], Seed(0), epochs=1)
+        total = heads.log_probabilities(vectors)[0].exp().sum(1)
+        torch.testing.assert_close(total, torch.ones(len(vectors), dtype=torch.float64))
+
+    def test_learns_from_labelled_updates_alone(self):
+        vectors, labels = clouds()
+        half = torch.where(torch.arange(len(labels)) % 2 == 0, labels, UNLABELLED)
+        heads = fit_multi_head_mlp(vectors, [half], [CLASSES], Seed(0))
+        assert accuracy(heads, vectors, labels) > 0.9
+
+    def test_a_head_without_labels_changes_nothing(self):
+        vectors, labels = clouds()
+        nothing = torch.full_like(labels, UNLABELLED)
+        one = fit_multi_head_mlp(vectors, [labels], [CLASSES], Seed(0), epochs=3)
+        two = fit_multi_head_mlp(vectors, [labels, nothing], [CLASSES, 2], Seed(0), epochs=3)
+        assert torch.equal(one.log_probabilities(vectors)[0], two.log_probabilities(vectors)[0])
+
+    def test_a_step_follows_the_gradient_of_the_summed_losses(self):
+        vectors, labels = clouds()
+        first = torch.where(labels == 0, 1, UNLABELLED)
+        tiny, rate = 1e-12, 0.5
+
+        def after_one_step(by: float) -> MultiHeadMlp:
+            return fit_multi_head_mlp(
+                vectors,
+                [labels, first],
+                [CLASSES, 2],
+                Seed(0),
+                rate=by,
+                epochs=1,
+                batch=len(vectors),
+            )
+
+        start, end = (
+            dict(after_one_step(by).network.named_parameters()) for by in (tiny, rate)
+        )
+        network = after_one_step(tiny).network.requires_grad_(True)
+        network.zero_grad()
+        logits = network(vectors)
+        # A third of the updates have a label for the second head: their sum is still divided
+        # by the size of the batch.
+        known = first != UNLABELLED
+        loss = (
+            cross_entropy(logits[0], labels) + cross_entropy(logits[1][known], first[known]) / 3
+        )
+        loss.backward()
+        for name, parameter in network.named_parameters():
+            torch.testing.assert_close(end[name], start[name] - rate * parameter.grad)
+
+    def test_the_rate_decays_as_in_keras(self):
+        # Two steps on the same batch without momentum; of the second, 1 / (1 + decay) of it is
+        # taken: with decay 1e9 none is left.
+        vectors, labels = clouds()
+        settings = {"momentum": 0.0, "batch": len(vectors), "rate": 0.1}
+        one = fit_multi_head_mlp(vectors, [labels], [CLASSES], Seed(0), epochs=1, **settings)
+        two = fit_multi_head_mlp(
+            vectors, [labels], [CLASSES], Seed(0), epochs=2, decay=1e9, **settings
+        )
+        torch.testing.assert_close(
+            one.log_probabilities(vectors)[0], two.log_probabilities(vectors)[0]
+        )
+
+    def test_gives_the_same_for_the_same_seed_bit_by_bit(self):
+        vectors, labels = clouds()
+        first, again, other = (
+            fit_multi_head_mlp(
+                vectors, [labels], [CLASSES], Seed(seed), epochs=2
+            ).log_probabilities(vectors)[0]
+            for seed in (0, 0, 1)
+        )
+        assert torch.equal(first, again)
+        assert not torch.equal(first, other)
+
+    def test_refuses_labels_without_a_head(self):
+        vectors, labels = clouds()
+        with pytest.raises(ValueError, match="each head needs its labels"):
+            fit_multi_head_mlp(vectors, [labels], [CLASSES, 2], Seed(0))
+
+    def test_refuses_to_fit_without_updates(self):
+        with pytest.raises(ValueError, match="at least one update"):
+            fit_multi_head_mlp(
+                torch.empty(0, 5), [torch.empty(0, dtype=torch.long)], [2], Seed(0)
+            )

@@ -1,0 +1,42 @@
+import pytest
+import torch
+
+from overheard.core.errors import NeedsError
+from overheard.core.seeds import Seed
+from overheard.linkage.training_pairs import draw_embedding_pairs, draw_update_pairs
+
+PEOPLE = torch.tensor([0, 2, 0, 2, 5, 0])
+"""User 5 has one update, so it is only in pairs that do not match."""
+
+
+def test_every_second_pair_is_of_the_same_user() -> None:
+    pairs = draw_update_pairs(PEOPLE, 200, Seed(0), "me")
+    assert pairs.match.tolist() == [True, False] * 100
+    assert (PEOPLE[pairs.left] == PEOPLE[pairs.right]).equal(pairs.match)
+    assert bool((pairs.left != pairs.right).all())
+    assert set(PEOPLE[pairs.left[~pairs.match]].tolist()) == {0, 2, 5}
+
+
+def test_the_same_seed_draws_the_same_pairs() -> None:
+    first, again, other = (draw_update_pairs(PEOPLE, 50, Seed(n), "me") for n in (0, 0, 1))
+    assert first.left.equal(again.left)
+    assert not first.left.equal(other.left)
+
+
+@pytest.mark.parametrize("people", [[0, 1, 2], [3, 3]])
+def test_needs_two_updates_of_one_user_and_one_of_another(people) -> None:
+    with pytest.raises(NeedsError, match="me needs two updates or more"):
+        draw_update_pairs(torch.tensor(people), 10, Seed(0), "me")
+
+
+def test_every_second_embedding_is_that_of_the_updates_user() -> None:
+    pairs = draw_embedding_pairs(PEOPLE, 200, Seed(0), "me")
+    assert pairs.match.tolist() == [True, False] * 100
+    assert (PEOPLE[pairs.left] == pairs.right).equal(pairs.match)
+    assert set(pairs.right.tolist()) == {0, 2, 5}
+
+
+@pytest.mark.parametrize("people", [[], [4, 4]])
+def test_embedding_pairs_need_two_users(people) -> None:
+    with pytest.raises(NeedsError, match=r"me needs .*holdout"):
+        draw_embedding_pairs(torch.tensor(people, dtype=torch.long), 10, Seed(0), "me")

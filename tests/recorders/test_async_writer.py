@@ -1,0 +1,287 @@
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import sleep
+
+import pytest
+import torch
+
+from overheard.archive.manifest import read_manifest
+from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.core.messages import Broadcast, MessageBody, MissingReply, Timestamps, Update
+from overheard.core.parties import SERVER, client
+from overheard.recorders import async_writer as module
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.run_info import RunInfo
+
+FACTS = RunInfo("a framework 1.0")
+TO_SERVER = frozenset({SERVER})
+MODEL = {"weight": torch.tensor([1.0, 2.0])}
+
+
+def provider(body: MessageBody) -> Callable[[], MessageBody]:
+    return partial(_give, body)
+
+
+def _give(body: MessageBody) -> MessageBody:
+    return body
+
+
+def write_round(scribe: AsyncWriter, *replies: MessageBody) -> None:
+    scribe.begin_round([SERVER, client(0)])
+    scribe.write(SERVER, frozenset({client(0)}), provider(Broadcast(MODEL)))
+    for body in replies:
+        scribe.write(client(0), TO_SERVER, provider(body))
+
+
+def bodies(folder: Path) -> list[MessageBody]:
+    return [message.body for message in open_transcript(folder).messages]
+
+
+def test_writes_messages_in_order(tmp_path: Path) -> None:
+    scribe = AsyncWriter(tmp_path / "run", FACTS)
+    write_round(scribe, Update({"weight": torch.tensor([0.5, 0.0])}, 3))
+    scribe.begin_round([SERVER, client(0)])
+    scribe.write(SERVER, frozenset(), provider(Broadcast(MODEL)), times=Timestamps(1.5))
+    scribe.close()
+    messages = open_transcript(tmp_path / "run").messages
+    assert [(one.round, type(one.body)) for one in messages] == [
+        (0, Broadcast),
+        (0, Update),
+        (1, Broadcast),
+    ]
+    assert messages[2].times == Timestamps(1.5)
+    assert verify_transcript(tmp_path / "run") == 3
+    assert read_manifest(tmp_path / "run").framework == "a framework 1.0"
+    assert scribe.stopped is None
+
+
+def test_writes_pending_messages_if_dropped_without_close(tmp_path: Path) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS)
+    write_round(scribe, MissingReply("late"))
+    del scribe
+    assert bodies(tmp_path)[1] == MissingReply("late")
+
+
+def test_committed_messages_are_readable_before_the_round_ends(tmp_path: Path) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS)
+    write_round(scribe)
+    scribe.commit()
+    reached = threading.Event()
+    scribe.write(client(0), TO_SERVER, lambda: (reached.set(), MissingReply("late"))[1])
+    assert reached.wait(10)
+    assert [type(body) for body in bodies(tmp_path)] == [Broadcast]
+    scribe.close()
+    assert [type(body) for body in bodies(tmp_path)] == [Broadcast, MissingReply]
+
+
+def test_does_not_overwrite_an_existing_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for reason in ("first", "second"):
+        scribe = AsyncWriter(tmp_path / "run", FACTS)
+        write_round(scribe, MissingReply(reason))
+        scribe.close()
+    assert scribe.folder == tmp_path / "run-2"
+    assert bodies(tmp_path / "run")[1] == MissingReply("first")
+    assert bodies(tmp_path / "run-2")[1] == MissingReply("second")
+    assert "this run goes to" in caplog.text
+
+
+def test_can_resume_a_run(tmp_path: Path) -> None:
+    counter = {"count": torch.tensor(7)}
+    for model in (MODEL | counter, MODEL):
+        scribe = AsyncWriter(tmp_path, FACTS, is_resumed=True)
+        scribe.begin_round([SERVER])
+        scribe.write(SERVER, frozenset(), provider(Broadcast(model)))
+        scribe.close()
+    assert [one.round for one in open_transcript(tmp_path).messages] == [0, 1]
+    assert read_manifest(tmp_path).left_out == ("count",)
+
+
+def test_omits_and_names_tensors_that_are_not_floating_point(
+    tmp_path: Path,
+) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS)
+    scribe.begin_round([SERVER])
+    seen = {"seen": torch.tensor(7), "weight": torch.ones(1)}
+    scribe.write(SERVER, frozenset(), provider(Broadcast(seen)))
+    scribe.write(client(0), TO_SERVER, provider(Update(seen)))
+    scribe.close()
+    broadcast, update = bodies(tmp_path)
+    assert isinstance(broadcast, Broadcast)
+    assert isinstance(update, Update)
+    assert list(broadcast.weights) == list(update.delta) == ["weight"]
+    assert read_manifest(tmp_path).left_out == ("seen",)
+
+
+def fail() -> MessageBody:
+    raise RuntimeError("gone\nwrong")
+
+
+def test_records_invalid_messages_as_missing_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS)
+    write_round(
+        scribe,
+        Update({"weight": torch.tensor([0.0, float("nan")])}),
+        Update({"weight": torch.zeros(3)}),
+    )
+    scribe.write(client(0), TO_SERVER, fail)
+    scribe.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(2)})))
+    scribe.close()
+    reasons = [body.reason for body in bodies(tmp_path) if isinstance(body, MissingReply)]
+    assert "NaN" in reasons[0]
+    assert "not those of the broadcast" in reasons[1]
+    assert reasons[2] == "not recorded: RuntimeError: gone wrong"
+    assert isinstance(bodies(tmp_path)[-1], Update)
+    assert scribe.stopped is None
+
+
+def test_updates_of_an_unrecorded_model_are_missing(tmp_path: Path) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS)
+    scribe.begin_round([SERVER, client(0)])
+    broken = {"weight": torch.tensor([float("inf")])}
+    scribe.write(SERVER, frozenset({client(0)}), provider(Broadcast(broken)))
+    scribe.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(1)})))
+    scribe.close()
+    assert [type(body) for body in bodies(tmp_path)] == [MissingReply, MissingReply]
+
+
+def test_a_hanging_disk_delays_the_run_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "DISK_TIMEOUT", 0.05)
+    monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
+    hangs = threading.Event()
+    scribe = AsyncWriter(tmp_path, FACTS)
+    scribe.begin_round([SERVER])
+    scribe.write(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1], size=8)
+    scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
+    scribe.close()
+    hangs.set()
+    assert scribe.stopped is not None
+    assert "0.05 s" in scribe.stopped
+    assert caplog.text.count("the recording stops here") == 1
+
+
+def test_the_run_waits_if_too_much_is_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
+    is_free, is_written = threading.Event(), threading.Event()
+    scribe = AsyncWriter(tmp_path, FACTS)
+    scribe.begin_round([SERVER, client(0)])
+    scribe.write(SERVER, frozenset(), lambda: (is_free.wait(), Broadcast(MODEL))[1], size=8)
+
+    def run() -> None:
+        scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
+        is_written.set()
+
+    running = threading.Thread(target=run)
+    running.start()
+    assert not is_written.wait(0.1)
+    is_free.set()
+    assert is_written.wait(10)
+    running.join()
+    scribe.close()
+    assert len(bodies(tmp_path)) == 2
+
+
+def test_an_unwritable_folder_ends_the_recording_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    with caplog.at_level(logging.WARNING):
+        scribe = AsyncWriter(tmp_path / "file" / "run", FACTS)
+        write_round(scribe, MissingReply("late"))
+        scribe.close()
+    assert scribe.stopped is not None
+    assert "the run continues" in caplog.text
+
+
+FULL_DISK = """
+import resource, signal, sys, torch
+from pathlib import Path
+from overheard.core.messages import Broadcast, Update
+from overheard.core.parties import SERVER, client
+from overheard.recorders.run_info import RunInfo
+from overheard.recorders.async_writer import Scribe
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+# Bytecode of later imports would be truncated.
+sys.dont_write_bytecode = True
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+scribe = Scribe(Path(sys.argv[1]), RunInfo("a framework"))
+for size in (1_000, 1_000, 20_000):
+    model = {"weight": torch.ones(size)}
+    scribe.begin([SERVER, client(0)])
+    scribe.say(SERVER, frozenset({client(0)}), lambda model=model: Broadcast(model))
+    scribe.say(client(0), frozenset({SERVER}), lambda model=model: Update(model))
+    scribe.commit()
+scribe.close()
+print(scribe.stopped)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
+def test_committed_rounds_are_readable_after_a_full_disk(
+    tmp_path: Path,
+) -> None:
+    done = _python(FULL_DISK, tmp_path)
+    assert "cannot write" in done.stdout
+    assert "the run continues" in done.stderr
+    assert verify_transcript(tmp_path) == 4
+    assert [one.round for one in open_transcript(tmp_path).messages] == [0, 0, 1, 1]
+
+
+PENDING_AT_EXIT = """
+import sys, time, torch
+from pathlib import Path
+from overheard.core.messages import Broadcast
+from overheard.core.parties import SERVER
+from overheard.recorders.run_info import RunInfo
+from overheard.recorders.async_writer import Scribe
+
+scribe = Scribe(Path(sys.argv[1]), RunInfo("a framework"))
+for _ in range(20):
+    scribe.begin([SERVER])
+    scribe.say(SERVER, frozenset(), lambda: Broadcast({"weight": torch.ones(9)}))
+"""
+
+
+@pytest.mark.slow
+def test_writes_pending_messages_when_the_program_ends(tmp_path: Path) -> None:
+    done = _python(PENDING_AT_EXIT, tmp_path)
+    assert not done.stderr
+    assert verify_transcript(tmp_path) == 20
+
+
+def _python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
+    )
+
+
+def test_logs_the_warning_before_waiting_threads_continue(tmp_path: Path) -> None:
+    class Slow(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            sleep(0.05)
+            warnings.append(record.getMessage())
+
+    warnings, slow = list[str](), Slow()
+    (tmp_path / "file").write_text("")
+    logging.getLogger("overheard").addHandler(slow)
+    try:
+        scribe = AsyncWriter(tmp_path / "file" / "run", FACTS)
+        write_round(scribe, MissingReply("late"))
+        scribe.close()
+        assert len(warnings) == 1
+    finally:
+        logging.getLogger("overheard").removeHandler(slow)

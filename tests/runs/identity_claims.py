@@ -1,0 +1,31 @@
+"""How well claims identify the users of a planted run."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from overheard.core.attack import Attack
+from overheard.core.parties import SERVER, Party
+from overheard.core.seeds import Seed
+from overheard.questions.identity.claim import Identity
+from overheard.testing.planted_runs.planted_identity import IdentityRun
+
+
+def infer_claims(attack: Attack, run: IdentityRun, seed: int = 0) -> Mapping[Party, Identity]:
+    return attack.infer(run.transcript.seen_by(SERVER), run.targets, run.knowledge, Seed(seed))
+
+
+def share_identified(run: IdentityRun, claims_by_target: Mapping[Party, Identity]) -> float:
+    """Return the share of known users' targets with the highest score for the true user."""
+    known = run.knowledge.known_users.prior_examples
+    right = [
+        claim.users[int(claim.scores.argmax())] == run.truth.users[target]
+        for target, claim in claims_by_target.items()
+        if run.truth.users[target] in known
+    ]
+    return sum(right) / len(right)
+
+
+def with_known_users(run: IdentityRun, **changes) -> IdentityRun:
+    """Return the run with changed knowledge of its users."""
+    known_users = replace(run.knowledge.known_users, **changes)
+    return replace(run, knowledge=replace(run.knowledge, known_users=known_users))
