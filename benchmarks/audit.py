@@ -21,7 +21,7 @@ from overheard.core.task import Task
 from overheard.learning.initialization import initial_weights
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.models.decaf_conv2 import DecafConv2
-from overheard.questions.label_shares.attacks.decaf import Decaf, gradient_bases
+from overheard.questions.label_shares.attacks.decaf import Decaf, train_gradient_bases
 
 AUDIT_BAR = 60.0
 """Largest accepted seconds on two cores, from a cold start."""
@@ -56,13 +56,13 @@ def decaf_milliseconds() -> list[float]:
     start = initial_weights(build, Seed(1))
     layer = find_last_layer(build()).weight
     present = torch.ones(task.classes, dtype=torch.bool)
-    bases = gradient_bases(start, layer, [present], knowledge, 0, Seed(2))
+    bases = train_gradient_bases(start, layer, [present], knowledge, 0, Seed(2))
     times = []
     for _ in range(INFERENCES):
         mixture = torch.rand(task.classes, generator=generator)
         change = sum(
-            (share * bases.of_class[label] for label, share in enumerate(mixture)),
-            start=torch.zeros_like(bases.of_class[0]),
+            (share * bases.by_class[label] for label, share in enumerate(mixture)),
+            start=torch.zeros_like(bases.by_class[0]),
         )
         before = perf_counter()
         Decaf().decompose(change, present, bases)

@@ -9,7 +9,7 @@ from overheard.core.parties import client
 from overheard.linkage.attribute_labels import read_attribute_labels
 from overheard.linkage.known_updates import KnownUpdates, SenderUpdates
 from overheard.linkage.multi_head_mlp import UNLABELLED
-from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
+from overheard.questions.attribute.estimators.attribute_claims import pool_attribute_claims
 from tests.runs.planted_users import make_prior
 
 PEOPLE = KnownUsers(
@@ -71,7 +71,7 @@ class TestAttributeLabels:
         probabilities = torch.tensor(
             [[0.8, 0.1, 0.1], [0.2, 0.4, 0.4], [0.2, 0.3, 0.5]]
         ).double()
-        claims = attribute_claims(found, sent, probabilities.log())
+        claims = pool_attribute_claims(found, sent, probabilities.log())
         # (0.8 * 0.2)^(1/2) = 0.4 and (0.1 * 0.4)^(1/2) = 0.2 twice: of 0.8 in all.
         assert claims[client(0)].numbers() == pytest.approx([0.5, 0.25, 0.25])
         assert claims[client(1)].numbers() == pytest.approx([0.2, 0.3, 0.5])

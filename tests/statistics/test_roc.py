@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from overheard.core.seeds import Seed
 from overheard.questions.identity.statistics.ranking import matches, rankings
-from overheard.questions.same_sender.statistics.pairs import sender_matches
+from overheard.questions.same_sender.statistics.sender_pairs import collect_sender_pairs
 from overheard.statistics.roc import (
     ScoredPairs,
     compute_roc,
@@ -114,13 +114,13 @@ def test_correlation_within_users_widens_the_interval() -> None:
 def test_comparisons_of_targets_are_pairs_of_their_users() -> None:
     bare = found((0.9, 0.1), "a", 0, users=("anon/1", "anon/2"))
     lone = replace(found((0.2,), "b", 1, users=("anon/2",)), true=(0.0,))
-    (scored,) = sender_matches([lone, replace(bare, true=(1.0, 0.0))])
+    (scored,) = collect_sender_pairs([lone, replace(bare, true=(1.0, 0.0))])
     assert scored.scores.tolist() == [0.2, 0.9, 0.1]
     assert scored.is_same_user.tolist() == [False, True, False]
     # User a has a true pair and comes first.
     assert scored.user.tolist() == [1, 0, 0]
     assert (scored.known_users, scored.unknown_users) == (1, 1)
-    assert sender_matches([lone]) == ()
+    assert collect_sender_pairs([lone]) == ()
 
 
 def test_true_positive_rates_are_means_over_runs() -> None:

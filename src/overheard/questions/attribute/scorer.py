@@ -17,7 +17,7 @@ from overheard.core.truth import GroundTruth, true_user
 from overheard.questions.attribute.claim import Attribute
 from overheard.statistics.tied_rank import rank_candidate
 
-CHANCE_FLOOR = 1e-12
+PROBABILITY_FLOOR = 1e-12
 """Least probability inside the logarithm of `log_loss`, so that certainty in a wrong value has
 a finite cost."""
 
@@ -128,4 +128,4 @@ def _accuracy(claim: Attribute, true: str) -> float:
 
 def _log_loss(claim: Attribute, true: str) -> float:
     probabilities = dict(zip(claim.values, claim.probabilities.tolist(), strict=True))
-    return -log(max(probabilities.get(true, 0.0), CHANCE_FLOOR))
+    return -log(max(probabilities.get(true, 0.0), PROBABILITY_FLOOR))

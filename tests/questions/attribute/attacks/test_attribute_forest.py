@@ -7,8 +7,8 @@ import pytest
 from overheard.core.seeds import Seed
 from overheard.questions.attribute.attacks.attribute_forest import TREES, AttributeForest
 from tests.questions.attribute.attacks.test_attribute_mlp import (
+    IDENTIFYING,
     LEAKING,
-    TELLING_WHO,
     balanced_accuracy,
 )
 from tests.runs.planted_users import PlantedUsers
@@ -22,7 +22,7 @@ class TestAttributeForest:
 
     def test_is_near_chance_if_the_attribute_does_not_affect_updates(self):
         # 16 users: one standard error is 0.5 / 16^(1/2) = 0.125.
-        assert abs(balanced_accuracy(SHADOWS, TELLING_WHO) - 0.5) < 0.26
+        assert abs(balanced_accuracy(SHADOWS, IDENTIFYING) - 0.5) < 0.26
 
     def test_is_never_certain(self):
         # All 100 trees, plus one extra vote per value: (100 + 1) / (100 + 2).

@@ -14,7 +14,7 @@ from tests.runs.planted_users import VALUES, PlantedUsers, user
 LEAKING = PlantedUsers(user_effect=0.5, attribute_effect=1.0)
 """Updates reveal the attribute and the user."""
 
-TELLING_WHO = PlantedUsers(user_effect=1.0, attribute_effect=0.0)
+IDENTIFYING = PlantedUsers(user_effect=1.0, attribute_effect=0.0)
 """Updates reveal the user, whose identity is independent of the attribute."""
 
 SHADOWS = AttributeMlp(updates="shadow")
@@ -40,10 +40,10 @@ class TestAttributeMlp:
     def test_is_near_chance_if_the_attribute_does_not_affect_updates(self, jointly):
         # 16 users: one standard error is 0.5 / 16^(1/2) = 0.125.
         attack = replace(SHADOWS, jointly=jointly)
-        assert abs(balanced_accuracy(attack, TELLING_WHO) - 0.5) < 0.26
+        assert abs(balanced_accuracy(attack, IDENTIFYING) - 0.5) < 0.26
 
     def test_with_the_attributes_of_everyone_it_infers_them_by_recognition(self):
-        assert balanced_accuracy(replace(SHADOWS, told="everyone"), TELLING_WHO) > 0.9
+        assert balanced_accuracy(replace(SHADOWS, told="everyone"), IDENTIFYING) > 0.9
 
     def test_learns_only_from_users_who_do_not_participate(self):
         crowd = LEAKING

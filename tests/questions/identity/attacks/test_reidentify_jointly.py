@@ -7,7 +7,7 @@ import pytest
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
-from tests.questions.attribute.attacks.test_attribute_mlp import LEAKING, TELLING_WHO
+from tests.questions.attribute.attacks.test_attribute_mlp import IDENTIFYING, LEAKING
 from tests.runs.planted_users import PlantedUsers, user
 
 SHADOWS = ReidentifyJointly(updates="shadow")
@@ -24,7 +24,7 @@ def top_1(crowd: PlantedUsers) -> float:
 
 class TestReidentifyJointly:
     def test_names_users_whose_updates_differ(self):
-        assert top_1(TELLING_WHO) > 0.9
+        assert top_1(IDENTIFYING) > 0.9
 
     def test_is_limited_by_the_attribute_if_only_that_differs(self):
         # 8 of 16 users share each value: 1 in 8 by chance, with 48 targets +- 0.05.

@@ -19,7 +19,7 @@ from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.label_shares.attacks.amortised import Amortised, pooling_weights
+from overheard.questions.label_shares.attacks.amortised import Amortised, fit_stacking_weights
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
@@ -214,13 +214,13 @@ class TestOverRounds:
     def test_reads_the_first_the_last_and_evenly_spaced_rounds(self, most, expected):
         # Of seven rounds, those at positions 0, 6 k / (most - 1), ..., 6.
         group = TargetGroup(FOUR, (2, 3, 4, 5, 7, 8, 9), None)
-        spread = replace(ATTACK, most_rounds=most)._spread(group)
+        spread = replace(ATTACK, most_rounds=most)._select_rounds(group)
         assert spread == replace(group, rounds=expected)
 
     @given(st.integers(1, 30), st.integers(1, 40))
     def test_reads_at_most_the_allowed_and_observed_rounds(self, most, there):
         group = TargetGroup(FOUR, tuple(range(there)), None)
-        rounds = replace(ATTACK, most_rounds=most)._spread(group).rounds
+        rounds = replace(ATTACK, most_rounds=most)._select_rounds(group).rounds
         assert len(rounds) == min(most, there)
         assert rounds[0] == 0
         assert most == 1 or rounds[-1] == there - 1
@@ -314,7 +314,7 @@ class TestStackingWeights:
     TRUE = torch.tensor([[0.7, 0.3], [0.2, 0.8]], dtype=torch.float64)
 
     def weights(self, *estimates: Tensor) -> list[float]:
-        return pooling_weights(torch.stack(estimates), self.TRUE).tolist()
+        return fit_stacking_weights(torch.stack(estimates), self.TRUE).tolist()
 
     def test_a_correct_estimate_gets_all_weight(self):
         flat = torch.full((2, 2), 0.5, dtype=torch.float64)
@@ -347,7 +347,7 @@ class TestStackingWeights:
     def test_pooled_estimates_are_as_good_as_the_best_one(self, count, clients, seed):
         drawn = torch.from_numpy(Seed(seed).numpy().dirichlet([1.0] * 3, (count + 1, clients)))
         estimates, true = drawn[:count], drawn[count]
-        weights = pooling_weights(estimates, true)
+        weights = fit_stacking_weights(estimates, true)
         assert float(weights.min()) >= 0
         assert float(weights.sum()) == pytest.approx(1)
         pooled = torch.einsum("e,evc->vc", weights, estimates)

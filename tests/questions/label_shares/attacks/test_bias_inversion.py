@@ -9,7 +9,7 @@ from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion, _solve
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion, _solve_shares
 
 SHARES = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
 ALONG = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], dtype=torch.float64)
@@ -22,7 +22,7 @@ def drift(kappa: float) -> torch.Tensor:
 
 
 def solved(change: torch.Tensor, recipe: Recipe, examples: int | None) -> list[float]:
-    return _solve(START, Update({"b": change}, examples), "b", ALONG, recipe).tolist()
+    return _solve_shares(START, Update({"b": change}, examples), "b", ALONG, recipe).tolist()
 
 
 def test_recovers_the_shares_with_known_steps():

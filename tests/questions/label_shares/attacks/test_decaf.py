@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.attacks.decaf import Bases, Decaf, gradient_bases
+from overheard.questions.label_shares.attacks.decaf import (
+    Decaf,
+    GradientBases,
+    train_gradient_bases,
+)
 from overheard.testing.planted_runs.planted_labels import CLASSES, simulate_one_round
 
 ALL = torch.ones(3, dtype=torch.bool)
@@ -19,7 +23,7 @@ OF_CLASS = {
     2: torch.tensor([[-1.0, -1.0], [-1.0, -1.0], [2.0, 2.0]]),
 }
 OF_UNION = torch.tensor([[0.5, 0.0], [0.0, 0.5], [0.25, 0.25]])
-BASES = Bases(OF_CLASS, {(0, 1, 2): OF_UNION, (0, 1): OF_UNION, (0,): OF_CLASS[0]})
+BASES = GradientBases(OF_CLASS, {(0, 1, 2): OF_UNION, (0, 1): OF_UNION, (0,): OF_CLASS[0]})
 
 
 class TestDecompose:
@@ -67,7 +71,7 @@ class TestDecompose:
 class TestNullClasses:
     @staticmethod
     def present(rows, **changed):
-        return Decaf(**changed)._present(torch.tensor(rows)).tolist()
+        return Decaf(**changed)._present_classes(torch.tensor(rows)).tolist()
 
     def test_a_row_without_a_positive_entry_is_null(self):
         rows = [[0.1, -1.0], [0.0, -0.2], [-1.0, -1.0]]
@@ -132,8 +136,8 @@ class TestOnAFederation:
     def test_the_basis_of_a_class_increases_only_its_own_row(self, run):
         knowledge = run.knowledge
         present = [torch.ones(CLASSES, dtype=torch.bool)]
-        bases = gradient_bases(run.start, "2.weight", present, knowledge, 0, Seed(0))
-        for label, base in bases.of_class.items():
+        bases = train_gradient_bases(run.start, "2.weight", present, knowledge, 0, Seed(0))
+        for label, base in bases.by_class.items():
             others = [row for row in range(CLASSES) if row != label]
             assert float(base[label].max()) > 0
             assert float(base[others].max()) <= 0

@@ -11,7 +11,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.recipe import Recipe
 from overheard.learning.last_layer import LastLayer
 from overheard.learning.mean_gradient import LastLayerGradient
-from overheard.questions.label_shares.attacks.ilrg import Ilrg, restored
+from overheard.questions.label_shares.attacks.ilrg import Ilrg, solve_shares
 from tests.runs.one_step import (
     KNOWLEDGE,
     ZERO_WEIGHTS,
@@ -53,7 +53,9 @@ def test_recovers_the_counts_of_any_model_if_features_are_equal(counts, weights,
     bias = torch.tensor([0.3, 0.0, -0.2], dtype=torch.float64)
     gradient = (weight @ features + bias).softmax(0) - shares
     start = {"0.weight": weight, "0.bias": bias}
-    found = restored(LastLayerGradient(torch.outer(gradient, features), gradient), start, LAYER)
+    found = solve_shares(
+        LastLayerGradient(torch.outer(gradient, features), gradient), start, LAYER
+    )
     torch.testing.assert_close(found, shares, atol=1e-5, rtol=0)
 
 
@@ -68,7 +70,9 @@ def test_negative_counts_become_0():
     # P_k = 1/3, so n_c / K = 1/3 - db_c = (1, 1/3, -1/3): what is left is 3/4 and 1/4.
     gradient = LastLayerGradient(torch.zeros(3, 3).double(), torch.tensor([-2.0, 0.0, 2.0]) / 3)
     gradient = replace(gradient, bias=gradient.bias.double())
-    assert restored(gradient, ZERO_WEIGHTS, LAYER).tolist() == pytest.approx([0.75, 0.25, 0])
+    assert solve_shares(gradient, ZERO_WEIGHTS, LAYER).tolist() == pytest.approx(
+        [0.75, 0.25, 0]
+    )
 
 
 class TestHiddenSize:

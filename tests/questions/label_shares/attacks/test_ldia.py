@@ -12,7 +12,7 @@ from overheard.core.seeds import Seed
 from overheard.learning.fitting.share_network import kl_divergence
 from overheard.questions.label_shares.attacks.ldia import (
     Ldia,
-    _images,
+    _stack_images,
     published_loss,
     rounded_shares,
 )
@@ -76,7 +76,7 @@ class TestRoundedShares:
 def test_images_leave_out_the_bias_and_have_a_row_per_round():
     # (clients, rounds, classes, features + 1): one client, two rounds, two classes.
     change = torch.arange(12.0).reshape(1, 2, 2, 3)
-    assert _images(change).tolist() == [[[0, 1, 3, 4], [6, 7, 9, 10]]]
+    assert _stack_images(change).tolist() == [[[0, 1, 3, 4], [6, 7, 9, 10]]]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,11 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.last_layer import LastLayer
-from overheard.questions.label_shares.attacks.llg import Llg, greedy_counts, row_gradients
+from overheard.questions.label_shares.attacks.llg import (
+    Llg,
+    count_labels_greedily,
+    gradient_row_sums,
+)
 from tests.runs.one_step import (
     KNOWLEDGE,
     ZERO_WEIGHTS,
@@ -34,17 +38,17 @@ class TestGreedyCounts:
         # m = -0.078 of -0.5, 0, 0.25, 0.25. First: class 0, at -0.422. Then class 0 six times
         # (-0.422 ... -0.031, the next would be 0.047), then class 1 at 0: 8 labels.
         sums = torch.tensor([-0.5, 0.0, 0.25, 0.25])
-        assert greedy_counts(sums, 0 * sums, -0.078125, 8).tolist() == [7, 1, 0, 0]
+        assert count_labels_greedily(sums, 0 * sums, -0.078125, 8).tolist() == [7, 1, 0, 0]
 
     def test_subtracts_offsets_after_the_first_step(self):
         # Class 1 is not negative, so it is not taken for sure; less 0.25 it is, to -0.25.
         sums, offsets = torch.tensor([-0.5, 0.0]), torch.tensor([0.25, 0.25])
-        assert greedy_counts(sums, offsets, -0.25, 4).tolist() == [3, 1]
+        assert count_labels_greedily(sums, offsets, -0.25, 4).tolist() == [3, 1]
 
     def test_counts_nothing_without_a_negative_impact(self):
         sums = torch.tensor([-1.0, 2.0])
-        assert greedy_counts(sums, 0 * sums, 0.0, 8).tolist() == [0, 0]
-        assert greedy_counts(sums, 0 * sums, float("nan"), 8).tolist() == [0, 0]
+        assert count_labels_greedily(sums, 0 * sums, 0.0, 8).tolist() == [0, 0]
+        assert count_labels_greedily(sums, 0 * sums, float("nan"), 8).tolist() == [0, 0]
 
     @settings(max_examples=60, deadline=None)
     @given(
@@ -54,11 +58,13 @@ class TestGreedyCounts:
     )
     def test_counts_all_examples_at_any_scale(self, sums, impact, examples):
         row = torch.tensor(sums, dtype=torch.float64)
-        counts = greedy_counts(row, 0 * row, -float(impact), examples)
+        counts = count_labels_greedily(row, 0 * row, -float(impact), examples)
         assert int(counts.sum()) == examples
         assert bool((counts[row < 0] >= 1).all())
         # Powers of 2 do not change rounding.
-        assert torch.equal(greedy_counts(row * 8, 0 * row, -8.0 * impact, examples), counts)
+        assert torch.equal(
+            count_labels_greedily(row * 8, 0 * row, -8.0 * impact, examples), counts
+        )
 
 
 class TestOnOneStep:
@@ -86,7 +92,7 @@ class TestOnOneStep:
     def test_measured_rows_are_the_gradient_on_each_class(self):
         # Class k alone: p - y = 1/3 everywhere but -2/3 at k; features sum to 1.
         torch.testing.assert_close(
-            row_gradients(ZERO_WEIGHTS, LastLayer("0.weight", "0.bias"), KNOWLEDGE),
+            gradient_row_sums(ZERO_WEIGHTS, LastLayer("0.weight", "0.bias"), KNOWLEDGE),
             torch.full((3, 3), 1 / 3).double() - torch.eye(3).double(),
         )
 

@@ -9,7 +9,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.learning.fitting.share_network import kl_divergence
-from overheard.questions.label_shares.attacks.ppa import Ppa, preferences
+from overheard.questions.label_shares.attacks.ppa import Ppa, preference_targets
 from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun, simulate_view
 
 TARGETS = tuple(client(number) for number in range(4))
@@ -22,13 +22,13 @@ def with_few(run: LabelSharesRun) -> Knowledge:
 
 def test_a_preference_is_the_most_frequent_class():
     shares = torch.tensor([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4]])
-    assert preferences(shares).tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert preference_targets(shares).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
 def test_the_divergence_from_a_preference_is_its_cross_entropy():
     # ln 4 for two logits of which the preferred class has 1/4.
     logits = torch.tensor([[0.25, 0.75]]).log()
-    preferred = preferences(torch.tensor([[0.9, 0.1]]))
+    preferred = preference_targets(torch.tensor([[0.9, 0.1]]))
     assert float(kl_divergence(logits, preferred)) == pytest.approx(1.38629, abs=1e-4)
 
 

@@ -16,11 +16,11 @@ from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.ramakrishna import (
     Form,
     Ramakrishna,
-    bias_gradients,
-    by_ratio,
-    onto_simplex,
-    trained_alone,
-    whole_batches,
+    class_bias_gradients,
+    estimate_by_ratio,
+    full_batch_recipe,
+    project_onto_simplex,
+    train_on_single_classes,
 )
 from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun
 from tests.runs.one_step import (
@@ -86,7 +86,7 @@ class TestSoftLabel:
 
     def test_a_column_is_the_gradient_of_one_class(self):
         # A blank model answers 1/3: p - y = 1/3, less 1 on the diagonal.
-        (system,) = bias_gradients([ZERO_WEIGHTS], KNOWLEDGE)
+        (system,) = class_bias_gradients([ZERO_WEIGHTS], KNOWLEDGE)
         torch.testing.assert_close(
             system, torch.full((3, 3), 1 / 3).double() - torch.eye(3).double()
         )
@@ -105,12 +105,12 @@ class TestRatio:
         # = 1 - 2 p_j. For p = (0.4, 0.4, 0.2), below 0.5 only:
         #   row 0: 0.4, 0.2, (0.6) -> 0.3;   row 1 alike;   row 2: 0.2, 0.2, 0.2 -> 0.2.
         # Their sum is 0.8: each gets a third of the missing 0.2.
-        found = by_ratio(self.change([0.4, 0.4, 0.2]), 10, self.alone)
+        found = estimate_by_ratio(self.change([0.4, 0.4, 0.2]), 10, self.alone)
         assert found.tolist() == pytest.approx([0.3667, 0.3667, 0.2667], abs=1e-4)
 
     def test_gives_an_even_share_without_plausible_estimates(self):
         # p = (1, 0, 0) gives 1, 0 or -1 everywhere: none of them strictly within 0 and 0.5.
-        found = by_ratio(self.change([1.0, 0.0, 0.0]), 10, self.alone)
+        found = estimate_by_ratio(self.change([1.0, 0.0, 0.0]), 10, self.alone)
         assert found.tolist() == pytest.approx([1 / 3] * 3)
 
     def test_compares_with_training_on_each_class_alone(self):
@@ -161,7 +161,7 @@ def test_compares_single_class_training_and_updates_per_step(form):
 
 class TestTrainedAlone:
     def test_each_class_changes_the_model_like_its_examples(self):
-        alone = trained_alone(ZERO_WEIGHTS, KNOWLEDGE, RECIPE, 0, Seed(0))
+        alone = train_on_single_classes(ZERO_WEIGHTS, KNOWLEDGE, RECIPE, 0, Seed(0))
         for label, one in enumerate(alone):
             only = train_step([4 if other == label else 0 for other in range(3)])
             torch.testing.assert_close(one.delta["0.bias"], only["0.bias"])
@@ -172,27 +172,27 @@ class TestTrainedAlone:
             auxiliary=unit_examples((2, 9, 4)),
             recipe=Recipe(rate=0.5, epochs=3, batch=2),
         )
-        whole = whole_batches(uneven)
+        whole = full_batch_recipe(uneven)
         assert [whole.steps(examples) for examples in (2, 9, 4)] == [3, 3, 3]
 
 
 class TestOntoSimplex:
     def test_subtracts_the_same_from_each_until_the_sum_is_one(self):
         # (0.8 + 0.6 - 1) / 2 = 0.2 off the first two; the third is below it.
-        assert onto_simplex(torch.tensor([0.8, 0.6, -0.2])).tolist() == pytest.approx(
+        assert project_onto_simplex(torch.tensor([0.8, 0.6, -0.2])).tolist() == pytest.approx(
             [0.6, 0.4, 0]
         )
 
     def test_large_values_keep_their_precision(self):
-        assert onto_simplex(torch.tensor([1e30, 1e30, 0.0])).tolist() == [0.5, 0.5, 0]
+        assert project_onto_simplex(torch.tensor([1e30, 1e30, 0.0])).tolist() == [0.5, 0.5, 0]
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(st.floats(-1e20, 1e20), min_size=2, max_size=6))
     def test_returns_shares_and_does_not_change_shares(self, values):
-        shares = onto_simplex(torch.tensor(values, dtype=torch.float64))
+        shares = project_onto_simplex(torch.tensor(values, dtype=torch.float64))
         assert float(shares.min()) >= 0
         assert float(shares.sum()) == pytest.approx(1)
-        torch.testing.assert_close(onto_simplex(shares), shares)
+        torch.testing.assert_close(project_onto_simplex(shares), shares)
 
 
 def mean_distance(form: Form, run: LabelSharesRun) -> float:

@@ -9,13 +9,13 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.whispers import (
-    ENOUGH,
+    FEWEST_TRAINING_CLIENTS,
     REPLICATES,
     Whispers,
-    half_octave,
-    squared,
-    teachers,
-    virtual_norms,
+    nearest_half_octave,
+    select_training_clients,
+    squared_error,
+    virtual_update_norms,
 )
 from overheard.simulation.target_groups import TargetGroup
 from overheard.testing.planted_runs.planted_labels import CLASSES, SKEWED, blobs, simulate_view
@@ -35,35 +35,37 @@ class TestTeachers:
     def test_half_octaves_are_powers_of_the_square_root_of_2(self):
         # 2^4.5 = 22.6, 2^5 = 32, 2^5.5 = 45.3: 40 is nearer to 45.3 on a log scale.
         sizes = (1.0, 2.0, 4.0, 23.0, 32.0, 40.0)
-        assert list(map(half_octave, sizes)) == [0, 2, 4, 9, 10, 11]
+        assert list(map(nearest_half_octave, sizes)) == [0, 2, 4, 9, 10, 11]
 
     def test_selects_clients_within_the_size_ratio(self):
         # About 32: 22.6 to 45.3.
-        sizes = torch.tensor([10, 23, 32, 45, 46] * ENOUGH).float()
-        chosen = sizes[teachers(sizes, 10)]
+        sizes = torch.tensor([10, 23, 32, 45, 46] * FEWEST_TRAINING_CLIENTS).float()
+        chosen = sizes[select_training_clients(sizes, 10)]
         assert set(chosen.tolist()) == {23, 32, 45}
-        assert len(chosen) == 3 * ENOUGH
+        assert len(chosen) == 3 * FEWEST_TRAINING_CLIENTS
 
     def test_selects_the_nearest_if_too_few_are_within_the_ratio(self):
         sizes = torch.cat([torch.full((150,), 32.0), torch.arange(100, 400)])
-        chosen = sizes[teachers(sizes, 10)]
-        assert len(chosen) == ENOUGH
-        assert float(chosen.max()) == 100 + ENOUGH - 150 - 1
+        chosen = sizes[select_training_clients(sizes, 10)]
+        assert len(chosen) == FEWEST_TRAINING_CLIENTS
+        assert float(chosen.max()) == 100 + FEWEST_TRAINING_CLIENTS - 150 - 1
 
     def test_selects_all_if_there_are_few(self):
-        assert teachers(torch.tensor([10.0, 1000.0]), 10).tolist() == [0, 1]
+        assert select_training_clients(torch.tensor([10.0, 1000.0]), 10).tolist() == [0, 1]
 
 
 def test_squared_errors_are_averaged_over_classes():
     # Logits of 0 give 1/2 each: (0.3^2 + 0.3^2) / 2.
     shares = torch.tensor([[0.8, 0.2]])
-    assert float(squared(torch.zeros(1, 2), shares)) == pytest.approx(0.09)
+    assert float(squared_error(torch.zeros(1, 2), shares)) == pytest.approx(0.09)
 
 
 class TestSize:
     def norms(self, leaky, kind, size):
         view = leaky.transcript.seen_by(SERVER)
-        return virtual_norms(view, leaky.knowledge, TargetGroup(ONE, (0,), None), kind, size)
+        return virtual_update_norms(
+            view, leaky.knowledge, TargetGroup(ONE, (0,), None), kind, size
+        )
 
     def test_larger_virtual_clients_have_longer_updates(self, leaky):
         lengths = [float(self.norms(leaky, "even", size)[0]) for size in (8, 40, 200)]

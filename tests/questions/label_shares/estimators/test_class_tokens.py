@@ -8,24 +8,24 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.class_tokens import (
-    Readings,
+    ProbeReadings,
     class_matrices,
     class_tokens,
-    plain_numbers,
+    flat_features,
 )
 
 KINDS = 15
 FEATURES = 5
 
 
-def readings(classes: int, clients: int = 2, *, told: bool = False) -> Readings:
+def readings(classes: int, clients: int = 2, *, told: bool = False) -> ProbeReadings:
     """Return random readings with the shapes of the probes."""
     generator = Seed(classes).generator()
 
     def draw(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)
 
-    return Readings(
+    return ProbeReadings(
         draw(clients, classes, FEATURES + 1),
         draw(clients, 2 * classes + 1, classes),
         draw(2 * classes + 1, classes),
@@ -34,17 +34,17 @@ def readings(classes: int, clients: int = 2, *, told: bool = False) -> Readings:
     )
 
 
-def renamed(known: Readings, new: Tensor) -> Readings:
+def renamed(known: ProbeReadings, new: Tensor) -> ProbeReadings:
     """Return the readings after a permutation in which new class i is old class new[i]."""
     classes = len(new)
     rows = torch.cat((new, classes + new, torch.tensor([2 * classes])))
     pairs = torch.cat((new, classes + new, 2 * classes + new))
     common = torch.tensor([3 * classes, 3 * classes + 1])
-    return Readings(
-        known.change[:, new],
-        known.answers[:, rows][..., new],
-        known.before[rows][:, new],
-        known.pull[:, torch.cat((pairs, common))][..., new],
+    return ProbeReadings(
+        known.last_layer_change[:, new],
+        known.outputs[:, rows][..., new],
+        known.broadcast_outputs[rows][:, new],
+        known.class_gradients[:, torch.cat((pairs, common))][..., new],
         known.log_sizes,
     )
 
@@ -85,14 +85,14 @@ class TestTokens:
 class TestMatrices:
     def test_an_unchanged_client_has_zeros_except_for_the_broadcast(self):
         known = readings(3)
-        still = Readings(
-            torch.zeros_like(known.change),
-            known.before.expand_as(known.answers),
-            known.before,
-            torch.zeros_like(known.pull),
+        still = ProbeReadings(
+            torch.zeros_like(known.last_layer_change),
+            known.broadcast_outputs.expand_as(known.outputs),
+            known.broadcast_outputs,
+            torch.zeros_like(known.class_gradients),
         )
         matrices = class_matrices(still)
-        start = known.before[3:6].expand(2, 3, 3)
+        start = known.broadcast_outputs[3:6].expand(2, 3, 3)
         softmax, before = matrices[..., 1], matrices[..., 3]
         assert softmax.equal(start)
         assert before.equal(start)
@@ -103,7 +103,9 @@ class TestMatrices:
         pull = torch.zeros(1, 8, 2)
         pull[0, 6:] = torch.tensor([[0.1, 0.3], [2.0, -1.0]])
         known = readings(2, 1)
-        shares = class_matrices(Readings(known.change, known.answers, known.before, pull))
+        shares = class_matrices(
+            ProbeReadings(known.last_layer_change, known.outputs, known.broadcast_outputs, pull)
+        )
         # 0.1 and 0.3 of 0.4; 2 and -1 of 1. A row is a class's, whatever the output.
         expected = [[0.25, 0.25], [0.75, 0.75]], [[2.0, 2.0], [-1.0, -1.0]]
         torch.testing.assert_close(shares[0, :, :, -2], torch.tensor(expected[0]))
@@ -113,12 +115,19 @@ class TestMatrices:
         pull = torch.zeros(1, 8, 2)
         pull[0, 6] = torch.tensor([1.0, -0.99])
         known = readings(2, 1)
-        shares = class_matrices(Readings(known.change, known.answers, known.before, pull))
+        shares = class_matrices(
+            ProbeReadings(known.last_layer_change, known.outputs, known.broadcast_outputs, pull)
+        )
         assert shares[0, :, 0, -2].tolist() == [2, -2]
 
     def test_row_similarity_does_not_depend_on_length(self):
         known = readings(3)
-        longer = Readings(10 * known.change, known.answers, known.before, known.pull)
+        longer = ProbeReadings(
+            10 * known.last_layer_change,
+            known.outputs,
+            known.broadcast_outputs,
+            known.class_gradients,
+        )
         near, far = class_matrices(known)[..., 5], class_matrices(longer)[..., 5]
         torch.testing.assert_close(far, near, rtol=1e-4, atol=1e-6)
         # Their diagonal, the squares of the rows, is a whole.
@@ -126,9 +135,11 @@ class TestMatrices:
 
     def test_logits_are_centred(self):
         known = readings(3)
-        answers = known.answers.clone()
+        answers = known.outputs.clone()
         answers[:, :3] += 7
-        lifted = Readings(known.change, answers, known.before, known.pull)
+        lifted = ProbeReadings(
+            known.last_layer_change, answers, known.broadcast_outputs, known.class_gradients
+        )
         torch.testing.assert_close(
             class_matrices(lifted), class_matrices(known), rtol=1e-4, atol=1e-4
         )
@@ -138,10 +149,10 @@ class TestPlainNumbers:
     def test_every_reading_is_a_feature(self):
         # Three classes: 3 (5 + 1) of the change, 9 each of logits, outputs and factors, 2 * 3
         # common ones.
-        assert plain_numbers(readings(3)).shape == (2, 18 + 27 + 6)
+        assert flat_features(readings(3)).shape == (2, 18 + 27 + 6)
 
     def test_a_known_size_is_the_last_feature(self):
         known = readings(3, told=True)
-        numbers = plain_numbers(known)
+        numbers = flat_features(known)
         assert numbers.shape == (2, 52)
         assert numbers[:, -1].equal(known.log_sizes)

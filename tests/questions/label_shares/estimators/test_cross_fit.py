@@ -4,8 +4,11 @@ import pytest
 import torch
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.class_tokens import Readings
-from overheard.questions.label_shares.estimators.cross_fit import CrossFit, cross_fit
+from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
+from overheard.questions.label_shares.estimators.cross_fit import (
+    CrossFit,
+    fit_with_cross_fitting,
+)
 from tests.linkage.share_readings import (
     CLASSES,
     CLIENTS,
@@ -23,63 +26,71 @@ from tests.linkage.share_readings import (
 @pytest.fixture(scope="module")
 def fit() -> CrossFit:
     shares = draw_shares()
-    return cross_fit(informative_readings(shares), shares, HALVES, STEPS, Seed(2))
+    return fit_with_cross_fitting(informative_readings(shares), shares, HALVES, STEPS, Seed(2))
 
 
 class TestWhereReadingsTell:
     def test_both_kinds_of_network_find_out_of_sample_shares(self, fit):
         shares = draw_shares()
         uniform = float((shares - 1 / CLASSES).abs().sum(1).mean())
-        assert mean_l1(fit.of_virtual.mean(0), shares) < 0.35 * uniform
-        for kind in fit.of_virtual[:2]:
+        assert mean_l1(fit.virtual_estimates.mean(0), shares) < 0.35 * uniform
+        for kind in fit.virtual_estimates[:2]:
             assert mean_l1(kind, shares) < 0.5 * uniform
 
     def test_every_network_finds_the_shares_of_unseen_clients(self, fit):
         fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
         uniform = float((fresh - 1 / CLASSES).abs().sum(1).mean())
-        told = fit.read(
+        told = fit.estimate_shares(
             informative_readings(fresh, seed=6)
         )  # (kinds, networks, clients, classes)
         for network in range(told.shape[1]):
             assert mean_l1(told[:, network].mean(0), fresh) < 0.45 * uniform
 
     def test_estimates_are_shares(self, fit):
-        told = fit.read(noise_readings(7))
+        told = fit.estimate_shares(noise_readings(7))
         assert bool((told >= 0).all())
         torch.testing.assert_close(told.sum(3), torch.ones_like(told[..., 0]))
 
     def test_virtual_estimates_come_from_the_other_half(self, fit):
-        told = fit.read(informative_readings(draw_shares()))
+        told = fit.estimate_shares(informative_readings(draw_shares()))
         for half in (0, 1):
             own = half == HALVES
-            assert torch.equal(fit.of_virtual[:, own], told[:, 1 - half, own])
-            assert not torch.equal(fit.of_virtual[:, own], told[:, half, own])
+            assert torch.equal(fit.virtual_estimates[:, own], told[:, 1 - half, own])
+            assert not torch.equal(fit.virtual_estimates[:, own], told[:, half, own])
 
     def test_an_estimate_does_not_depend_on_other_clients(self, fit):
         # Matrix products of another length may move the last bits.
         readings = informative_readings(draw_shares())
-        some = Readings(
-            readings.change[:3], readings.answers[:3], readings.before, readings.pull[:3]
+        some = ProbeReadings(
+            readings.last_layer_change[:3],
+            readings.outputs[:3],
+            readings.broadcast_outputs,
+            readings.class_gradients[:3],
         )
         torch.testing.assert_close(
-            fit.read(some), fit.read(readings)[:, :, :3], rtol=1e-4, atol=1e-5
+            fit.estimate_shares(some),
+            fit.estimate_shares(readings)[:, :, :3],
+            rtol=1e-4,
+            atol=1e-5,
         )
 
     @pytest.mark.slow
     def test_the_seed_determines_every_bit(self, fit):
         shares = draw_shares()
         again, other = (
-            cross_fit(informative_readings(shares), shares, HALVES, STEPS, seed)
+            fit_with_cross_fitting(informative_readings(shares), shares, HALVES, STEPS, seed)
             for seed in (Seed(2), Seed(3))
         )
-        assert torch.equal(again.of_virtual, fit.of_virtual)
-        assert torch.equal(again.read(noise_readings(7)), fit.read(noise_readings(7)))
-        assert not torch.equal(other.of_virtual, fit.of_virtual)
+        assert torch.equal(again.virtual_estimates, fit.virtual_estimates)
+        assert torch.equal(
+            again.estimate_shares(noise_readings(7)), fit.estimate_shares(noise_readings(7))
+        )
+        assert not torch.equal(other.virtual_estimates, fit.virtual_estimates)
 
     def test_the_global_generator_is_unchanged(self):
         shares = draw_shares()
         before = torch.get_rng_state()
-        cross_fit(informative_readings(shares), shares, HALVES, 1, Seed(2))
+        fit_with_cross_fitting(informative_readings(shares), shares, HALVES, 1, Seed(2))
         assert torch.get_rng_state().equal(before)
 
 
@@ -90,30 +101,32 @@ def test_estimates_do_not_depend_on_the_clients_own_shares(fit, half):
     own = half == HALVES
     others = shares.clone()
     others[own] = shares[own].roll(1, 1)
-    fooled = cross_fit(informative_readings(shares), others, HALVES, STEPS, Seed(2))
-    assert torch.equal(fooled.of_virtual[:, own], fit.of_virtual[:, own])
-    assert not torch.equal(fooled.of_virtual[:, ~own], fit.of_virtual[:, ~own])
+    fooled = fit_with_cross_fitting(
+        informative_readings(shares), others, HALVES, STEPS, Seed(2)
+    )
+    assert torch.equal(fooled.virtual_estimates[:, own], fit.virtual_estimates[:, own])
+    assert not torch.equal(fooled.virtual_estimates[:, ~own], fit.virtual_estimates[:, ~own])
 
 
 @pytest.mark.slow
 def test_without_information_it_is_no_better_than_the_mean():
     shares = draw_shares(alpha=1.0)
-    fit = cross_fit(noise_readings(), shares, HALVES, STEPS, Seed(2))
+    fit = fit_with_cross_fitting(noise_readings(), shares, HALVES, STEPS, Seed(2))
     guess = float((shares - shares.mean(0)).abs().sum(1).mean())
-    assert mean_l1(fit.of_virtual.mean(0), shares) > 0.97 * guess
+    assert mean_l1(fit.virtual_estimates.mean(0), shares) > 0.97 * guess
 
 
 def test_equal_readings_give_equal_finite_shares():
     shares = draw_shares()
-    fit = cross_fit(zero_readings(), shares, HALVES, STEPS, Seed(2))
-    told = fit.read(zero_readings(2))
+    fit = fit_with_cross_fitting(zero_readings(), shares, HALVES, STEPS, Seed(2))
+    told = fit.estimate_shares(zero_readings(2))
     assert bool(told.isfinite().all())
     assert torch.equal(told[:, :, 0], told[:, :, 1])
-    assert bool(fit.of_virtual.isfinite().all())
+    assert bool(fit.virtual_estimates.isfinite().all())
 
 
 def test_an_outlier_gets_finite_shares(fit):
-    assert bool(fit.read(outlying_readings()).isfinite().all())
+    assert bool(fit.estimate_shares(outlying_readings()).isfinite().all())
 
 
 @pytest.mark.slow
@@ -121,18 +134,24 @@ def test_uses_a_known_size():
     # Clients are large in the first class, small in the last; nothing else is read of them.
     shares = torch.eye(CLASSES).double()[torch.arange(CLIENTS) // 2 % CLASSES]
     log_sizes = 5.0 - shares.argmax(1).float()
-    fit = cross_fit(zero_readings(log_sizes=log_sizes), shares, HALVES, 2 * STEPS, Seed(2))
+    fit = fit_with_cross_fitting(
+        zero_readings(log_sizes=log_sizes), shares, HALVES, 2 * STEPS, Seed(2)
+    )
     # All alike, which is all that one can say without sizes, misses by 4/3.
-    assert mean_l1(fit.of_virtual.mean(0), shares) < 0.7
+    assert mean_l1(fit.virtual_estimates.mean(0), shares) < 0.7
 
 
 def test_restoring_from_tensors_is_exact(fit):
     again = CrossFit.from_tensors(fit.tensors())
-    assert torch.equal(again.of_virtual, fit.of_virtual)
-    assert torch.equal(again.read(noise_readings(7)), fit.read(noise_readings(7)))
+    assert torch.equal(again.virtual_estimates, fit.virtual_estimates)
+    assert torch.equal(
+        again.estimate_shares(noise_readings(7)), fit.estimate_shares(noise_readings(7))
+    )
 
 
 def test_refuses_a_half_with_one_client():
     shares = draw_shares()[:3]
     with pytest.raises(ValueError, match="2 virtual clients"):
-        cross_fit(zero_readings(3), shares, torch.tensor([0, 0, 1]), STEPS, Seed(2))
+        fit_with_cross_fitting(
+            zero_readings(3), shares, torch.tensor([0, 0, 1]), STEPS, Seed(2)
+        )

@@ -8,7 +8,7 @@ from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.threat_results import ArmResult
-from overheard.questions.label_shares.pages.intervals import interval_words, intervals_tables
+from overheard.questions.label_shares.pages.intervals import interval_sentences, interval_tables
 from tests.runs.audits import shares_finding
 
 
@@ -18,7 +18,7 @@ def arms_of(small: Audit, findings: Sequence[Finding]) -> tuple[ArmResult, ...]:
 
 def sentences(small: Audit, *findings: Finding) -> list[str]:
     (first, _) = arms_of(small, findings)
-    return [text.replace("\u00a0", " ") for text in interval_words(first.threat_results[0])]
+    return [text.replace("\u00a0", " ") for text in interval_sentences(first.threat_results[0])]
 
 
 def bounded(number: int, claimed: float, reach: float, arm: str = "none") -> Finding:
@@ -42,7 +42,7 @@ def test_coverage_is_reported_with_its_interval(
 
 def test_attacks_without_intervals_have_no_sentence_and_no_row(small: Audit) -> None:
     assert sentences(small, *small.findings) == []
-    assert intervals_tables(arms_of(small, small.findings)) == ()
+    assert interval_tables(arms_of(small, small.findings)) == ()
 
 
 def test_coverage_of_one_claim_in_one_run_has_no_interval(small: Audit) -> None:
@@ -92,7 +92,7 @@ def test_the_table_has_a_row_for_each_attack_and_arm_with_intervals(
         small.findings[1],
         sized,
     ]
-    (table,) = intervals_tables(arms_of(small, findings))
+    (table,) = interval_tables(arms_of(small, findings))
     lines = [tuple(cell.replace("\u00a0", " ") for cell in line) for line in table.lines]
     # decaf without defenses: the intervals of one client contain both shares, the other has no
     # intervals. With noise, none contains its share. Intervals extend 0.06 to each side.
@@ -109,7 +109,7 @@ def test_each_threat_has_a_table_of_its_own(small: Audit) -> None:
     cohort = shares_finding(
         "none", COHORT, (1.0, 0.0), (0.9, 0.1), reach=0.2, observers=(client(0),)
     )
-    tables = intervals_tables(arms_of(small, [bounded(0, 0.55, 0.06), cohort]))
+    tables = interval_tables(arms_of(small, [bounded(0, 0.55, 0.06), cohort]))
     assert [table.caption.split(": ")[1] for table in tables] == [
         "The server, about each client",
         "Client 0, about the other clients",

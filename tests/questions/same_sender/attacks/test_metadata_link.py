@@ -12,7 +12,10 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client, shadow_device
 from overheard.core.seeds import Seed
-from overheard.questions.same_sender.attacks.metadata_link import RECOUNT, MetadataLink
+from overheard.questions.same_sender.attacks.metadata_link import (
+    RECOUNT_PROBABILITY,
+    MetadataLink,
+)
 from tests.questions.identity.attacks.test_metadata import (
     ALIKE,
     LOSSES,
@@ -72,8 +75,8 @@ class TestMetadataLink:
         )
         claim = MetadataLink().infer(view, (A,), NOTHING, Seed(0))[A]
         assert claim.others == (B, C, client(3))
-        equal = log(((1 - RECOUNT) + RECOUNT * 3 / 4) / (3 / 4))
-        assert claim.numbers() == pytest.approx([equal, equal, log(RECOUNT)])
+        equal = log(((1 - RECOUNT_PROBABILITY) + RECOUNT_PROBABILITY * 3 / 4) / (3 / 4))
+        assert claim.numbers() == pytest.approx([equal, equal, log(RECOUNT_PROBABILITY)])
 
     def test_metrics_are_compared_as_correlated_normal_numbers(self):
         # Centred by the round's mean: -1 and 1, deviation 1: x = y = -1 and x = -1, y = 1.
@@ -98,7 +101,7 @@ class TestMetadataLink:
             make_message(3, C, examples=10),
         )
         claim = MetadataLink().infer(view, (A,), NOTHING, Seed(0))[A]
-        equal, different = claim.scores[1], log(RECOUNT)
+        equal, different = claim.scores[1], log(RECOUNT_PROBABILITY)
         assert float(claim.scores[0]) == pytest.approx((float(equal) + different) / 2)
 
     def test_compares_with_all_senders_of_other_rounds_except_shadow_devices(self):

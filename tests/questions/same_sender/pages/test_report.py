@@ -3,7 +3,7 @@
 from overheard.auditing.exposures import arms
 from overheard.core.seeds import Seed
 from overheard.findings.threat_results import ArmResult
-from overheard.questions.same_sender.pages.report import link_plates, link_tables
+from overheard.questions.same_sender.pages.report import link_figures, link_tables
 from overheard.report.words import exposure_words
 from tests.report.people import people_audit, sender_findings
 
@@ -30,6 +30,6 @@ def test_links_have_one_table_with_the_precision_per_target() -> None:
 
 
 def test_links_have_only_curves_of_pairs() -> None:
-    (figure,) = link_plates(arms_of(3.0))
+    (figure,) = link_figures(arms_of(3.0))
     assert [panel.heading for panel in figure.panels] == ["Pairs told apart, by threshold"]
     assert "histogram" not in figure.note

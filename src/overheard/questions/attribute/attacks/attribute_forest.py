@@ -26,12 +26,12 @@ from overheard.linkage.known_updates import (
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.questions.attribute.claim import Attribute
-from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
+from overheard.questions.attribute.estimators.attribute_claims import pool_attribute_claims
 
 TREES = 100
 """Number of trees, as in the authors' code."""
 
-LEAST = 5
+FEWEST_UPDATES = 5
 """Fewest updates in a leaf and in a node that is split, as in the authors' code."""
 
 
@@ -100,21 +100,21 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
         # One process, so that results do not depend on the number of cores.
         forest = RandomForestClassifier(
             TREES,
-            min_samples_leaf=LEAST,
-            min_samples_split=LEAST,
+            min_samples_leaf=FEWEST_UPDATES,
+            min_samples_split=FEWEST_UPDATES,
             random_state=seed.value % 2**32,
             n_jobs=1,
         )
-        forest.fit(_changes(known.vectors[rows]).numpy(), labels.labels[rows].numpy())
+        forest.fit(_absolute_changes(known.vectors[rows]).numpy(), labels.labels[rows].numpy())
         sent = read_sender_updates(view, targets, self.layer)
         votes = torch.zeros(len(sent.vectors), len(labels.values), dtype=torch.float64)
         votes[:, torch.from_numpy(forest.classes_)] = TREES * torch.from_numpy(
-            forest.predict_proba(_changes(sent.vectors).numpy())
+            forest.predict_proba(_absolute_changes(sent.vectors).numpy())
         )
-        return attribute_claims(
+        return pool_attribute_claims(
             labels, sent, ((votes + 1) / (TREES + len(labels.values))).log()
         )
 
 
-def _changes(vectors: Float[Tensor, "updates dims"]) -> Float[Tensor, "updates dims"]:
+def _absolute_changes(vectors: Float[Tensor, "updates dims"]) -> Float[Tensor, "updates dims"]:
     return normalize(vectors.abs())

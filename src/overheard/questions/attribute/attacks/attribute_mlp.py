@@ -23,7 +23,7 @@ from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.attribute.claim import Attribute
-from overheard.questions.attribute.estimators.attribute_claims import attribute_claims
+from overheard.questions.attribute.estimators.attribute_claims import pool_attribute_claims
 
 
 @final
@@ -107,4 +107,4 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
         )
         sent = read_sender_updates(view, targets, self.layer)
         log_probabilities = heads.log_probabilities(normalize(sent.vectors))[0]
-        return attribute_claims(labels, sent, log_probabilities)
+        return pool_attribute_claims(labels, sent, log_probabilities)

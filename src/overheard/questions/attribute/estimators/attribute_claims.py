@@ -11,7 +11,7 @@ from overheard.linkage.known_updates import SenderUpdates
 from overheard.questions.attribute.claim import Attribute
 
 
-def attribute_claims(
+def pool_attribute_claims(
     labels: AttributeLabels,
     sent: SenderUpdates,
     log_probabilities: Float[Tensor, "updates values"],

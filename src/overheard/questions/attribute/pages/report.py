@@ -28,16 +28,16 @@ from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.attribute.measures import MEASURES
 
-RIGHT, BALANCED = "accuracy", "balanced_accuracy"
+ACCURACY, BALANCED_ACCURACY = "accuracy", "balanced_accuracy"
 
 TABLE = ScoreTable(
     "Attributes of users",
     (
-        ScoreColumn(RIGHT, MEASURES[RIGHT]),
-        ScoreColumn(RIGHT, MEASURES[RIGHT], "Guessing", blind_guess),
-        ScoreColumn(RIGHT, MEASURES[RIGHT], IN_CONTROL, in_control),
-        ScoreColumn(BALANCED, MEASURES[BALANCED]),
-        ScoreColumn(BALANCED, MEASURES[BALANCED], "Guessing", blind_guess),
+        ScoreColumn(ACCURACY, MEASURES[ACCURACY]),
+        ScoreColumn(ACCURACY, MEASURES[ACCURACY], "Guessing", blind_guess),
+        ScoreColumn(ACCURACY, MEASURES[ACCURACY], IN_CONTROL, in_control),
+        ScoreColumn(BALANCED_ACCURACY, MEASURES[BALANCED_ACCURACY]),
+        ScoreColumn(BALANCED_ACCURACY, MEASURES[BALANCED_ACCURACY], "Guessing", blind_guess),
     ),
 )
 

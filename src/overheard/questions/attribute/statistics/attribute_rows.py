@@ -8,7 +8,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import ControlledFindings, group_with_controls
 from overheard.findings.finding import Finding
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
-from overheard.questions.attribute.statistics.choices import choices
+from overheard.questions.attribute.statistics.attribute_counts import count_by_value
 from overheard.statistics.bootstrap import bootstrap_mean
 
 
@@ -20,12 +20,12 @@ def attribute_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, .
     return tuple(
         row
         for comparison in group_with_controls(findings)
-        for row in _of_attributes(comparison, comparison.interval_seed(seed))
+        for row in _balanced_accuracy_rows(comparison, comparison.interval_seed(seed))
     )
 
 
-def _of_attributes(comparison: ControlledFindings, seed: Seed) -> list[ScoreRow]:
-    runs, control = choices(comparison.planned), choices(comparison.control)
+def _balanced_accuracy_rows(comparison: ControlledFindings, seed: Seed) -> list[ScoreRow]:
+    runs, control = count_by_value(comparison.planned), count_by_value(comparison.control)
     if not runs:
         return []
     references = (
@@ -34,7 +34,7 @@ def _of_attributes(comparison: ControlledFindings, seed: Seed) -> list[ScoreRow]
         else {}
     )
     value = bootstrap_mean([run.balanced_accuracy() for run in runs], seed.child("balanced"))
-    blind = {"always the same": _mean(1 / run.right.shape[1] for run in runs)}
+    blind = {"always the same": _mean(1 / run.correct.shape[1] for run in runs)}
     return [comparison.make_row("balanced_accuracy", "higher", value, blind, references)]
 
 

@@ -17,11 +17,14 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.simplex import normalize_to_shares, solve_for_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
-from overheard.questions.label_shares.estimators.class_tokens import Readings
-from overheard.questions.label_shares.estimators.conformal import Cases
+from overheard.questions.label_shares.estimators.cached_fit import cached_cross_fit
+from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.questions.label_shares.estimators.cross_fit import CrossFit
-from overheard.questions.label_shares.estimators.kept_fit import kept_cross_fit
-from overheard.questions.label_shares.estimators.size_reader import SizeReader, size_reader
+from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
+from overheard.questions.label_shares.estimators.size_regression import (
+    SizeRegression,
+    fit_size_regression,
+)
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.chunk import MAX_COHORT_SIZE
 from overheard.simulation.class_gradient_fit import ClassGradientFit
@@ -31,13 +34,13 @@ from overheard.simulation.simulation import read_broadcasts, read_updates, run_s
 from overheard.simulation.target_groups import TargetGroup, group_targets
 from overheard.simulation.update_norms import UpdateNorms
 
-CHANGE, ANSWERS, PULL, NORMS = (
+LAST_LAYER_CHANGE, OUTPUTS, CLASS_GRADIENTS, UPDATE_NORMS = (
     LastLayerChange(),
     AuxiliaryLogits(),
     ClassGradientFit(),
     UpdateNorms(),
 )
-PROBES: tuple[Probe, ...] = (CHANGE, ANSWERS, PULL, NORMS)
+PROBES: tuple[Probe, ...] = (LAST_LAYER_CHANGE, OUTPUTS, CLASS_GRADIENTS, UPDATE_NORMS)
 
 
 @final
@@ -103,21 +106,22 @@ class Amortised(Attack[LabelShares]):
         """Claim every target's shares, with intervals, null probabilities and size."""
         claims: dict[Party, LabelShares] = {}
         groups = [
-            self._spread(group) for group in group_targets(view, targets, len(view.messages))
+            self._select_rounds(group)
+            for group in group_targets(view, targets, len(view.messages))
         ]
         fits: dict[tuple[int, int | None], CrossFit] = {}
         for group in groups:
-            estimator = _Scene(view, knowledge, group, _are_told(view))
+            estimator = _GroupEstimator(view, knowledge, group, _knows_all_sizes(view))
             for number in group.rounds:
                 key = (number, group.cohort_size)
                 if key not in fits:
                     fits[key] = estimator.fit(number, self.steps, seed.child("fit", number))
-            claims |= estimator.claims(
+            claims |= estimator.claim_shares(
                 [fits[number, group.cohort_size] for number in group.rounds]
             )
         return claims
 
-    def _spread(self, group: TargetGroup) -> TargetGroup:
+    def _select_rounds(self, group: TargetGroup) -> TargetGroup:
         most = min(self.most_rounds, len(group.rounds))
         last = len(group.rounds) - 1
         positions = {round(index * last / max(1, most - 1)) for index in range(most)}
@@ -125,14 +129,14 @@ class Amortised(Attack[LabelShares]):
         return replace(group, rounds=rounds)
 
 
-def _are_told(view: View) -> bool:
+def _knows_all_sizes(view: View) -> bool:
     """Return whether every update reports its size; partial reports are not used."""
     updates = [update for sender in view.senders() for update in view.updates(sender).values()]
     return bool(updates) and all(update.examples for update in updates)
 
 
 @final
-class _Scene:
+class _GroupEstimator:
     """The estimator of one group of targets, fitted on its virtual clients."""
 
     def __init__(
@@ -142,48 +146,54 @@ class _Scene:
         self._bank = run_simulation(
             view, knowledge, group.rounds, PROBES, cohort_size=group.cohort_size
         )
-        self._before = read_broadcasts(view, knowledge, group.rounds, [ANSWERS])[ANSWERS]
-        self._told = sizes_known and group.cohort_size is None
+        self._broadcast_outputs = read_broadcasts(view, knowledge, group.rounds, [OUTPUTS])[
+            OUTPUTS
+        ]
+        self._sizes_known = sizes_known and group.cohort_size is None
 
     def fit(self, number: int, steps: int, seed: Seed) -> CrossFit:
         bank = self._bank
         position = bank.rounds.index(number)
-        log_sizes = bank.sizes.double().log().float() if self._told else None
+        log_sizes = bank.sizes.double().log().float() if self._sizes_known else None
         readings = self._readings(bank.readings, position, log_sizes)
         cache = self._knowledge.compute.cache
-        return kept_cross_fit(cache, readings, bank.shares, bank.halves, steps, seed)
+        return cached_cross_fit(cache, readings, bank.shares, bank.halves, steps, seed)
 
-    def claims(self, fits: Sequence[CrossFit]) -> dict[Party, LabelShares]:
+    def claim_shares(self, fits: Sequence[CrossFit]) -> dict[Party, LabelShares]:
         bank = self._bank
-        estimates = torch.cat([fit.of_virtual for fit in fits])  # (estimates, virtual, classes)
-        weights = pooling_weights(estimates, bank.shares)
-        cases = Cases(torch.einsum("e,evc->vc", weights, estimates), bank.shares)
-        size_regression = self._size_reader(cases)
+        estimates = torch.cat(
+            [fit.virtual_estimates for fit in fits]
+        )  # (estimates, virtual, classes)
+        weights = fit_stacking_weights(estimates, bank.shares)
+        cases = CalibrationCases(torch.einsum("e,evc->vc", weights, estimates), bank.shares)
+        size_regression = self._fit_size(cases)
         return {
-            target: self._claim(target, fits, weights, cases, size_regression)
+            target: self._claim_one(target, fits, weights, cases, size_regression)
             for target in self._group.targets
         }
 
-    def _claim(
+    def _claim_one(
         self,
         target: Party,
         fits: Sequence[CrossFit],
         weights: Float[Tensor, " estimates"],
-        cases: Cases,
-        size_regression: SizeReader,
+        cases: CalibrationCases,
+        size_regression: SizeRegression,
     ) -> LabelShares:
         rounds = self._group.rounds
         features = read_updates(self._view, target, self._knowledge, rounds, PROBES)
         if not all(bool(values.isfinite().all()) for values in features.values()):
-            return cases.unheard()
+            return cases.prior_claim()
         updates = self._view.updates(target)
         reported = [updates[number].examples for number in rounds]
         estimates = []
         for position, fit in enumerate(fits):
-            examples = reported[position] if self._told else None
+            examples = reported[position] if self._sizes_known else None
             log_sizes = None if examples is None else torch.tensor([math.log(examples)])
             batch = {probe: values[None] for probe, values in features.items()}
-            estimates.append(fit.read(self._readings(batch, position, log_sizes))[:, :, 0])
+            estimates.append(
+                fit.estimate_shares(self._readings(batch, position, log_sizes))[:, :, 0]
+            )
         pooled = torch.einsum("e,enc->nc", weights, torch.cat(estimates))
         halves, both = pooled[:2], pooled[2]
         shares = normalize_to_shares((halves.mean(0) + both) / 2)
@@ -193,7 +203,9 @@ class _Scene:
             mean = sum(known) / len(known)
             size = SizeEstimate(mean, mean, mean)
         else:
-            size = size_regression.read(features[NORMS].flatten()[None], shares[None])
+            size = size_regression.estimate_size(
+                features[UPDATE_NORMS].flatten()[None], shares[None]
+            )
         return LabelShares(
             shares.float(), null > 0.5, cases.bounds(shares, halves), null.float(), size
         )
@@ -203,25 +215,28 @@ class _Scene:
         features: Mapping[Probe, Tensor],
         position: int,
         log_sizes: Float[Tensor, " clients"] | None,
-    ) -> Readings:
-        return Readings(
-            features[CHANGE][:, position],
-            features[ANSWERS][:, position],
-            self._before[position],
-            features[PULL][:, position],
+    ) -> ProbeReadings:
+        return ProbeReadings(
+            features[LAST_LAYER_CHANGE][:, position],
+            features[OUTPUTS][:, position],
+            self._broadcast_outputs[position],
+            features[CLASS_GRADIENTS][:, position],
             log_sizes,
         )
 
-    def _size_reader(self, cases: Cases) -> SizeReader:
+    def _fit_size(self, cases: CalibrationCases) -> SizeRegression:
         bank, clients = self._bank, self._group.clients_per_update
         # A virtual cohort has at most MOST_MEMBERS members; each then represents several.
         scale = clients / min(clients, MAX_COHORT_SIZE)
-        return size_reader(
-            bank.readings[NORMS].flatten(1), cases.estimates, bank.sizes * scale, bank.halves
+        return fit_size_regression(
+            bank.readings[UPDATE_NORMS].flatten(1),
+            cases.estimates,
+            bank.sizes * scale,
+            bank.halves,
         )
 
 
-def pooling_weights(
+def fit_stacking_weights(
     estimates: Float[Tensor, "estimates clients classes"],
     shares: Float[Tensor, "clients classes"],
 ) -> Float[Tensor, " estimates"]:

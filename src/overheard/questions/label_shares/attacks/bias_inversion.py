@@ -81,17 +81,19 @@ class BiasInversion(Attack[LabelShares]):
         if bias is None:
             raise NeedsError("bias_inversion needs a model whose last layer has a bias")
         broadcasts = view.broadcasts()
-        at_start = {n: _confusion(start, knowledge) for n, start in broadcasts.items()}
+        at_start = {n: _confusion_matrix(start, knowledge) for n, start in broadcasts.items()}
         claims = {}
         for target in targets:
             rounds = []
             for number, update in sorted(view.updates(target).items()):
                 if number in broadcasts:
                     start = broadcasts[number]
-                    at_end = _confusion(apply_update(start, update.delta), knowledge)
+                    at_end = _confusion_matrix(apply_update(start, update.delta), knowledge)
                     matrix = (at_start[number] + at_end) / 2
                     rounds.append(
-                        _solve(start[bias].double(), update, bias, matrix, knowledge.recipe)
+                        _solve_shares(
+                            start[bias].double(), update, bias, matrix, knowledge.recipe
+                        )
                     )
             claims[target] = LabelShares(
                 normalize_to_shares(torch.stack(rounds).mean(0)).float()
@@ -99,7 +101,9 @@ class BiasInversion(Attack[LabelShares]):
         return claims
 
 
-def _confusion(weights: Weights, knowledge: Knowledge) -> Float[Tensor, "classes classes"]:
+def _confusion_matrix(
+    weights: Weights, knowledge: Knowledge
+) -> Float[Tensor, "classes classes"]:
     assert knowledge.auxiliary is not None
     assert knowledge.build_model is not None
     auxiliary = knowledge.auxiliary
@@ -107,7 +111,7 @@ def _confusion(weights: Weights, knowledge: Knowledge) -> Float[Tensor, "classes
     return mean_output_by_class(logits, auxiliary.labels)
 
 
-def _solve(
+def _solve_shares(
     start: Float[Tensor, " classes"],
     update: Update,
     bias: str,

@@ -100,8 +100,10 @@ class Decaf(Attack[LabelShares]):
             }
             if not changes:
                 continue
-            present = {target: self._present(change) for target, change in changes.items()}
-            bases = gradient_bases(
+            present = {
+                target: self._present_classes(change) for target, change in changes.items()
+            }
+            bases = train_gradient_bases(
                 broadcast, layer, list(present.values()), knowledge, number, seed
             )
             for target, change in changes.items():
@@ -110,7 +112,7 @@ class Decaf(Attack[LabelShares]):
         return {
             target: LabelShares(
                 normalize_to_shares(torch.stack(shares[target]).mean(0)),
-                _mostly(nulls[target]) if self.null_removal else None,
+                _majority(nulls[target]) if self.null_removal else None,
             )
             for target in targets
         }
@@ -119,25 +121,27 @@ class Decaf(Attack[LabelShares]):
         self,
         change: Float[Tensor, "classes features"],
         present: Bool[Tensor, " classes"],
-        bases: "Bases",
+        bases: "GradientBases",
     ) -> Float[Tensor, " classes"]:
         """Estimate the shares of one client in one round, given the bases (step 4)."""
-        columns = [bases.of_class[label] for label in present.nonzero().flatten().tolist()]
+        columns = [bases.by_class[label] for label in present.nonzero().flatten().tolist()]
         if self.calibrator:
-            columns.append(bases.of_union[_key(present)])
+            columns.append(bases.by_class_set[_class_set(present)])
         matrix = torch.stack([column.flatten() for column in columns], 1)  # (params, bases)
         matrix, goal = matrix.double(), change.flatten().double()
         factors = (
-            _least_squares(matrix, goal)
+            _solve_nnls(matrix, goal)
             if self.solver == "nnls"
-            else _descent(matrix, goal, self.steps)
+            else _solve_by_descent(matrix, goal, self.steps)
         )
         common = factors[-1] / present.sum() if self.calibrator else factors.new_zeros(())
         shares = torch.zeros(len(present), dtype=torch.float64)
         shares[present] = factors[: int(present.sum())] + common
         return normalize_to_shares(shares).float()
 
-    def _present(self, change: Float[Tensor, "classes features"]) -> Bool[Tensor, " classes"]:
+    def _present_classes(
+        self, change: Float[Tensor, "classes features"]
+    ) -> Bool[Tensor, " classes"]:
         """Find the classes that are not null (Algorithm 1)."""
         every_class = torch.ones(len(change), dtype=torch.bool)
         if not self.null_removal:
@@ -148,27 +152,27 @@ class Decaf(Attack[LabelShares]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Bases:
+class GradientBases:
     """Gradient changes of the last layer from training on auxiliary examples.
 
     Args:
-        of_class: from training on one class, by label.
-        of_union: from training on several classes, by their labels.
+        by_class: from training on one class, by label.
+        by_class_set: from training on several classes, by their labels.
 
     """
 
-    of_class: Mapping[int, Float[Tensor, "classes features"]]
-    of_union: Mapping[tuple[int, ...], Float[Tensor, "classes features"]]
+    by_class: Mapping[int, Float[Tensor, "classes features"]]
+    by_class_set: Mapping[tuple[int, ...], Float[Tensor, "classes features"]]
 
 
-def gradient_bases(
+def train_gradient_bases(
     broadcast: Weights,
     layer: str,
     present: Sequence[Bool[Tensor, " classes"]],
     knowledge: Knowledge,
     number: int,
     seed: Seed,
-) -> Bases:
+) -> GradientBases:
     """Train the broadcast of one round on the auxiliary examples (Algorithm 2).
 
     Each class that some target holds, and each distinct set of classes, is trained on once.
@@ -177,7 +181,7 @@ def gradient_bases(
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
     labels = knowledge.auxiliary.labels
-    unions = sorted({_key(classes) for classes in present})
+    unions = sorted({_class_set(classes) for classes in present})
     classes = sorted({label for union in unions for label in union})
     wanted = [(label,) for label in classes] + [union for union in unions if len(union) > 1]
     rows = [torch.isin(labels, torch.tensor(key)).nonzero().flatten() for key in wanted]
@@ -196,31 +200,31 @@ def gradient_bases(
         key: result.delta[layer].float() / knowledge.recipe.rate
         for key, result in zip(wanted, trained, strict=True)
     }
-    return Bases(
+    return GradientBases(
         {label: changes[label,] for label in classes},
         {union: changes[union] for union in unions},
     )
 
 
-def _mostly(verdicts: Sequence[Bool[Tensor, " classes"]]) -> Bool[Tensor, " classes"]:
+def _majority(verdicts: Sequence[Bool[Tensor, " classes"]]) -> Bool[Tensor, " classes"]:
     return torch.stack(list(verdicts)).double().mean(0) > 0.5
 
 
-def _key(present: Bool[Tensor, " classes"]) -> tuple[int, ...]:
+def _class_set(present: Bool[Tensor, " classes"]) -> tuple[int, ...]:
     return tuple(present.nonzero().flatten().tolist())
 
 
-def _least_squares(
+def _solve_nnls(
     matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"]
 ) -> Float[Tensor, " bases"]:
     """Minimise (20) exactly under non-negativity."""
     # QR compression keeps the minimiser and leaves a system of bases x bases numbers.
-    triangle, rotated = _compressed(matrix, change)
+    triangle, rotated = _compress(matrix, change)
     factors, _ = nnls(triangle.numpy(), rotated.numpy())
     return torch.from_numpy(factors)
 
 
-def _compressed(
+def _compress(
     matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"]
 ) -> tuple[Float[Tensor, "bases bases"], Float[Tensor, " bases"]]:
     orthogonal, triangle = torch.linalg.qr(matrix)
@@ -231,11 +235,11 @@ DESCENT_RATE = 0.01
 """Rate of the projected Adam steps, with the basis of the union scaled to length 1."""
 
 
-def _descent(
+def _solve_by_descent(
     matrix: Float[Tensor, "params bases"], change: Float[Tensor, " params"], steps: int
 ) -> Float[Tensor, " bases"]:
     """Minimise (20) by projected gradient descent from equal factors."""
-    triangle, rotated = _compressed(matrix, change)
+    triangle, rotated = _compress(matrix, change)
     unit = triangle[:, -1].norm().clamp(min=torch.finfo(triangle.dtype).tiny)
     triangle, rotated = triangle / unit, rotated / unit
     factors = torch.full((matrix.shape[1],), 1 / matrix.shape[1], dtype=matrix.dtype)

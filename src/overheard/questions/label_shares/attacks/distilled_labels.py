@@ -68,26 +68,30 @@ class DistilledLabels(Attack[LabelShares]):
         for target in targets:
             sets = view.distilled_sets(target)
             rounds = sorted(sets.keys() & shared.keys())[: self.most_rounds]
-            changes = [_moved(sets[number], shared[number]) for number in rounds]
+            changes = [_standardised_change(sets[number], shared[number]) for number in rounds]
             shares = (expected.double() + scale * torch.stack(changes).mean(0)).clamp(min=0)
-            absent = torch.stack([_masked(sets[n].counts, classes) for n in rounds]).any(0)
+            absent = torch.stack(
+                [_masked_classes(sets[n].counts, classes) for n in rounds]
+            ).any(0)
             shares[absent] = 0
             claims[target] = LabelShares(normalize_to_shares(shares).float(), absent=absent)
         return claims
 
 
-def _moved(own: DistilledSet, shared: DistilledSet) -> Float[Tensor, " classes"]:
+def _standardised_change(own: DistilledSet, shared: DistilledSet) -> Float[Tensor, " classes"]:
     """Standardise the change of the class weights to mean 0 and deviation 1."""
-    change = _taught(own) - _taught(shared)
+    change = _class_weights(own) - _class_weights(shared)
     change = change - change.mean()
     deviation = change.std()
     return change / deviation if bool(deviation > 0) else change
 
 
-def _taught(distilled: DistilledSet) -> Float[Tensor, " classes"]:
+def _class_weights(distilled: DistilledSet) -> Float[Tensor, " classes"]:
     return (distilled.rates.double().unsqueeze(1) * distilled.labels.double()).sum(0)
 
 
-def _masked(counts: Float[Tensor, " examples"], classes: int) -> Bool[Tensor, " classes"]:
+def _masked_classes(
+    counts: Float[Tensor, " examples"], classes: int
+) -> Bool[Tensor, " classes"]:
     """Find the classes whose examples all have count 0; examples cycle through the classes."""
     return counts.view(-1, classes).amax(0) <= 0

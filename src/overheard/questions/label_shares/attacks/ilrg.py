@@ -93,14 +93,14 @@ class Ilrg(Attack[LabelShares]):
                     steps = knowledge.recipe.steps(update.examples or self.assumed_examples)
                     length = knowledge.recipe.rate * steps
                     gradient = mean_gradient(update.delta, layer, length)
-                    rounds.append(restored(gradient, broadcasts[number], layer))
+                    rounds.append(solve_shares(gradient, broadcasts[number], layer))
             claims[target] = LabelShares(
                 normalize_to_shares(torch.stack(rounds).mean(0)).float()
             )
         return claims
 
 
-def restored(
+def solve_shares(
     gradient: LastLayerGradient | None, start: Weights, layer: LastLayer
 ) -> Float[Tensor, " classes"]:
     """Estimate the shares of one client in one round; even shares without a gradient."""

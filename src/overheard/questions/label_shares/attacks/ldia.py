@@ -28,7 +28,7 @@ from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.simulation import read_updates, run_simulation
 from overheard.simulation.target_groups import group_targets
 
-CHANGE = LastLayerChange()
+LAST_LAYER_CHANGE = LastLayerChange()
 
 SHARE_DIGITS = 2
 CLAIM_DIGITS = 3
@@ -104,9 +104,13 @@ class Ldia(Attack[LabelShares]):
         claims = {}
         for group in group_targets(view, targets, self.most_rounds):
             bank = run_simulation(
-                view, knowledge, group.rounds, [CHANGE], cohort_size=group.cohort_size
+                view,
+                knowledge,
+                group.rounds,
+                [LAST_LAYER_CHANGE],
+                cohort_size=group.cohort_size,
             )
-            images = _images(bank.readings[CHANGE])
+            images = _stack_images(bank.readings[LAST_LAYER_CHANGE])
             _, rounds, width = images.shape
             shares = rounded_shares(bank.shares) if self.rounding else bank.shares
             network = fit_share_network(
@@ -125,8 +129,12 @@ class Ldia(Attack[LabelShares]):
                 knowledge.compute.device,
             )
             for target in group.targets:
-                features = read_updates(view, target, knowledge, group.rounds, [CHANGE])
-                estimate = predict_shares(network, _images(features[CHANGE][None]))[0]
+                features = read_updates(
+                    view, target, knowledge, group.rounds, [LAST_LAYER_CHANGE]
+                )
+                estimate = predict_shares(
+                    network, _stack_images(features[LAST_LAYER_CHANGE][None])
+                )[0]
                 if self.rounding:
                     estimate = estimate.round(decimals=CLAIM_DIGITS)
                 claims[target] = LabelShares(normalize_to_shares(estimate).float())
@@ -157,7 +165,7 @@ def published_loss(
     return loss.mean()
 
 
-def _images(
+def _stack_images(
     change: Float[Tensor, "clients rounds classes columns"],
 ) -> Float[Tensor, "clients rounds params"]:
     """Flatten the changes without the last column, the bias, which the paper leaves out."""

@@ -87,11 +87,11 @@ class Llg(Attack[LabelShares]):
         """
         assert knowledge.build_model is not None
         layer = find_last_layer(knowledge.build_model())
-        measured = self._measured(view, layer, knowledge)
+        measured = self._measure_row_sums(view, layer, knowledge)
         claims = {}
         for target in targets:
             rounds = [
-                self._shares(update, measured.get(number), layer, knowledge)
+                self._estimate_shares(update, measured.get(number), layer, knowledge)
                 for number, update in sorted(view.updates(target).items())
                 if self.impact == "gradient" or number in measured
             ]
@@ -104,10 +104,10 @@ class Llg(Attack[LabelShares]):
             )
         return claims
 
-    def _measured(
+    def _measure_row_sums(
         self, view: View, layer: LastLayer, knowledge: Knowledge
     ) -> dict[int, Float[Tensor, "classes classes"]]:
-        """Return `row_gradients` by round; empty if the impact is "gradient"."""
+        """Return `gradient_row_sums` by round; empty if the impact is "gradient"."""
         if self.impact == "gradient":
             return {}
         if knowledge.auxiliary is None or not bool(
@@ -117,11 +117,11 @@ class Llg(Attack[LabelShares]):
         if knowledge.recipe is None:
             raise NeedsError(f"llg(impact='auxiliary') needs {RECIPE.description}")
         return {
-            number: row_gradients(start, layer, knowledge)
+            number: gradient_row_sums(start, layer, knowledge)
             for number, start in sorted(view.broadcasts().items())
         }
 
-    def _shares(
+    def _estimate_shares(
         self,
         update: Update,
         measured: Float[Tensor, "classes classes"] | None,
@@ -147,11 +147,11 @@ class Llg(Attack[LabelShares]):
             own_class = measured.diagonal()
             impact = own_class.mean() / examples * factor
             offsets = (measured.sum(0) - own_class) / (len(sums) - 1)
-        counts = greedy_counts(sums, offsets, float(impact), examples)
+        counts = count_labels_greedily(sums, offsets, float(impact), examples)
         return normalize_to_shares(counts.double())
 
 
-def row_gradients(
+def gradient_row_sums(
     weights: Weights, layer: LastLayer, knowledge: Knowledge
 ) -> Float[Tensor, "classes classes"]:
     """Sum the gradient over each row of the last layer's weight, for each class alone.
@@ -172,7 +172,7 @@ def row_gradients(
     return true.T @ row_sums / true.sum(0)[:, None]  # (classes, classes)
 
 
-def greedy_counts(
+def count_labels_greedily(
     sums: Float[Tensor, " classes"],
     offsets: Float[Tensor, " classes"],
     impact: float,

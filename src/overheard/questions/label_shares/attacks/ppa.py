@@ -106,7 +106,7 @@ class Ppa(Attack[LabelShares]):
             classifier = fit_share_network(
                 partial(nn.Linear, features.shape[1], knowledge.classes),
                 scale.standardize(features),
-                bank.shares if self.form == "shares" else preferences(bank.shares),
+                bank.shares if self.form == "shares" else preference_targets(bank.shares),
                 kl_divergence,
                 self._schedule(),
                 seed.child(self.name, *group.rounds),
@@ -125,7 +125,7 @@ class Ppa(Attack[LabelShares]):
         return FitSchedule(self.epochs, self.batch, self.rate)
 
 
-def preferences(
+def preference_targets(
     shares: Float[Tensor, "clients classes"],
 ) -> Float[Tensor, "clients classes"]:
     """Give each client's most frequent class, the first one if tied, a share of 1.

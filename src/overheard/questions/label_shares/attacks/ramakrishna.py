@@ -127,7 +127,7 @@ class Ramakrishna(Attack[LabelShares]):
                 for target, by_round in updates.items()
                 if number in by_round
             }
-            estimates = self._of_round(observed, start, number, layer, knowledge, seed)
+            estimates = self._estimate_round(observed, start, number, layer, knowledge, seed)
             for target, shares in estimates.items():
                 rounds[target].append(shares)
         return {
@@ -135,7 +135,7 @@ class Ramakrishna(Attack[LabelShares]):
             for target, per_round in rounds.items()
         }
 
-    def _of_round(
+    def _estimate_round(
         self,
         observed: Mapping[Party, Update],
         start: Weights,
@@ -150,30 +150,38 @@ class Ramakrishna(Attack[LabelShares]):
             return {}
         recipe = knowledge.recipe
         if self.form == "ratio":
-            trained = trained_alone(start, knowledge, recipe, number, seed)
+            trained = train_on_single_classes(start, knowledge, recipe, number, seed)
             per_example = torch.stack(
                 [one.delta[layer.weight].double() / len(one.client.rows) for one in trained]
             )  # (trained, classes, features)
             return {
-                target: by_ratio(
-                    update.delta[layer.weight].double(), _size(target, update), per_example
+                target: estimate_by_ratio(
+                    update.delta[layer.weight].double(),
+                    _known_size(target, update),
+                    per_example,
                 )
                 for target, update in observed.items()
             }
-        names = self._names(layer)
+        names = self._parameter_names(layer)
         if self.form == "soft_label":
             local = (apply_update(start, update.delta) for update in observed.values())
-            systems = dict(zip(observed, bias_gradients(local, knowledge), strict=True))
+            systems = dict(zip(observed, class_bias_gradients(local, knowledge), strict=True))
         else:
-            trained = trained_alone(start, knowledge, whole_batches(knowledge), number, seed)
+            trained = train_on_single_classes(
+                start, knowledge, full_batch_recipe(knowledge), number, seed
+            )
             length = recipe.rate * recipe.epochs
-            columns = [_gradient(one.delta, names, length) for one in trained]
+            columns = [_layer_gradient(one.delta, names, length) for one in trained]
             systems = dict.fromkeys(observed, torch.stack(columns, 1))  # (params, trained)
-        solve = _least_squares if self.form == "auxiliary_gradient_weights" else _non_negative
+        solve = (
+            _solve_least_squares
+            if self.form == "auxiliary_gradient_weights"
+            else _solve_non_negative
+        )
         return {
             target: solve(
                 systems[target],
-                _gradient(
+                _layer_gradient(
                     update.delta, names, recipe.rate * recipe.steps(update.examples or 1)
                 ),
                 sums_to_one=bool(update.examples),
@@ -181,14 +189,14 @@ class Ramakrishna(Attack[LabelShares]):
             for target, update in observed.items()
         }
 
-    def _names(self, layer: LastLayer) -> list[str]:
+    def _parameter_names(self, layer: LastLayer) -> list[str]:
         """Return the names of the last layer's parameters that the form reads."""
         if self.form == "auxiliary_gradient_weights":
             return [layer.weight] if layer.bias is None else [layer.weight, layer.bias]
         return [] if layer.bias is None else [layer.bias]
 
 
-def bias_gradients(
+def class_bias_gradients(
     cohort: Iterable[Weights], knowledge: Knowledge
 ) -> Iterator[Float[Tensor, "classes trained"]]:
     """Yield each model's gradients of the output bias; column k is that on class k alone."""
@@ -200,7 +208,7 @@ def bias_gradients(
         yield (outputs - torch.eye(len(outputs), dtype=outputs.dtype)).T
 
 
-def whole_batches(knowledge: Knowledge) -> Recipe:
+def full_batch_recipe(knowledge: Knowledge) -> Recipe:
     """Return the clients' recipe with one full batch per epoch, whatever the class."""
     assert knowledge.auxiliary is not None
     assert knowledge.recipe is not None
@@ -209,7 +217,7 @@ def whole_batches(knowledge: Knowledge) -> Recipe:
     )
 
 
-def trained_alone(
+def train_on_single_classes(
     start: Weights, knowledge: Knowledge, recipe: Recipe, number: int, seed: Seed
 ) -> list[ClientResult]:
     """Train the broadcast of one round on the auxiliary examples of each class, in order."""
@@ -232,7 +240,7 @@ def trained_alone(
     )
 
 
-def by_ratio(
+def estimate_by_ratio(
     change: Float[Tensor, "classes features"],
     examples: int,
     alone: Float[Tensor, "trained classes features"],
@@ -245,10 +253,10 @@ def by_ratio(
     # NaN fails both comparisons.
     plausible = (ratios > 0) & (ratios < LARGEST_MULTIPLE / classes)
     means = torch.where(plausible, ratios, 0.0).sum(1) / plausible.sum(1).clamp(min=1)
-    return onto_simplex(torch.where(plausible.any(1), means, 1 / classes))
+    return project_onto_simplex(torch.where(plausible.any(1), means, 1 / classes))
 
 
-def onto_simplex(values: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
+def project_onto_simplex(values: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
     """Return the nearest shares in Euclidean distance (Held et al. 1974: sort, threshold)."""
     # A common offset changes nothing. Without it, large values keep their precision.
     values = values - values.max()
@@ -257,18 +265,20 @@ def onto_simplex(values: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]
     return (values - excess[descending > excess][-1]).clamp(min=0)
 
 
-def _gradient(delta: Weights, names: Sequence[str], length: float) -> Float[Tensor, " params"]:
+def _layer_gradient(
+    delta: Weights, names: Sequence[str], length: float
+) -> Float[Tensor, " params"]:
     """Return the mean gradient of these parameters; `length` is rate * steps."""
     return torch.cat([-delta[name].double().flatten() / length for name in names])
 
 
-def _non_negative(
+def _solve_non_negative(
     system: Float[Tensor, "params classes"],
     gradient: Float[Tensor, " params"],
     *,
     sums_to_one: bool,
 ) -> Float[Tensor, " classes"]:
-    if not _can_be_solved(system, gradient):
+    if not _is_solvable(system, gradient):
         return normalize_to_shares(system.new_zeros(system.shape[1]))
     if sums_to_one:
         # The weight is meant for equations of order 1; gradients may be of any order.
@@ -277,20 +287,20 @@ def _non_negative(
     return normalize_to_shares(torch.from_numpy(shares))
 
 
-def _least_squares(
+def _solve_least_squares(
     system: Float[Tensor, "params classes"],
     gradient: Float[Tensor, " params"],
     *,
     sums_to_one: bool,
 ) -> Float[Tensor, " classes"]:
-    if not _can_be_solved(system, gradient):
+    if not _is_solvable(system, gradient):
         return normalize_to_shares(system.new_zeros(system.shape[1]))
     # gelsd also solves systems in which a class has no effect or the same as another.
     solved = torch.linalg.lstsq(system, gradient[:, None], driver="gelsd").solution[:, 0]
-    return onto_simplex(solved) if sums_to_one else normalize_to_shares(solved)
+    return project_onto_simplex(solved) if sums_to_one else normalize_to_shares(solved)
 
 
-def _can_be_solved(
+def _is_solvable(
     system: Float[Tensor, "params classes"], gradient: Float[Tensor, " params"]
 ) -> bool:
     """Return False if the update is all 0 or the model has diverged."""
@@ -298,7 +308,7 @@ def _can_be_solved(
     return bool(finite & gradient.any())
 
 
-def _size(target: Party, update: Update) -> int:
+def _known_size(target: Party, update: Update) -> int:
     if not update.examples:
         raise NeedsError(
             f"ramakrishna(form='ratio') on {target} needs the number of its examples, which "

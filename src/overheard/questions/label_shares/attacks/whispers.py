@@ -28,8 +28,8 @@ from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.size_estimate import (
     LARGEST_SIZE,
-    bisection,
-    doubling,
+    estimate_by_bisection,
+    estimate_by_doubling,
 )
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits, accuracies
 from overheard.simulation.chunk import MAX_COHORT_SIZE
@@ -38,13 +38,13 @@ from overheard.simulation.simulation import Simulation, read_updates, run_simula
 from overheard.simulation.target_groups import TargetGroup, group_targets
 from overheard.simulation.update_norms import UpdateNorms
 
-ANSWERS = AuxiliaryLogits()
-NORMS = UpdateNorms()
+OUTPUTS = AuxiliaryLogits()
+UPDATE_NORMS = UpdateNorms()
 
-NEAR = 2**0.5
+LARGEST_SIZE_RATIO = 2**0.5
 """Largest ratio between the estimated size and that of a virtual client used for training."""
 
-ENOUGH = 400
+FEWEST_TRAINING_CLIENTS = 400
 """Fewest virtual clients used for training; the nearest in size if fewer are within the ratio.
 
 MNIST at 14 x 14, ten clients of hidden size, three rounds: mean L1 0.457 with 200 of 1,200
@@ -71,8 +71,8 @@ class Whispers(Attack[LabelShares]):
     seems larger than it is. Clipping and noise hide the length entirely.
 
     Differs from the paper: (1) It trains virtual clients for each target at its estimated size;
-    here all targets share one simulation. Its virtual clients within a factor of `NEAR` of the
-    estimate, or the `ENOUGH` nearest, train the network. Estimates are rounded to half powers
+    here all targets share one simulation. Its virtual clients within a factor of `LARGEST_SIZE_RATIO` of the
+    estimate, or the `FEWEST_TRAINING_CLIENTS` nearest, train the network. Estimates are rounded to half powers
     of 2, so that targets share networks. (2) Stage 1 uses the first observed round. (3) The
     test set is the held-out part of the auxiliary examples. (4) The paper does not specify an
     LSTM of 64, softmax outputs, the divergence as loss, Adam at 0.001 for 150 epochs, or the
@@ -140,26 +140,28 @@ class Whispers(Attack[LabelShares]):
         claims = {}
         for group in group_targets(view, targets, self.most_rounds):
             bank = run_simulation(
-                view, knowledge, group.rounds, [ANSWERS], cohort_size=group.cohort_size
+                view, knowledge, group.rounds, [OUTPUTS], cohort_size=group.cohort_size
             )
             group_seed = seed.child(self.name, *group.rounds)
-            network_for = cache(partial(self._network, bank, group, knowledge, group_seed))
-            norms_of = cache(partial(virtual_norms, view, knowledge, group))
+            network_for = cache(partial(self._fit_network, bank, group, knowledge, group_seed))
+            norms_of = cache(partial(virtual_update_norms, view, knowledge, group))
             for target in group.targets:
-                size = self._size(view, target, group, knowledge, norms_of)
-                network = network_for(half_octave(size.examples / group.clients_per_update))
-                features = read_updates(view, target, knowledge, group.rounds, [ANSWERS])
-                estimate = predict_shares(network, accuracies(features[ANSWERS])[None])[0]
+                size = self._estimate_size(view, target, group, knowledge, norms_of)
+                network = network_for(
+                    nearest_half_octave(size.examples / group.clients_per_update)
+                )
+                features = read_updates(view, target, knowledge, group.rounds, [OUTPUTS])
+                estimate = predict_shares(network, accuracies(features[OUTPUTS])[None])[0]
                 claims[target] = LabelShares(normalize_to_shares(estimate).float(), size=size)
         return claims
 
-    def _size(
+    def _estimate_size(
         self,
         view: View,
         target: Party,
         group: TargetGroup,
         knowledge: Knowledge,
-        norms_of: "NormsOf",
+        norms_of: "NormFunction",
     ) -> SizeEstimate:
         """Estimate the target's size (stage 1)."""
         updates = view.updates(target)
@@ -169,23 +171,24 @@ class Whispers(Attack[LabelShares]):
             mean = sum(known) / len(known)
             return SizeEstimate(mean, mean, mean)
         first = group.rounds[:1]
-        log_norms = read_updates(view, target, knowledge, first, [NORMS])[NORMS]
+        log_norms = read_updates(view, target, knowledge, first, [UPDATE_NORMS])[UPDATE_NORMS]
         goal = float(log_norms[0, 0].exp())
         if self.size == "bisection":
             smallest, largest = size_range(view, knowledge.prior)
-            return _times(
-                bisection(partial(norms_of, "prior"), goal, smallest, largest),
+            return _scale_size(
+                estimate_by_bisection(partial(norms_of, "prior"), goal, smallest, largest),
                 group.clients_per_update,
             )
 
         def norm_of(size: int) -> float:
             return float(norms_of("even", size)[0])
 
-        return _times(
-            doubling(norm_of, goal, self.guess, self.tolerance), group.clients_per_update
+        return _scale_size(
+            estimate_by_doubling(norm_of, goal, self.guess, self.tolerance),
+            group.clients_per_update,
         )
 
-    def _network(
+    def _fit_network(
         self,
         bank: Simulation,
         group: TargetGroup,
@@ -195,15 +198,15 @@ class Whispers(Attack[LabelShares]):
     ) -> nn.Module:
         """Fit the network for targets of about this size (stages 2 and 3)."""
         sizes = bank.sizes / min(group.clients_per_update, MAX_COHORT_SIZE)
-        rows = teachers(sizes, octave)
+        rows = select_training_clients(sizes, octave)
         rows = rows[: ceil(self.taught * len(rows))]
-        features = accuracies(bank.readings[ANSWERS])  # (virtual, rounds, classes)
+        features = accuracies(bank.readings[OUTPUTS])  # (virtual, rounds, classes)
         classes = knowledge.classes
         return fit_share_network(
             partial(AttentiveRecurrence, classes, classes, self.hidden),
             features[rows],
             bank.shares[rows],
-            kl_divergence if self.loss == "divergence" else squared,
+            kl_divergence if self.loss == "divergence" else squared_error,
             self._schedule(),
             seed.child("network", octave),
             knowledge.compute.device,
@@ -213,15 +216,15 @@ class Whispers(Attack[LabelShares]):
         return FitSchedule(self.epochs, self.batch, self.rate)
 
 
-MakeUp = Literal["even", "prior"]
+LabelDistribution = Literal["even", "prior"]
 """Balanced labels, or label shares drawn from the prior."""
 
-NormsOf = Callable[[MakeUp, int], Float[Tensor, " replicates"]]
+NormFunction = Callable[[LabelDistribution, int], Float[Tensor, " replicates"]]
 """Lengths of updates, by the label distribution and size of the virtual clients."""
 
 
-def virtual_norms(
-    view: View, knowledge: Knowledge, group: TargetGroup, kind: MakeUp, size: int
+def virtual_update_norms(
+    view: View, knowledge: Knowledge, group: TargetGroup, kind: LabelDistribution, size: int
 ) -> Float[Tensor, " replicates"]:
     """Simulate new virtual clients in the group's first round; return their updates' lengths.
 
@@ -250,34 +253,36 @@ def virtual_norms(
         view,
         replace(knowledge, prior=prior, compute=means),
         group.rounds[:1],
-        [NORMS],
+        [UPDATE_NORMS],
         cohort_size=group.cohort_size,
     )
-    return bank.readings[NORMS][:, 0, 0].exp()
+    return bank.readings[UPDATE_NORMS][:, 0, 0].exp()
 
 
-def half_octave(examples: float) -> int:
+def nearest_half_octave(examples: float) -> int:
     """Return the nearest power of sqrt(2): 0 for 1, 2 for 2, 3 for 2.83, 4 for 4."""
     return round(2 * log2(examples))
 
 
-def teachers(sizes: Float[Tensor, " virtual"], octave: int) -> Int[Tensor, " _near"]:
+def select_training_clients(
+    sizes: Float[Tensor, " virtual"], octave: int
+) -> Int[Tensor, " _near"]:
     """Return the indices of the virtual clients near enough in size, in ascending order."""
     distances = (sizes.log2() - octave / 2).abs()
-    near = (distances <= log2(NEAR)).nonzero().flatten()
-    if len(near) >= ENOUGH:
+    near = (distances <= log2(LARGEST_SIZE_RATIO)).nonzero().flatten()
+    if len(near) >= FEWEST_TRAINING_CLIENTS:
         return near
-    return distances.argsort(stable=True)[:ENOUGH].sort().values
+    return distances.argsort(stable=True)[:FEWEST_TRAINING_CLIENTS].sort().values
 
 
-def squared(
+def squared_error(
     logits: Float[Tensor, "clients classes"], shares: Float[Tensor, "clients classes"]
 ) -> Float[Tensor, ""]:
     """Return the mean over clients and classes of the squared error of the shares."""
     return nn.functional.mse_loss(logits.softmax(1), shares)
 
 
-def _times(size: SizeEstimate, clients: int) -> SizeEstimate:
+def _scale_size(size: SizeEstimate, clients: int) -> SizeEstimate:
     """Convert the size of one client to that of all clients of a cohort."""
     ends = [None if end is None else clients * end for end in (size.low, size.high)]
     return SizeEstimate(clients * size.examples, ends[0], ends[1], size.converged)

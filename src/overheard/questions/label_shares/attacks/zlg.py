@@ -94,7 +94,7 @@ class Zlg(Attack[LabelShares]):
         if self.inputs == "noise":
             inputs = noise_like(inputs, seed.child("noise"))
         broadcasts = view.broadcasts()
-        outputs = _answers(broadcasts.values(), inputs, layer, knowledge)
+        outputs = _mean_outputs(broadcasts.values(), inputs, layer, knowledge)
         at_start = dict(zip(broadcasts, outputs, strict=True))
         claims = {}
         for target in targets:
@@ -107,12 +107,12 @@ class Zlg(Attack[LabelShares]):
                 apply_update(broadcasts[number], update.delta) for number, update in observed
             )
             at_end = (
-                _answers(local, inputs, layer, knowledge)
+                _mean_outputs(local, inputs, layer, knowledge)
                 if self.interpolate
                 else (at_start[number] for number, _ in observed)
             )
             rounds = [
-                self._shares(update, at_start[number], end, layer, knowledge)
+                self._estimate_shares(update, at_start[number], end, layer, knowledge)
                 for (number, update), end in zip(observed, at_end, strict=True)
             ]
             claims[target] = LabelShares(
@@ -120,11 +120,11 @@ class Zlg(Attack[LabelShares]):
             )
         return claims
 
-    def _shares(
+    def _estimate_shares(
         self,
         update: Update,
-        start: "MeanAnswer",
-        end: "MeanAnswer",
+        start: "MeanOutput",
+        end: "MeanOutput",
         layer: LastLayer,
         knowledge: Knowledge,
     ) -> Float[Tensor, " classes"]:
@@ -136,7 +136,7 @@ class Zlg(Attack[LabelShares]):
             return normalize_to_shares(torch.zeros(knowledge.classes, dtype=torch.float64))
         progress = torch.arange(steps, dtype=torch.float64)[:, None] / steps  # (steps, 1)
         probabilities = (1 - progress) * start.probabilities + progress * end.probabilities
-        sums = (1 - progress) * start.activity + progress * end.activity  # (steps, 1)
+        sums = (1 - progress) * start.feature_sum + progress * end.feature_sum  # (steps, 1)
         # If all features are 0, the rows do not change and carry no information on labels.
         changes = torch.where(sums == 0, 0.0, gradient.weight.sum(1) / sums)
         return normalize_to_shares(
@@ -146,25 +146,25 @@ class Zlg(Attack[LabelShares]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class MeanAnswer:
+class MeanOutput:
     """A model's mean output and mean feature sum.
 
     Args:
         probabilities: mean softmax output (p).
-        activity: mean sum of an example's features (O).
+        feature_sum: mean sum of an example's features (O).
 
     """
 
     probabilities: Float[Tensor, " classes"]
-    activity: float
+    feature_sum: float
 
 
-def _answers(
+def _mean_outputs(
     cohort: Iterable[Weights],
     inputs: Shaped[Tensor, "examples ..."],
     layer: LastLayer,
     knowledge: Knowledge,
-) -> Iterator[MeanAnswer]:
+) -> Iterator[MeanOutput]:
     assert knowledge.build_model is not None
     models, copies = tee(cohort)
     cohort_features = features_of_models(knowledge.build_model, models, inputs)
@@ -172,7 +172,7 @@ def _answers(
         logits = features.double() @ weights[layer.weight].double().T
         if layer.bias is not None:
             logits = logits + weights[layer.bias].double()
-        yield MeanAnswer(logits.softmax(1).mean(0), float(features.double().sum(1).mean()))
+        yield MeanOutput(logits.softmax(1).mean(0), float(features.double().sum(1).mean()))
 
 
 def noise_like(

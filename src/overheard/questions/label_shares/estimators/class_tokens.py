@@ -9,43 +9,43 @@ from torch import Tensor
 from overheard.simulation.auxiliary_logits import mean_logits, mean_softmax
 from overheard.simulation.class_gradient_fit import common_factors, row_factors
 
-CLIP = 8.0
+LARGEST_DEVIATION = 8.0
 """Standard deviations at which features are clipped, as divisions may produce outliers."""
 
 TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class ProbeReadings:
     """Probe readings of some clients in one round.
 
     Args:
-        change: see `LastLayerChange`.
-        answers: see `AuxiliaryLogits`.
-        before: `AuxiliaryLogits` of the broadcast.
-        pull: see `ClassGradientFit`.
+        last_layer_change: see `LastLayerChange`.
+        outputs: see `AuxiliaryLogits`.
+        broadcast_outputs: `AuxiliaryLogits` of the broadcast.
+        class_gradients: see `ClassGradientFit`.
         log_sizes: natural logarithm of each client's size; None if hidden.
 
     """
 
-    change: Float[Tensor, "clients classes columns"]
-    answers: Float[Tensor, "clients answer_rows classes"]
-    before: Float[Tensor, "answer_rows classes"]
-    pull: Float[Tensor, "clients pull_rows classes"]
+    last_layer_change: Float[Tensor, "clients classes columns"]
+    outputs: Float[Tensor, "clients answer_rows classes"]
+    broadcast_outputs: Float[Tensor, "answer_rows classes"]
+    class_gradients: Float[Tensor, "clients pull_rows classes"]
     log_sizes: Float[Tensor, " clients"] | None = None
 
 
-def class_matrices(readings: Readings) -> Float[Tensor, "clients classes classes kinds"]:
+def class_matrices(readings: ProbeReadings) -> Float[Tensor, "clients classes classes kinds"]:
     """Compute features of each pair (true class, output); permuting classes permutes them."""
-    logits = mean_logits(readings.answers) - mean_logits(readings.before)
+    logits = mean_logits(readings.outputs) - mean_logits(readings.broadcast_outputs)
     logits = logits - logits.mean(2, keepdim=True)
-    softmax, start = mean_softmax(readings.answers), mean_softmax(readings.before)
-    rows, bias = readings.change[..., :-1], readings.change[..., -1]
+    softmax, start = mean_softmax(readings.outputs), mean_softmax(readings.broadcast_outputs)
+    rows, bias = readings.last_layer_change[..., :-1], readings.last_layer_change[..., -1]
     products = rows @ rows.transpose(1, 2)
     products = products / (products.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] + TINY)
-    at_start, mean, product = row_factors(readings.pull).unbind(1)
+    at_start, mean, product = row_factors(readings.class_gradients).unbind(1)
     length = mean.flatten(1).norm(dim=1)[:, None, None]
-    common = common_factors(readings.pull)  # (clients, two, classes)
+    common = common_factors(readings.class_gradients)  # (clients, two, classes)
     total = common.sum(2, keepdim=True)
     shares = (common / total.where(total.abs() > TINY, torch.inf)).clamp(-2, 2)
     kinds = (
@@ -82,16 +82,16 @@ def class_tokens(
     return torch.cat(parts, 2)
 
 
-def plain_numbers(readings: Readings) -> Float[Tensor, "clients numbers"]:
+def flat_features(readings: ProbeReadings) -> Float[Tensor, "clients numbers"]:
     """Flatten the readings into one vector per client, with separate entries for each class."""
-    logits = mean_logits(readings.answers) - mean_logits(readings.before)
-    softmax = mean_softmax(readings.answers) - mean_softmax(readings.before)
+    logits = mean_logits(readings.outputs) - mean_logits(readings.broadcast_outputs)
+    softmax = mean_softmax(readings.outputs) - mean_softmax(readings.broadcast_outputs)
     parts = [
-        readings.change,
+        readings.last_layer_change,
         logits - logits.mean(2, keepdim=True),
         softmax,
-        row_factors(readings.pull)[:, 1],
-        common_factors(readings.pull),
+        row_factors(readings.class_gradients)[:, 1],
+        common_factors(readings.class_gradients),
     ]
     if readings.log_sizes is not None:
         parts.append(readings.log_sizes[:, None, None])

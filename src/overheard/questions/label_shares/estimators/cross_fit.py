@@ -10,13 +10,19 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.learning.threads import one_thread
-from overheard.questions.label_shares.estimators.class_tokens import Readings
-from overheard.questions.label_shares.estimators.inversion import Inversion, learn_inversion
-from overheard.questions.label_shares.estimators.number_reader import (
-    NumberReader,
-    learn_numbers,
+from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
+from overheard.questions.label_shares.estimators.deep_set_regressor import (
+    DeepSetRegressor,
+    fit_deep_set_regressor,
 )
-from overheard.questions.label_shares.estimators.token_reader import TokenReader, learn_tokens
+from overheard.questions.label_shares.estimators.mlp_regressor import (
+    MlpRegressor,
+    fit_mlp_regressor,
+)
+from overheard.questions.label_shares.estimators.scaled_inversion import (
+    ScaledInversion,
+    fit_scaled_inversion,
+)
 
 HALVES = 2
 
@@ -34,44 +40,46 @@ class CrossFit:
     client is. The third is trained on all virtual clients and has the most examples.
 
     Args:
-        tokens: networks that treat the classes one by one.
-        numbers: networks that take all features at once.
-        inversion: solutions of the equation of the output bias, also inputs of `tokens`.
-        of_virtual: out-of-sample estimates for each virtual client, by the estimator trained on
+        deep_sets: networks that treat the classes one by one.
+        mlps: networks that take all features at once.
+        inversion: solutions of the equation of the output bias, also inputs of `deep_sets`.
+        virtual_estimates: out-of-sample estimates for each virtual client, by the estimator trained on
             the other half.
 
     """
 
-    tokens: TokenReader
-    numbers: NumberReader
-    inversion: Inversion
-    of_virtual: Float[Tensor, "kinds clients classes"]
+    deep_sets: DeepSetRegressor
+    mlps: MlpRegressor
+    inversion: ScaledInversion
+    virtual_estimates: Float[Tensor, "kinds clients classes"]
 
-    def read(self, readings: Readings) -> Float[Tensor, "kinds networks clients classes"]:
+    def estimate_shares(
+        self, readings: ProbeReadings
+    ) -> Float[Tensor, "kinds networks clients classes"]:
         """Estimate new clients with the networks of either half, then those of both."""
-        kinds = (self.tokens, self.numbers, self.inversion)
-        return torch.stack([kind.read(readings) for kind in kinds])
+        kinds = (self.deep_sets, self.mlps, self.inversion)
+        return torch.stack([kind.estimate_shares(readings) for kind in kinds])
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors by name, for `from_tensors`."""
-        tensors = {"of_virtual": self.of_virtual, "inversion": self.inversion.weights}
-        return tensors | self.tokens.tensors() | self.numbers.tensors()
+        tensors = {"of_virtual": self.virtual_estimates, "inversion": self.inversion.weights}
+        return tensors | self.deep_sets.tensors() | self.mlps.tensors()
 
     @staticmethod
     def from_tensors(tensors: Mapping[str, Tensor]) -> "CrossFit":
         """Restore the estimators from `tensors`."""
-        inversion = Inversion(tensors["inversion"])
+        inversion = ScaledInversion(tensors["inversion"])
         classes = tensors["of_virtual"].shape[2]
         return CrossFit(
-            TokenReader.from_tensors(tensors, classes, inversion),
-            NumberReader.from_tensors(tensors, classes, NETWORKS),
+            DeepSetRegressor.from_tensors(tensors, classes, inversion),
+            MlpRegressor.from_tensors(tensors, classes, NETWORKS),
             inversion,
             tensors["of_virtual"],
         )
 
 
-def cross_fit(
-    readings: Readings,
+def fit_with_cross_fitting(
+    readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
     halves: Int[Tensor, " clients"],
     steps: int,
@@ -83,10 +91,12 @@ def cross_fit(
     if min(map(len, rows)) < 2:
         raise ValueError("each half needs 2 virtual clients or more")
     with one_thread():
-        inversion = learn_inversion(readings, shares, rows)
-        tokens = learn_tokens(readings, shares, inversion, rows, steps, seed.child("tokens"))
-        numbers = learn_numbers(readings, shares, rows, steps, seed.child("numbers"))
+        inversion = fit_scaled_inversion(readings, shares, rows)
+        tokens = fit_deep_set_regressor(
+            readings, shares, inversion, rows, steps, seed.child("tokens")
+        )
+        numbers = fit_mlp_regressor(readings, shares, rows, steps, seed.child("numbers"))
         clients = torch.arange(len(shares))
         kinds = (tokens, numbers, inversion)
-        estimates = [kind.read(readings)[1 - halves, clients] for kind in kinds]
+        estimates = [kind.estimate_shares(readings)[1 - halves, clients] for kind in kinds]
     return CrossFit(tokens, numbers, inversion, torch.stack(estimates))

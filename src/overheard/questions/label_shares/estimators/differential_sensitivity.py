@@ -65,7 +65,7 @@ class DifferentialSensitivity(Probe):
             PlanError: if the model has no layer of that name.
 
         """
-        names = _parameters(context, self.layer)
+        names = _parameter_names(context, self.layer)
         before = self._sensitivity(context, context.broadcast, names)
         return torch.stack(
             [
@@ -104,7 +104,7 @@ class DifferentialSensitivity(Probe):
         return Recipe(self.rate, self.epochs, self.batch, optimizer="adam")
 
 
-def _parameters(scene: ProbeContext, layer: str) -> list[str]:
+def _parameter_names(scene: ProbeContext, layer: str) -> list[str]:
     model = fresh_model(scene.build_model, Seed(0))
     if layer == "last":
         last = find_last_layer(model)

@@ -19,7 +19,7 @@ BISECTIONS = 8
 """Halvings of the range on a log scale: they narrow a range of 100 to 1 to 2 %."""
 
 
-def doubling(
+def estimate_by_doubling(
     norm_of: Callable[[int], float], goal: float, guess: int, tolerance: float
 ) -> SizeEstimate:
     """Search by doubling and halving, as published (Ma et al. 2025, Algorithm 1).
@@ -49,7 +49,7 @@ def doubling(
     return SizeEstimate(float(nearest), converged=False)
 
 
-def bisection(
+def estimate_by_bisection(
     norms_of: Callable[[int], Float[Tensor, " replicates"]],
     goal: float,
     smallest: int,

@@ -4,23 +4,23 @@ from overheard.findings.names import make_printable, shorten_attack_names
 from overheard.findings.number_format import format_percent
 from overheard.findings.threat_results import AttackResult, ThreatResult
 
-ABSENCE = frozenset({"null_precision", "null_recall", "null_exact"})
+ABSENCE_SCORES = frozenset({"null_precision", "null_recall", "null_exact"})
 """Scores of attacks that claim which classes a target does not hold."""
 
 DECAF = "decaf"
 
 
-def absence_words(exposure: ThreatResult) -> tuple[str, ...]:
+def absence_sentences(exposure: ThreatResult) -> tuple[str, ...]:
     """Describe how well each attack that claims absence does; compare with published claims."""
     claiming = [
-        case for case in exposure.attack_results if case.rows_by_score.keys() >= ABSENCE
+        case for case in exposure.attack_results if case.rows_by_score.keys() >= ABSENCE_SCORES
     ]
     units = "runs" if exposure.target_kind == "cohort" else "clients"
     names = shorten_attack_names([case.label for case in exposure.attack_results])
-    return tuple(_naming(case, names[case.label], units) for case in claiming)
+    return tuple(_absence_sentence(case, names[case.label], units) for case in claiming)
 
 
-def _naming(case: AttackResult, name: str, units: str) -> str:
+def _absence_sentence(case: AttackResult, name: str, units: str) -> str:
     precision, recall, exact = (
         format_percent(case.rows_by_score[name].value.mean)
         for name in ("null_precision", "null_recall", "null_exact")

@@ -16,7 +16,7 @@ from overheard.findings.threat_results import (
 )
 from overheard.questions.label_shares.measures import MEASURES
 
-HEADS = (
+COLUMN_TITLES = (
     "Arm",
     "Attack",
     "True shares inside the interval",
@@ -27,17 +27,17 @@ HEADS = (
 )
 
 
-def interval_words(exposure: ThreatResult) -> tuple[str, ...]:
+def interval_sentences(exposure: ThreatResult) -> tuple[str, ...]:
     """Describe every attack's interval coverage, and the best attack's size estimate."""
     names = shorten_attack_names([case.label for case in exposure.attack_results])
     sizes = [case for case in exposure.attack_results if "size_factor" in case.rows_by_score]
     return (
         *coverage_words(exposure, "coverage", MEASURES["coverage"], "share"),
-        *(_size(case, names[case.label], exposure) for case in sizes[:1]),
+        *(_size_sentence(case, names[case.label], exposure) for case in sizes[:1]),
     )
 
 
-def _size(case: AttackResult, name: str, exposure: ThreatResult) -> str:
+def _size_sentence(case: AttackResult, name: str, exposure: ThreatResult) -> str:
     row, coverage = case.rows_by_score["size_factor"], case.rows_by_score.get("size_coverage")
     cohort = f"{name_other_clients(exposure.observers)} together"
     target = cohort if exposure.target_kind == "cohort" else "a client"
@@ -49,7 +49,7 @@ def _size(case: AttackResult, name: str, exposure: ThreatResult) -> str:
         )
     sentence = (
         f"{make_printable(name)} estimates how many examples {target} trained on. It is wrong by a "
-        f"factor of {_factor(row.value.mean)} on average{_factor_span(row)}."
+        f"factor of {_format_factor(row.value.mean)} on average{_factor_interval(row)}."
     )
     if coverage is None:
         return sentence
@@ -60,18 +60,18 @@ def _size(case: AttackResult, name: str, exposure: ThreatResult) -> str:
     )
 
 
-def _factor_span(row: ScoreRow) -> str:
+def _factor_interval(row: ScoreRow) -> str:
     low, high = row.value.low, row.value.high
     if low is None or high is None:
         return ""
-    return f" (95{SPACE}% interval {_factor(low)} to {_factor(high)})"
+    return f" (95{SPACE}% interval {_format_factor(low)} to {_format_factor(high)})"
 
 
-def _factor(doublings: float) -> str:
+def _format_factor(doublings: float) -> str:
     return format_number(2**doublings)
 
 
-def intervals_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
+def interval_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
     """Tabulate coverage and width of intervals, one table per threat.
 
     Rows use the most observed rounds. Attacks without intervals are left out.
@@ -79,29 +79,29 @@ def intervals_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
     tables = []
     for threat, exposures in group_by_threat(every).items():
         rows = tuple(
-            _line(exposure.arm, case)
+            _table_row(exposure.arm, case)
             for exposure in exposures
             for case in exposure.attack_results
             if case.rows_by_score.keys() & {"coverage", "size_factor"}
         )
         if rows:
             caption = f"How often {LEVEL} intervals contain the true value: {threat}"
-            tables.append(Table(caption, HEADS, rows, 2))
+            tables.append(Table(caption, COLUMN_TITLES, rows, 2))
     return tuple(tables)
 
 
-def _line(arm: str, case: AttackResult) -> tuple[str, ...]:
+def _table_row(arm: str, case: AttackResult) -> tuple[str, ...]:
     coverage, size = case.rows_by_score.get("coverage"), case.rows_by_score.get("size_factor")
     return (
         make_printable(arm),
         make_printable(case.label),
-        _told(coverage),
+        _format_value(coverage),
         NO_NUMBER if coverage is None else MEASURES["coverage"].format_interval(coverage.value),
-        _told(case.rows_by_score.get("width")),
-        NO_NUMBER if size is None else _factor(size.value.mean),
-        _told(case.rows_by_score.get("size_coverage")),
+        _format_value(case.rows_by_score.get("width")),
+        NO_NUMBER if size is None else _format_factor(size.value.mean),
+        _format_value(case.rows_by_score.get("size_coverage")),
     )
 
 
-def _told(row: ScoreRow | None) -> str:
+def _format_value(row: ScoreRow | None) -> str:
     return NO_NUMBER if row is None else MEASURES[row.score].format(row.value.mean)

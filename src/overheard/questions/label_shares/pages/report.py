@@ -14,15 +14,15 @@ from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 from overheard.questions.label_shares.measures import MEASURES
-from overheard.questions.label_shares.pages.absence import absence_words
-from overheard.questions.label_shares.pages.claims_plates import claims_plates
-from overheard.questions.label_shares.pages.intervals import interval_words, intervals_tables
-from overheard.questions.label_shares.pages.shares_plates import shares_plates
+from overheard.questions.label_shares.pages.absence import absence_sentences
+from overheard.questions.label_shares.pages.claims_figures import claims_figures
+from overheard.questions.label_shares.pages.intervals import interval_sentences, interval_tables
+from overheard.questions.label_shares.pages.shares_figures import shares_figures
 
-WORST = "linf"
+WORST_CLASS_ERROR = "linf"
 """The reported score, if available: the largest error of a class share."""
 
-WIDTH = 214
+PANEL_WIDTH = 214
 """Width of one client's drawing in pixels."""
 
 
@@ -37,7 +37,7 @@ class LabelSharesPages(Pages):
         """State the largest error of a class share, or another score if that is missing."""
         measure, what = self.question.measure(row.score), f"{whose} class shares"
         value = measure.format(row.value.mean)
-        if row.score != WORST:
+        if row.score != WORST_CLASS_ERROR:
             figure = f"{value} {measure.title[:1].lower()}{measure.title[1:]}"
             return Statement(what, f"infers {what} with {figure}", f"at {figure}")
         error = f"{value} on the class with the largest error"
@@ -49,23 +49,23 @@ class LabelSharesPages(Pages):
 
     def told_row(self, case: AttackResult) -> ScoreRow:
         """Return the largest error of a class share, if it was scored, else the headline."""
-        return case.rows_by_score.get(WORST, case.headline_row)
+        return case.rows_by_score.get(WORST_CLASS_ERROR, case.headline_row)
 
     def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe misassigned data, the target read best, absent classes and intervals."""
         case = exposure.attack_results[0]
         row = self.told_row(case)
-        preposition = "to within " if row.score == WORST else ""
+        preposition = "to within " if row.score == WORST_CLASS_ERROR else ""
         return (
-            *_misplaced(exposure, case),
+            *_misplaced_sentences(exposure, case),
             *best_target_words(exposure, row, self.question.measure(row.score), preposition),
-            *absence_words(exposure),
-            *interval_words(exposure),
+            *absence_sentences(exposure),
+            *interval_sentences(exposure),
         )
 
     def claims(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[SectionBlock, ...]:
         """Show claimed shares without ground truth beside an uninformed guess."""
-        figures = claims_plates(every, audit.class_names)
+        figures = claims_figures(every, audit.class_names)
         if not figures:
             return ()
         note = (
@@ -73,22 +73,22 @@ class LabelSharesPages(Pages):
             "calibrated on clients that the attacker simulated. It is valid only if the real "
             "clients resemble them."
         )
-        return (SectionBlock(paragraphs=(note,), plates=figures, panel_width=WIDTH),)
+        return (SectionBlock(paragraphs=(note,), plates=figures, panel_width=PANEL_WIDTH),)
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show true and inferred shares of each client, and the coverage of intervals."""
-        figures, tables = shares_plates(every, audit.class_names), intervals_tables(every)
+        figures, tables = shares_figures(every, audit.class_names), interval_tables(every)
         has_claims = any(
             exposure.unchecked_claims for arm in every for exposure in arm.threat_results
         )
         restriction = " for clients whose true shares are known" if has_claims else ""
         blocks = [
-            SectionBlock(plates=figures, panel_width=WIDTH)
+            SectionBlock(plates=figures, panel_width=PANEL_WIDTH)
             if figures
             else SectionBlock(paragraphs=(f"No class shares were inferred{restriction}.",))
         ]
         if tables:
-            blocks.append(SectionBlock(_TRUST, (_TRUST_NOTE,), tables))
+            blocks.append(SectionBlock(_TRUST_TITLE, (_TRUST_NOTE,), tables))
         title = "True and inferred class shares of each client"
         return (Section("shares", title, "True and inferred", tuple(blocks)),)
 
@@ -97,7 +97,7 @@ class LabelSharesPages(Pages):
         return _TERMS
 
 
-def _misplaced(exposure: ThreatResult, case: AttackResult) -> tuple[str, ...]:
+def _misplaced_sentences(exposure: ThreatResult, case: AttackResult) -> tuple[str, ...]:
     row = case.rows_by_score.get("l1")
     if row is None or row.blind is None:
         return ()
@@ -110,7 +110,7 @@ def _misplaced(exposure: ThreatResult, case: AttackResult) -> tuple[str, ...]:
     )
 
 
-_TRUST = "Reliability of the stated intervals"
+_TRUST_TITLE = "Reliability of the stated intervals"
 
 _TRUST_NOTE = (
     "Some attacks state an interval for each share. It should contain the true share with a "

@@ -34,7 +34,7 @@ def _null_brier(claim: LabelShares, truth: LabelShares) -> float | None:
     return float((claim.null_probability - absent).square().mean())
 
 
-ABSENCE = (
+ABSENCE_YARDSTICKS = (
     ScoreMetric("null_precision", "higher", _null_precision, is_guessable=False),
     ScoreMetric("null_recall", "higher", _null_recall),
     ScoreMetric("null_exact", "higher", _null_exact),

@@ -10,7 +10,7 @@ from overheard.statistics.score_metric import ScoreMetric
 KL_FLOOR = 1e-12
 """Added to each share inside the logarithm of `kl`, so that a share of 0 has a finite cost."""
 
-TOP = 3
+TOP_LENGTH = 3
 """Number of most frequent labels that `top3` compares."""
 
 
@@ -51,7 +51,7 @@ def _top1(claim: LabelShares, truth: LabelShares) -> float:
 
 
 def _top3(claim: LabelShares, truth: LabelShares) -> float | None:
-    return top_overlap(claim, truth, TOP) if len(truth.shares) > TOP else None
+    return top_overlap(claim, truth, TOP_LENGTH) if len(truth.shares) > TOP_LENGTH else None
 
 
 def top_overlap(claim: LabelShares, truth: LabelShares, length: int) -> float:
@@ -63,7 +63,7 @@ def top_overlap(claim: LabelShares, truth: LabelShares, length: int) -> float:
     any is correct, up to the remaining places.
     """
     length = min(length, int((truth.shares > 0).sum()))
-    claimed = _places(claim.shares, length)
+    claimed = _top_places(claim.shares, length)
     threshold = truth.shares.topk(length).values[-1]
     above, tied = truth.shares > threshold, truth.shares == threshold
     remaining = length - int(above.sum())
@@ -71,7 +71,7 @@ def top_overlap(claim: LabelShares, truth: LabelShares, length: int) -> float:
     return correct / length
 
 
-def _places(shares: Float[Tensor, " classes"], length: int) -> Float[Tensor, " classes"]:
+def _top_places(shares: Float[Tensor, " classes"], length: int) -> Float[Tensor, " classes"]:
     """Return each label's fraction of a place in the list of the most frequent ones."""
     threshold = shares.topk(length).values[-1]
     above, tied = shares > threshold, shares == threshold
@@ -79,7 +79,7 @@ def _places(shares: Float[Tensor, " classes"], length: int) -> Float[Tensor, " c
     return above.double() + tied.double() * (remaining / int(tied.sum()))
 
 
-DISTANCES = (
+DISTANCE_YARDSTICKS = (
     ScoreMetric("l1", "lower", _l1),
     ScoreMetric("l2", "lower", _l2),
     ScoreMetric("linf", "lower", _linf),

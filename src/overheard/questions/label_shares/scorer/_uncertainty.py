@@ -5,7 +5,7 @@ from math import log2
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.statistics.score_metric import ScoreMetric
 
-ROUNDING = 1e-6
+ROUNDING_ERROR = 1e-6
 """Largest rounding error of the end of an interval in float32."""
 
 
@@ -15,7 +15,7 @@ def _coverage(claim: LabelShares, truth: LabelShares) -> float | None:
     low, high = (
         truth.shares.new_tensor(ends) for ends in (claim.bounds.low, claim.bounds.high)
     )
-    is_inside = (low - ROUNDING <= truth.shares) & (truth.shares <= high + ROUNDING)
+    is_inside = (low - ROUNDING_ERROR <= truth.shares) & (truth.shares <= high + ROUNDING_ERROR)
     return float(is_inside.double().mean())
 
 
@@ -41,7 +41,7 @@ def _size_coverage(claim: LabelShares, truth: LabelShares) -> float | None:
     return float(low <= truth.size.examples <= high)
 
 
-UNCERTAINTY = (
+UNCERTAINTY_YARDSTICKS = (
     ScoreMetric("coverage", "higher", _coverage, is_guessable=False),
     ScoreMetric("width", "lower", _width, is_guessable=False),
     ScoreMetric("size_factor", "lower", _size_factor, is_guessable=False),

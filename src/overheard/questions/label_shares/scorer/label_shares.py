@@ -13,11 +13,11 @@ from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
-from overheard.questions.label_shares.scorer._absence import ABSENCE
-from overheard.questions.label_shares.scorer._distances import DISTANCES
-from overheard.questions.label_shares.scorer._uncertainty import UNCERTAINTY
+from overheard.questions.label_shares.scorer._absence import ABSENCE_YARDSTICKS
+from overheard.questions.label_shares.scorer._distances import DISTANCE_YARDSTICKS
+from overheard.questions.label_shares.scorer._uncertainty import UNCERTAINTY_YARDSTICKS
 
-YARDSTICKS = (*DISTANCES, *ABSENCE, *UNCERTAINTY)
+YARDSTICKS = (*DISTANCE_YARDSTICKS, *ABSENCE_YARDSTICKS, *UNCERTAINTY_YARDSTICKS)
 
 
 @final
@@ -128,10 +128,10 @@ class LabelSharesScorer(Scorer[LabelShares]):
             ValueError: if the claim and the truth have different numbers of labels.
 
         """
-        exact = in_float64(truth, truth)
-        claimed = in_float64(claim, truth)
-        blind = {name: in_float64(guess, truth) for name, guess in guesses.uninformed.items()}
-        told = {name: in_float64(guess, truth) for name, guess in guesses.informed.items()}
+        exact = to_float64(truth, truth)
+        claimed = to_float64(claim, truth)
+        blind = {name: to_float64(guess, truth) for name, guess in guesses.uninformed.items()}
+        told = {name: to_float64(guess, truth) for name, guess in guesses.informed.items()}
         scores = []
         for yardstick in YARDSTICKS:
             value = yardstick.measure(claimed, exact)
@@ -148,7 +148,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
         return tuple(scores)
 
 
-def in_float64(claim: LabelShares, truth: LabelShares) -> LabelShares:
+def to_float64(claim: LabelShares, truth: LabelShares) -> LabelShares:
     """Convert the claim to float64 on the truth's device, with shares that sum to 1."""
     if claim.shares.shape != truth.shares.shape:
         raise ValueError(

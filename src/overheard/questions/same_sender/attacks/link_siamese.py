@@ -25,7 +25,7 @@ from overheard.linkage.matcher import fit_siamese
 from overheard.linkage.metadata_features import list_senders
 from overheard.linkage.training_pairs import draw_update_pairs
 from overheard.questions.same_sender.claim import SameSender
-from overheard.questions.same_sender.estimators.heard_apart import same_sender
+from overheard.questions.same_sender.estimators.disjoint_rounds import compare_senders
 
 
 @final
@@ -98,5 +98,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
         for target in targets:
             own = rows[target]
             evidence = matcher.probabilities(vectors[own], vectors)  # (own, updates)
-            claims[target] = same_sender(self.name, crowd, senders, sent.rounds, own, evidence)
+            claims[target] = compare_senders(
+                self.name, crowd, senders, sent.rounds, own, evidence
+            )
         return claims

@@ -16,7 +16,7 @@ from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.projected_updates import project_updates, select_layers
 from overheard.linkage.user_evidence import fit_user_evidence
 from overheard.questions.same_sender.claim import SameSender
-from overheard.questions.same_sender.estimators.heard_apart import same_sender
+from overheard.questions.same_sender.estimators.disjoint_rounds import compare_senders
 
 
 @final
@@ -81,7 +81,9 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
             embedded.rounds,
         )
         return {
-            target: same_sender(self.name, crowd, senders, rounds, own, similarity[own].float())
+            target: compare_senders(
+                self.name, crowd, senders, rounds, own, similarity[own].float()
+            )
             for target in targets
             for own in ((senders == embedded.index_of(target)).nonzero().flatten(),)
         }

@@ -18,12 +18,12 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.metadata_features import list_senders, read_metadata
 from overheard.questions.same_sender.claim import SameSender
-from overheard.questions.same_sender.estimators.heard_apart import same_sender
+from overheard.questions.same_sender.estimators.disjoint_rounds import compare_senders
 
-RECOUNT = 0.05
+RECOUNT_PROBABILITY = 0.05
 """Probability that a sender reports different numbers of examples in two rounds."""
 
-WILDEST = 4.0
+LARGEST_DEVIATION = 4.0
 """Standard deviations at which a metric is clipped."""
 
 
@@ -83,35 +83,36 @@ class MetadataLink(Attack[SameSender]):
         indices = {sender: index for index, sender in enumerate(crowd)}
         senders = torch.tensor([indices[sender] for sender in metadata.senders])
         return {
-            target: same_sender(
+            target: compare_senders(
                 self.name,
                 crowd,
                 senders,
                 metadata.rounds,
                 own,
-                self._sizes(metadata.log_sizes, own) + self._numbers(metadata.values, own),
+                self._size_evidence(metadata.log_sizes, own)
+                + self._metric_evidence(metadata.values, own),
             )
             for target, own in metadata.rows_by_sender(targets).items()
         }
 
-    def _sizes(
+    def _size_evidence(
         self, sizes: Float[Tensor, " updates"], own: Int[Tensor, " own"]
     ) -> Float[Tensor, "own updates"]:
         """Return the evidence of example counts; 0 if either is hidden."""
         known = sizes.isfinite()
         is_equal = sizes == sizes[own][:, None]  # (own, updates)
         frequency = is_equal.sum(1, keepdim=True).double() / known.sum()
-        if_equal = ((1 - RECOUNT) / frequency + RECOUNT).log()
-        evidence = torch.where(is_equal, if_equal, log(RECOUNT))
+        if_equal = ((1 - RECOUNT_PROBABILITY) / frequency + RECOUNT_PROBABILITY).log()
+        evidence = torch.where(is_equal, if_equal, log(RECOUNT_PROBABILITY))
         return torch.where(known & known[own][:, None], evidence, 0.0)
 
-    def _numbers(
+    def _metric_evidence(
         self, numbers: Float[Tensor, "updates numbers"], own: Int[Tensor, " own"]
     ) -> Float[Tensor, "own updates"]:
         """Return the evidence of all metrics; 0 for a metric that either does not report."""
         known = numbers.isfinite()
         variance = torch.where(known, numbers, 0.0).square().sum(0) / known.sum(0)
-        scaled = (numbers / variance.sqrt()).clamp(-WILDEST, WILDEST)
+        scaled = (numbers / variance.sqrt()).clamp(-LARGEST_DEVIATION, LARGEST_DEVIATION)
         rho = self.lasting
         mine = scaled[own][:, None]  # (own, 1, numbers)
         exponent = rho**2 * (mine.square() + scaled.square()) - 2 * rho * mine * scaled

@@ -25,15 +25,17 @@ from overheard.findings.finding import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.same_sender.measures import MEASURES
-from overheard.questions.same_sender.statistics.pairs import sender_matches
+from overheard.questions.same_sender.statistics.sender_pairs import collect_sender_pairs
 
-PRECISION = "average_precision"
+AVERAGE_PRECISION = "average_precision"
 
 TABLE = ScoreTable(
     PAIRS_TITLE,
     (
-        ScoreColumn(PRECISION, MEASURES[PRECISION]),
-        ScoreColumn(PRECISION, MEASURES[PRECISION], "Random order", blind_guess),
+        ScoreColumn(AVERAGE_PRECISION, MEASURES[AVERAGE_PRECISION]),
+        ScoreColumn(
+            AVERAGE_PRECISION, MEASURES[AVERAGE_PRECISION], "Random order", blind_guess
+        ),
         *PAIR_COLUMNS,
     ),
 )
@@ -76,7 +78,7 @@ class SameSenderPages(Pages):
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show a table and curves."""
-        return people_section(link_tables(every), link_plates(every))
+        return people_section(link_tables(every), link_figures(every))
 
     def terms(self) -> tuple[Term, ...]:
         """Define pairs, and intervals over users."""
@@ -88,7 +90,7 @@ def link_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
     return score_tables(every, (TABLE,))
 
 
-def link_plates(every: Sequence[ArmResult]) -> tuple[Plate, ...]:
+def link_figures(every: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Return one figure per arm and group of observers."""
     return tuple(
         pairs_plate(exposure, curves)
@@ -103,7 +105,7 @@ def _curves(exposure: ThreatResult) -> list[PairCurve]:
     curves = [
         PairCurve(
             case.label,
-            sender_matches(found for found in case.findings if not found.cell.is_control),
+            collect_sender_pairs(found for found in case.findings if not found.cell.is_control),
         )
         for case in exposure.attack_results
     ]

@@ -6,7 +6,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import group_with_controls, pair_rows
 from overheard.findings.finding import Finding
 from overheard.findings.score_row import ScoreRow
-from overheard.questions.same_sender.statistics.pairs import sender_matches
+from overheard.questions.same_sender.statistics.sender_pairs import collect_sender_pairs
 
 
 def same_sender_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
@@ -16,8 +16,8 @@ def same_sender_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow,
         for comparison in group_with_controls(findings)
         for row in pair_rows(
             comparison,
-            sender_matches(comparison.planned),
-            sender_matches(comparison.control),
+            collect_sender_pairs(comparison.planned),
+            collect_sender_pairs(comparison.control),
             comparison.interval_seed(seed),
         )
     )

@@ -13,22 +13,22 @@ from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import format_number
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.unchecked_claims import attacks_with_claims, select_claims, select_guess
-from overheard.questions.label_shares.pages.shares_plates import bounds_of
+from overheard.questions.label_shares.pages.shares_figures import stated_interval
 
 
-def claims_plates(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
+def claims_figures(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
     """Draw each client's claimed shares beside a guess, one figure per attack."""
     return tuple(
-        _plate(exposure, attack, class_names)
+        _claims_figure(exposure, attack, class_names)
         for arm in every
         for exposure in arm.threat_results
         for attack in attacks_with_claims(exposure)
     )
 
 
-def _plate(exposure: ThreatResult, attack: str, class_names: Sequence[str]) -> Plate:
+def _claims_figure(exposure: ThreatResult, attack: str, class_names: Sequence[str]) -> Plate:
     findings = select_claims(exposure, attack)
-    shown_findings = _furthest(findings)
+    shown_findings = _furthest_from_guess(findings)
     guess = select_guess(findings[0])
     bars = (0.0,) * len(class_names) if guess is None else guess[1]
     top = max(max(*bars, *one.claimed, *(one.high or ())) for one in shown_findings)
@@ -54,7 +54,7 @@ def _plate(exposure: ThreatResult, attack: str, class_names: Sequence[str]) -> P
                     class_names,
                     bars,
                     one.claimed,
-                    bounds_of(one),
+                    stated_interval(one),
                     top,
                     f"Guessed and inferred shares of {names[one.target]}: {where}",
                 ),
@@ -81,7 +81,7 @@ def _plate(exposure: ThreatResult, attack: str, class_names: Sequence[str]) -> P
 
 
 def _cells(finding: Finding) -> list[str]:
-    bounds = bounds_of(finding)
+    bounds = stated_interval(finding)
     if bounds is None:
         return [format_number(100 * share) for share in finding.claimed]
     return [
@@ -90,7 +90,7 @@ def _cells(finding: Finding) -> list[str]:
     ]
 
 
-def _furthest(findings: Sequence[Finding]) -> Sequence[Finding]:
+def _furthest_from_guess(findings: Sequence[Finding]) -> Sequence[Finding]:
     guess = select_guess(findings[0])
     if len(findings) <= DRAWN or guess is None:
         return findings[:DRAWN]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.simplex import solve_for_shares
-from overheard.questions.label_shares.estimators.class_tokens import Readings
+from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.simulation.auxiliary_logits import mean_softmax
 
 RIDGE = 1.0
@@ -21,7 +21,7 @@ TINY = 1e-12
 
 @final
 @dataclass(frozen=True, slots=True)
-class Inversion:
+class ScaledInversion:
     """Solves  db = kappa (I - P^T) pi  for pi, with a kappa fitted to virtual clients.
 
     db is the change of the output bias. P is the mean softmax by true class on held-out
@@ -38,41 +38,47 @@ class Inversion:
 
     weights: Float[Tensor, "teachers numbers"]
 
-    def read(self, readings: Readings) -> Float[Tensor, "teachers clients classes"]:
+    def estimate_shares(
+        self, readings: ProbeReadings
+    ) -> Float[Tensor, "teachers clients classes"]:
         """Solve the equation with the scale from each set of virtual clients."""
         matrices, change = _equations(readings)
         kappas = (
-            (_lengths(readings) @ self.weights.T).clamp(-30, 30).exp()
+            (_scale_features(readings) @ self.weights.T).clamp(-30, 30).exp()
         )  # (clients, teachers)
-        return torch.stack([_solve(matrices, change / kappa[:, None]) for kappa in kappas.T])
+        return torch.stack(
+            [_solve_shares(matrices, change / kappa[:, None]) for kappa in kappas.T]
+        )
 
 
-def learn_inversion(
-    readings: Readings,
+def fit_scaled_inversion(
+    readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
     rows: Sequence[Int[Tensor, " _rows"]],
-) -> Inversion:
+) -> ScaledInversion:
     """Fit the scale to each of these sets of virtual clients."""
     matrices, change = _equations(readings)
     direction = torch.einsum("vck,vk->vc", matrices, shares.double())  # (clients, classes)
     kappa = (direction * change).sum(1) / (direction.square().sum(1) + TINY)
     # No positive scale fits a client whose bias moved against the equation.
     is_fitting = kappa > TINY
-    features, goal = _lengths(readings), kappa.clamp(min=TINY).log()
+    features, goal = _scale_features(readings), kappa.clamp(min=TINY).log()
     fitting = [own[is_fitting[own]] for own in rows]
-    return Inversion(torch.stack([_ridge(features[own], goal[own]) for own in fitting]))
+    return ScaledInversion(
+        torch.stack([_fit_scale(features[own], goal[own]) for own in fitting])
+    )
 
 
-def _equations(readings: Readings) -> tuple[Tensor, Tensor]:
+def _equations(readings: ProbeReadings) -> tuple[Tensor, Tensor]:
     """Return each client's matrix (clients, classes, classes) and goal (clients, classes)."""
-    after, before = mean_softmax(readings.answers), mean_softmax(readings.before)
+    after, before = mean_softmax(readings.outputs), mean_softmax(readings.broadcast_outputs)
     along = (after.double() + before.double()) / 2
     eye = torch.eye(along.shape[2], dtype=torch.float64)
-    return eye - along.transpose(1, 2), readings.change[..., -1].double()
+    return eye - along.transpose(1, 2), readings.last_layer_change[..., -1].double()
 
 
-def _lengths(readings: Readings) -> Float[Tensor, "clients numbers"]:
-    change = readings.change.double()
+def _scale_features(readings: ProbeReadings) -> Float[Tensor, "clients numbers"]:
+    change = readings.last_layer_change.double()
     bias = (change[..., -1].norm(dim=1) + TINY).log()
     rows = (change[..., :-1].flatten(1).norm(dim=1) + TINY).log()
     sizes = readings.log_sizes
@@ -80,7 +86,7 @@ def _lengths(readings: Readings) -> Float[Tensor, "clients numbers"]:
     return torch.stack((known, bias, rows, torch.ones_like(bias)), 1)
 
 
-def _ridge(
+def _fit_scale(
     numbers: Float[Tensor, "clients numbers"], goal: Float[Tensor, " clients"]
 ) -> Tensor:
     if not len(goal):
@@ -93,6 +99,6 @@ def _ridge(
     return weights
 
 
-def _solve(matrices: Tensor, goals: Tensor) -> Float[Tensor, "clients classes"]:
+def _solve_shares(matrices: Tensor, goals: Tensor) -> Float[Tensor, "clients classes"]:
     pairs = zip(matrices, goals, strict=True)
     return torch.stack([solve_for_shares(matrix, goal) for matrix, goal in pairs])

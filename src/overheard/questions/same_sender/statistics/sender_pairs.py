@@ -9,7 +9,7 @@ from overheard.findings.finding import Finding
 from overheard.statistics.roc import ScoredPairs
 
 
-def sender_matches(findings: Iterable[Finding]) -> tuple[ScoredPairs, ...]:
+def collect_sender_pairs(findings: Iterable[Finding]) -> tuple[ScoredPairs, ...]:
     """Collect the compared pairs of each run that has both matching and other pairs.
 
     A pair compared in both directions counts twice, once for each user.
@@ -18,11 +18,11 @@ def sender_matches(findings: Iterable[Finding]) -> tuple[ScoredPairs, ...]:
     for finding in findings:
         if finding.candidates and finding.true_user is not None:
             by_seed[finding.cell.seed].append(finding)
-    runs = (_sender_matches(run) for _, run in sorted(by_seed.items()))
+    runs = (_collect_run(run) for _, run in sorted(by_seed.items()))
     return tuple(run for run in runs if run.has_both)
 
 
-def _sender_matches(findings: Sequence[Finding]) -> ScoredPairs:
+def _collect_run(findings: Sequence[Finding]) -> ScoredPairs:
     users = [finding.true_user for finding in findings]
     matched = dict.fromkeys(
         user for user, finding in zip(users, findings, strict=True) if max(finding.true) > 0

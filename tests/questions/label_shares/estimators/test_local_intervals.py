@@ -8,11 +8,11 @@ from torch import Tensor
 
 from overheard.core.claims import Interval
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.conformal import (
+from overheard.questions.label_shares.estimators.local_intervals import (
     FEWEST_NEIGHBOURS,
-    LEAST_VARIANCE,
-    Cases,
-    ends_of,
+    LEAST_VARIANCE_RATIO,
+    CalibrationCases,
+    residual_interval,
 )
 
 CLASSES = 4
@@ -54,7 +54,7 @@ def width(interval: Interval) -> float:
 class TestCoverage:
     def covered(self, spread: float, of_two: bool) -> float:
         known, fresh = drawn_shares(600, 1), drawn_shares(400, 2)
-        cases = Cases(known + spread * noise(600, 3), known)
+        cases = CalibrationCases(known + spread * noise(600, 3), known)
         first, second = (fresh + spread * noise(400, seed) for seed in (4, 5))
         held = []
         for one, other, true in zip(first, second if of_two else first, fresh, strict=True):
@@ -90,7 +90,7 @@ class TestLikeCases:
 
     def test_widths_follow_the_errors_of_similar_cases(self):
         known = [self.kind(uneven, 500, 20 + uneven) for uneven in (False, True)]
-        cases = Cases(*(torch.cat(parts) for parts in zip(*known, strict=True)))
+        cases = CalibrationCases(*(torch.cat(parts) for parts in zip(*known, strict=True)))
         widths, covered = [], []
         for uneven in (False, True):
             held = []
@@ -117,7 +117,7 @@ class TestLikeCases:
 def test_corrects_a_constant_bias():
     known = drawn_shares(200, 7)
     lean = torch.tensor([0.1, -0.1, 0.0, 0.0]).double()
-    cases = Cases((known + lean).clamp(0, 1), known)
+    cases = CalibrationCases((known + lean).clamp(0, 1), known)
     one = torch.tensor([0.8, 0.1, 0.05, 0.05]).double()
     interval = cases.bounds(one, twice(one))
     # Cases with an estimate about 0.8 are those of class 0 whose share was 0.1 less, for the
@@ -129,7 +129,7 @@ class TestEnds:
     def test_leave_out_a_twentieth_on_each_side(self):
         # 0.05 * 61 = 3.05, down to the 3rd; 0.95 * 61 = 57.95, up to the 58th.
         rows = torch.stack((torch.arange(1.0, 61.0), torch.arange(11.0, 71.0)))
-        low, high = ends_of(rows)
+        low, high = residual_interval(rows)
         assert (low.tolist(), high.tolist()) == ([3.0, 13.0], [58.0, 68.0])
 
     @pytest.mark.parametrize("count", [20, 60, 333])
@@ -138,19 +138,19 @@ class TestEnds:
         held = 0
         for new in range(count + 1):
             known = torch.tensor([float(one) for one in range(count + 1) if one != new])
-            low, high = map(float, ends_of(known))
+            low, high = map(float, residual_interval(known))
             held += low <= new <= high
         assert 0.9 <= held / (count + 1) <= 0.9 + 2 / count
 
     def test_are_the_extremes_of_few_cases(self):
-        low, high = ends_of(torch.tensor([-2.0, 0.5, 7.0]))
+        low, high = residual_interval(torch.tensor([-2.0, 0.5, 7.0]))
         assert (float(low), float(high)) == (-2.0, 7.0)
 
 
 class TestTwo:
     """Thirty equal cases, half of them 0.1 too high and half 0.1 too low: V = 0.01."""
 
-    CASES = Cases(
+    CASES = CalibrationCases(
         torch.full((30, 2), 0.5, dtype=torch.float64),
         torch.tensor([[0.4, 0.6], [0.6, 0.4]] * 15, dtype=torch.float64),
     )
@@ -172,14 +172,14 @@ class TestTwo:
 
     def test_shrinkage_is_limited_to_independent_errors(self):
         # D = 0.09 would leave a variance below 0.
-        narrowest = 0.1 * LEAST_VARIANCE**0.5
+        narrowest = 0.1 * LEAST_VARIANCE_RATIO**0.5
         assert self.ends(0.3) == pytest.approx([0.5 - narrowest, 0.5 + narrowest])
 
 
 class TestNull:
     # Estimates near 0 are of absent labels, all others of labels that are there.
     KNOWN = torch.tensor([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5]] * 100, dtype=torch.float64)
-    CASES = Cases(KNOWN + 0.01 * torch.tensor([[1.0, -0.5, -0.5]]).double(), KNOWN)
+    CASES = CalibrationCases(KNOWN + 0.01 * torch.tensor([[1.0, -0.5, -0.5]]).double(), KNOWN)
 
     def test_is_nearly_but_never_fully_certain(self):
         # 600 numbers, so the 60 nearest count, and half a one either way: 60.5 / 61, 0.5 / 61.
@@ -191,12 +191,14 @@ class TestNull:
         shares = torch.tensor([[0.0, 1.0], [0.1, 0.9]], dtype=torch.float64).repeat(15, 1)
         estimates = torch.tensor([[0.05, 0.95]], dtype=torch.float64).repeat(30, 1)
         # So few numbers, 60, all count as alike, and 15 of them are 0.
-        chances = Cases(estimates, shares).null_probability(estimates[0])
+        chances = CalibrationCases(estimates, shares).null_probability(estimates[0])
         assert chances.tolist() == pytest.approx([15.5 / 61, 15.5 / 61])
 
     def test_a_small_share_that_is_never_0_is_unlikely_to_be_absent(self):
         shares = drawn_shares(200, 8).clamp(min=1e-6)
-        chances = Cases(shares, shares).null_probability(torch.eye(CLASSES).double()[0])
+        chances = CalibrationCases(shares, shares).null_probability(
+            torch.eye(CLASSES).double()[0]
+        )
         assert float(chances.max()) < 0.02
 
 
@@ -204,7 +206,7 @@ class TestNull:
 def test_equal_estimates_give_finite_wide_intervals(cases):
     shares = drawn_shares(cases, 9)
     flat = torch.full((cases, CLASSES), 1 / CLASSES, dtype=torch.float64)
-    known = Cases(flat, shares)
+    known = CalibrationCases(flat, shares)
     interval = known.bounds(flat[0], twice(flat[0]))
     assert width(interval) > 0.3
     assert bool(known.null_probability(flat[0]).isfinite().all())
@@ -214,7 +216,7 @@ def test_cases_without_errors_give_intervals_of_width_0():
     shares = drawn_shares(100, 10)
     one = shares[0]
     apart = torch.stack((one.roll(1), one))
-    interval = Cases(shares, shares).bounds(one, apart)
+    interval = CalibrationCases(shares, shares).bounds(one, apart)
     assert interval.low == pytest.approx(one.tolist())
     assert interval.high == pytest.approx(one.tolist())
 
@@ -223,7 +225,7 @@ def test_cases_without_errors_give_intervals_of_width_0():
 @given(st.integers(1, 120), st.integers(0, 10**6), st.floats(0, 2))
 def test_bounds_and_probabilities_are_between_0_and_1(count, seed, spread):
     shares = drawn_shares(count, seed)
-    cases = Cases(shares + spread * noise(count, seed), shares)
+    cases = CalibrationCases(shares + spread * noise(count, seed), shares)
     pair = drawn_shares(2, seed + 1)
     interval = cases.bounds(pair.mean(0), pair)
     ends = zip(interval.low, interval.high, strict=True)

@@ -6,7 +6,7 @@ import pytest
 
 from overheard.core.scorer import Score
 from overheard.findings.finding import Finding
-from overheard.questions.attribute.statistics.choices import choices
+from overheard.questions.attribute.statistics.attribute_counts import count_by_value
 from tests.auditing.recognised import found
 
 VALUES = ("young", "old")
@@ -26,16 +26,18 @@ def test_rare_values_have_the_weight_of_frequent_ones() -> None:
     findings = [claimed("a", "young", float(n < 3), n) for n in range(4)] + [
         claimed("b", "old", 0.0, 4)
     ]
-    (run,) = choices(findings)
+    (run,) = count_by_value(findings)
     assert run.balanced_accuracy().value() == pytest.approx(3 / 8)
-    assert run.right.shape == (2, 2)
+    assert run.correct.shape == (2, 2)
 
 
 def test_a_true_value_that_is_not_claimed_is_an_additional_value() -> None:
-    (run,) = choices([claimed("a", "young", 1.0, 0), claimed("b", "ancient", 0.0, 1)])
+    (run,) = count_by_value([claimed("a", "young", 1.0, 0), claimed("b", "ancient", 0.0, 1)])
     assert run.balanced_accuracy().value() == pytest.approx(1 / 2)
 
 
 def test_runs_are_counted_separately() -> None:
-    runs = choices([claimed("a", "young", 1.0, 0), claimed("a", "young", 0.0, 0, seed=1)])
+    runs = count_by_value(
+        [claimed("a", "young", 1.0, 0), claimed("a", "young", 0.0, 0, seed=1)]
+    )
     assert [run.balanced_accuracy().value() for run in runs] == [1, 0]

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.size_reader import SizeReader, size_reader
+from overheard.questions.label_shares.estimators.size_regression import (
+    SizeRegression,
+    fit_size_regression,
+)
 
 CLASSES = 4
 
@@ -39,9 +42,9 @@ class World:
         own = 0.01 * torch.from_numpy(random.normal(size=(count, 3)))
         return (norms[:, None] + own).float(), shares, logs.exp()
 
-    def reader(self, count: int = 400) -> SizeReader:
+    def reader(self, count: int = 400) -> SizeRegression:
         norms, shares, sizes = self.draw(count, 1)
-        return size_reader(norms, shares, sizes, torch.arange(count) % 2)
+        return fit_size_regression(norms, shares, sizes, torch.arange(count) % 2)
 
 
 def covered(world: World, fresh: World) -> float:
@@ -49,7 +52,7 @@ def covered(world: World, fresh: World) -> float:
     reader = world.reader()
     held = []
     for norms, shares, size in zip(*fresh.draw(300, 2), strict=True):
-        told = reader.read(norms[None], shares[None])
+        told = reader.estimate_size(norms[None], shares[None])
         held.append(told.low <= float(size) <= told.high)
     return sum(held) / len(held)
 
@@ -72,7 +75,7 @@ def test_finds_twice_the_size_for_any_power_law(power):
     reader = World(power, noise=0.01).reader()
     even = torch.full((1, CLASSES), 0.25)
     told = [
-        reader.read(torch.full((1, 3), power * math.log(size)), even).examples
+        reader.estimate_size(torch.full((1, 3), power * math.log(size)), even).examples
         for size in (200, 400)
     ]
     assert told == pytest.approx([200, 400], rel=0.05)
@@ -84,14 +87,18 @@ def test_label_imbalance_is_not_mistaken_for_size():
     even = torch.full((1, CLASSES), 0.25)
     # 300 examples: lengths of e^2 and e^1 times that.
     told = [
-        reader.read(torch.full((1, 3), math.log(300) + lean), shares).examples
+        reader.estimate_size(torch.full((1, 3), math.log(300) + lean), shares).examples
         for lean, shares in ((2.0, one_label), (1.0, even))
     ]
     assert told == pytest.approx([300, 300], rel=0.15)
 
 
 def test_uninformative_lengths_give_the_whole_range():
-    told = World(power=0.0).reader().read(torch.zeros(1, 3), torch.full((1, CLASSES), 0.25))
+    told = (
+        World(power=0.0)
+        .reader()
+        .estimate_size(torch.zeros(1, 3), torch.full((1, CLASSES), 0.25))
+    )
     # 90 % of 50 to 1600 on a log scale: a factor of 32^0.9 = 22.6.
     assert told.high / told.low == pytest.approx(22.6, rel=0.2)
 
@@ -100,7 +107,9 @@ def test_noise_widens_the_interval():
     shares = torch.full((1, CLASSES), 0.25)
     widths = []
     for noise in (0.05, 0.2):
-        told = World(noise=noise).reader().read(torch.full((1, 3), math.log(300)), shares)
+        told = (
+            World(noise=noise).reader().estimate_size(torch.full((1, 3), math.log(300)), shares)
+        )
         widths.append(math.log(told.high / told.low))
     # 1.645 deviations either way.
     assert widths == pytest.approx([3.29 * 0.05, 3.29 * 0.2], rel=0.25)
@@ -111,14 +120,18 @@ def test_residuals_are_out_of_sample():
     # twice or half as large.
     norms, shares, sizes = World(noise=0.01).draw(400, 1)
     halves = torch.arange(400) % 2
-    reader = size_reader(norms + math.log(2) * halves[:, None], shares, sizes, halves)
+    reader = fit_size_regression(norms + math.log(2) * halves[:, None], shares, sizes, halves)
     assert float(reader.residuals.abs().median()) == pytest.approx(math.log(2), rel=0.1)
 
 
 @pytest.mark.parametrize("length", [-1e6, -27.6, 1e6])
 def test_an_extreme_length_gives_a_finite_size(length):
     # log 1e-12 = -27.6 is how the length of no change at all is read.
-    told = World().reader().read(torch.full((1, 3), length), torch.full((1, CLASSES), 0.25))
+    told = (
+        World()
+        .reader()
+        .estimate_size(torch.full((1, 3), length), torch.full((1, CLASSES), 0.25))
+    )
     # 50 to 1600, and as far again beyond on either side.
     assert 1 < told.low <= told.high < 100_000
     assert (told.examples > 300) == (length > 0)
@@ -126,8 +139,8 @@ def test_an_extreme_length_gives_a_finite_size(length):
 
 def test_clients_of_equal_size_give_that_size():
     norms, shares, _ = World().draw(40, 1)
-    reader = size_reader(norms, shares, torch.full((40,), 70), torch.arange(40) % 2)
-    told = reader.read(norms[:1], shares[:1])
+    reader = fit_size_regression(norms, shares, torch.full((40,), 70), torch.arange(40) % 2)
+    told = reader.estimate_size(norms[:1], shares[:1])
     assert [told.low, told.examples, told.high] == pytest.approx([70, 70, 70])
 
 
@@ -135,6 +148,6 @@ def test_clients_of_equal_size_give_that_size():
 @given(st.integers(4, 60), st.integers(0, 10**6), st.floats(-30, 30))
 def test_the_estimated_size_is_inside_its_interval(count, seed, length):
     norms, shares, sizes = World(noise=1.0).draw(count, seed)
-    reader = size_reader(norms, shares, sizes, torch.arange(count) % 2)
-    told = reader.read(torch.full((1, 3), length), shares[:1])
+    reader = fit_size_regression(norms, shares, sizes, torch.arange(count) % 2)
+    told = reader.estimate_size(torch.full((1, 3), length), shares[:1])
     assert 0 < told.low <= told.examples <= told.high < math.inf

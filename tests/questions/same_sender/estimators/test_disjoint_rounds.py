@@ -3,7 +3,7 @@ import torch
 
 from overheard.core.errors import NeedsError
 from overheard.core.parties import Party
-from overheard.questions.same_sender.estimators.heard_apart import same_sender
+from overheard.questions.same_sender.estimators.disjoint_rounds import compare_senders
 
 CROWD = (Party("anon/a"), Party("anon/b"), Party("anon/c"))
 
@@ -12,7 +12,7 @@ def test_scores_senders_of_other_rounds_by_the_mean_over_all_pairs() -> None:
     # a sends in rounds 0 and 1, b in round 1 too, c in rounds 2 and 3.
     senders, rounds = torch.tensor([0, 0, 1, 2, 2]), torch.tensor([0, 1, 1, 2, 3])
     evidence = torch.tensor([[9.0, 9.0, 9.0, 1.0, 2.0], [9.0, 9.0, 9.0, 3.0, 6.0]])
-    claim = same_sender("link", CROWD, senders, rounds, torch.tensor([0, 1]), evidence)
+    claim = compare_senders("link", CROWD, senders, rounds, torch.tensor([0, 1]), evidence)
     assert claim.others == ("anon/c",)
     # The four pairs have 1, 2, 3 and 6, with mean 3.
     assert claim.scores.tolist() == [3.0]
@@ -23,4 +23,4 @@ def test_refuses_a_sender_that_shares_a_round_with_every_other() -> None:
     with pytest.raises(
         NeedsError, match="link on anon/b needs senders that were observed only in other"
     ):
-        same_sender("link", CROWD, senders, rounds, torch.tensor([1]), torch.zeros(1, 3))
+        compare_senders("link", CROWD, senders, rounds, torch.tensor([1]), torch.zeros(1, 3))

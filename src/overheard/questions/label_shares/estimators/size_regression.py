@@ -11,7 +11,7 @@ from torch import Tensor
 from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
 from overheard.questions.label_shares.claim import SizeEstimate
-from overheard.questions.label_shares.estimators.conformal import ends_of
+from overheard.questions.label_shares.estimators.local_intervals import residual_interval
 
 RIDGE = 1.0
 """Ridge penalty of the regression, in units of one virtual client."""
@@ -19,7 +19,7 @@ RIDGE = 1.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class SizeReader:
+class SizeRegression:
     """A ridge regression of the logarithm of size, with out-of-sample residuals.
 
     Args:
@@ -33,48 +33,50 @@ class SizeReader:
     weights: Float[Tensor, "halves numbers"]
     residuals: Float[Tensor, " clients"]
 
-    def read(
+    def estimate_size(
         self, norms: Float[Tensor, "clients norms"], shares: Float[Tensor, "clients classes"]
     ) -> SizeEstimate:
         """Estimate the size of one client, with an interval of level `INTERVAL_LEVEL`."""
-        features = _numbers(self.scale.standardize(_raw(norms, shares)))
+        features = _expand_features(self.scale.standardize(_raw_features(norms, shares)))
         estimate = float((features @ self.weights.T).mean())
-        low, high = map(float, ends_of(self.residuals))
+        low, high = map(float, residual_interval(self.residuals))
         size = exp(estimate)
         return SizeEstimate(
             size, min(size, exp(estimate + low)), max(size, exp(estimate + high))
         )
 
 
-def size_reader(
+def fit_size_regression(
     norms: Float[Tensor, "clients norms"],
     shares: Float[Tensor, "clients classes"],
     sizes: Float[Tensor, " clients"] | Int[Tensor, " clients"],
     halves: Int[Tensor, " clients"],
-) -> SizeReader:
+) -> SizeRegression:
     """Fit the regression to each half of the virtual clients; the other half gives residuals.
 
     The length of an update grows with the number of steps, hence with size, and with label
     imbalance (estimated `shares`).
     """
-    raw = _raw(norms, shares)
+    raw = _raw_features(norms, shares)
     scale = fit_standardizer(raw)
-    features, goal = _numbers(scale.standardize(raw)), sizes.double().log()
+    features, goal = _expand_features(scale.standardize(raw)), sizes.double().log()
     penalty = features.new_full((features.shape[1],), RIDGE)
     penalty[-1] = 0.0  # the constant's
     weights = torch.stack(
         [fit_ridge(features[halves == h], goal[halves == h], penalty) for h in (0, 1)]
     )
     estimates = (features @ weights.T)[torch.arange(len(goal)), 1 - halves]
-    return SizeReader(scale, weights, (goal - estimates).sort().values)
+    return SizeRegression(scale, weights, (goal - estimates).sort().values)
 
 
-def _raw(norms: Tensor, shares: Tensor) -> Float[Tensor, "clients numbers"]:
+def _raw_features(norms: Tensor, shares: Tensor) -> Float[Tensor, "clients numbers"]:
     imbalance = shares.double().square().sum(1, keepdim=True).sqrt()
     return torch.cat((norms.double(), imbalance), 1)
 
 
-def _numbers(standard: Float[Tensor, "clients numbers"]) -> Float[Tensor, "clients more"]:
+def _expand_features(
+    standard: Float[Tensor, "clients numbers"],
+) -> Float[Tensor, "clients more"]:
     """Return the features, their products with label imbalance, their squares and a 1."""
     # A target may be far from all virtual clients; clipping bounds its squares.
     clipped = standard.clamp(-4, 4)

@@ -11,7 +11,7 @@ from overheard.core.parties import Party
 from overheard.questions.same_sender.claim import SameSender
 
 
-def same_sender(
+def compare_senders(
     attack: str,
     crowd: Sequence[Party],
     senders: Int[Tensor, " updates"],

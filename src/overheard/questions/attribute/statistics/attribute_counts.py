@@ -15,32 +15,34 @@ from overheard.statistics.bootstrap import ResampledRun
 
 @final
 @dataclass(frozen=True, slots=True)
-class Choices:
+class AttributeCounts:
     """Counts of correct claims and of all claims in one run.
 
     Args:
-        right: correct claims by user and true value.
-        asked: all claims by user and true value.
+        correct: correct claims by user and true value.
+        total: all claims by user and true value.
 
     """
 
-    right: Float[np.ndarray, "people values"]
-    asked: Float[np.ndarray, "people values"]
+    correct: Float[np.ndarray, "people values"]
+    total: Float[np.ndarray, "people values"]
 
     def balanced_accuracy(self) -> ResampledRun:
         """Return the mean over true values of the rate of correct claims."""
-        return ResampledRun(len(self.right), 0, partial(_balanced, self.right, self.asked))
+        return ResampledRun(
+            len(self.correct), 0, partial(_balanced_accuracy, self.correct, self.total)
+        )
 
 
-def choices(findings: Iterable[Finding]) -> tuple[Choices, ...]:
+def count_by_value(findings: Iterable[Finding]) -> tuple[AttributeCounts, ...]:
     """Count the findings about an attribute, run by run."""
     by_seed: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_seed[finding.cell.seed].append(finding)
-    return tuple(_choice(run) for _, run in sorted(by_seed.items()))
+    return tuple(_count_run(run) for _, run in sorted(by_seed.items()))
 
 
-def _choice(findings: Sequence[Finding]) -> Choices:
+def _count_run(findings: Sequence[Finding]) -> AttributeCounts:
     # A true value outside the candidates has an index beyond them.
     true = [
         dict(enumerate(finding.candidates)).get(int(np.argmax(finding.true)), "")
@@ -57,10 +59,12 @@ def _choice(findings: Sequence[Finding]) -> Choices:
     values, users = int(value.max()) + 1, int(user.max()) + 1
     index = user * values + value
     tables = (np.bincount(index, weights, users * values) for weights in (is_correct, None))
-    return Choices(*(table.reshape(users, values).astype(np.float64) for table in tables))
+    return AttributeCounts(
+        *(table.reshape(users, values).astype(np.float64) for table in tables)
+    )
 
 
-def _balanced(
+def _balanced_accuracy(
     right: Float[np.ndarray, "people values"],
     asked: Float[np.ndarray, "people values"],
     multiplicities: Int[np.ndarray, "draws people"],

@@ -8,37 +8,50 @@ from torch import Tensor
 
 from overheard.core.compute_settings import TensorCache
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.class_tokens import Readings
-from overheard.questions.label_shares.estimators.cross_fit import NETWORKS, CrossFit, cross_fit
-from overheard.questions.label_shares.estimators.number_reader import (
-    MOST_DIRECTIONS,
-    NUMBER_WIDTH,
+from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
+from overheard.questions.label_shares.estimators.cross_fit import (
+    NETWORKS,
+    CrossFit,
+    fit_with_cross_fitting,
 )
-from overheard.questions.label_shares.estimators.token_reader import DROPOUT, TOKEN_WIDTH
+from overheard.questions.label_shares.estimators.deep_set_regressor import (
+    DEEP_SET_WIDTH,
+    DROPOUT,
+)
+from overheard.questions.label_shares.estimators.mlp_regressor import (
+    MLP_WIDTH,
+    MOST_COMPONENTS,
+)
 from overheard.simulation.cache_keys import text_key
 
 
-def kept_cross_fit(
+def cached_cross_fit(
     cache: TensorCache,
-    readings: Readings,
+    readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
     halves: Int[Tensor, " clients"],
     steps: int,
     seed: Seed,
 ) -> CrossFit:
-    """Return `cross_fit` of the same arguments, loaded from the cache if it has it.
+    """Return `fit_with_cross_fitting` of the same arguments, loaded from the cache if it has it.
 
     The result is the same to the bit. Attacks use a round alone and together with others; its
     networks are trained once.
     """
     sizes = [] if readings.log_sizes is None else [readings.log_sizes]
-    tensors = (readings.change, readings.answers, readings.before, readings.pull, *sizes)
-    shapes = (NETWORKS, MOST_DIRECTIONS, TOKEN_WIDTH, NUMBER_WIDTH, DROPOUT)
+    tensors = (
+        readings.last_layer_change,
+        readings.outputs,
+        readings.broadcast_outputs,
+        readings.class_gradients,
+        *sizes,
+    )
+    shapes = (NETWORKS, MOST_COMPONENTS, DEEP_SET_WIDTH, MLP_WIDTH, DROPOUT)
     key = text_key(repr((_digest((*tensors, shares, halves)), shapes, steps, seed)))
     cached = cache.load(key)
     if cached is not None:
         return CrossFit.from_tensors(cached)
-    fit = cross_fit(readings, shares, halves, steps, seed)
+    fit = fit_with_cross_fitting(readings, shares, halves, steps, seed)
     cache.save(key, fit.tensors())
     return fit
 

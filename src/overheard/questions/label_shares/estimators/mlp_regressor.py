@@ -20,48 +20,50 @@ from overheard.learning.fitting.share_network import predict_shares
 from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
 from overheard.learning.seeding import seeded
 from overheard.questions.label_shares.estimators.class_tokens import (
-    CLIP,
-    Readings,
-    plain_numbers,
+    LARGEST_DEVIATION,
+    ProbeReadings,
+    flat_features,
 )
 
-MOST_DIRECTIONS = 256
+MOST_COMPONENTS = 256
 """Largest number of principal components of the features that a network reads."""
 
-STEEPNESS = 3.0
+LARGEST_COMPONENT_DEVIATION = 3.0
 """Standard deviation to which the largest principal component is scaled."""
 
-NUMBER_WIDTH = 256
+MLP_WIDTH = 256
 
-WEIGHTS = "networks of numbers/"
-"""Prefix of the names of the networks' weights among the tensors of a `NumberReader`."""
+WEIGHT_PREFIX = "networks of numbers/"
+"""Prefix of the names of the networks' weights among the tensors of a `MlpRegressor`."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class NumberReader:
+class MlpRegressor:
     """Networks on the largest principal components of a round's features.
 
     Args:
         scales: scales of the features, one per network.
-        directions: principal components that each network reads.
+        components: principal components that each network reads.
         networks: one per set of virtual clients that it was trained on.
 
     """
 
     scales: tuple[Standardizer, ...]
-    directions: tuple[Float[Tensor, "numbers directions"], ...]
+    components: tuple[Float[Tensor, "numbers directions"], ...]
     networks: NetworkEnsemble
 
-    def read(self, readings: Readings) -> Float[Tensor, "networks clients classes"]:
+    def estimate_shares(
+        self, readings: ProbeReadings
+    ) -> Float[Tensor, "networks clients classes"]:
         """Estimate the shares of new clients with each network."""
-        inputs = _inputs(plain_numbers(readings), self.scales, self.directions)
+        inputs = _inputs(flat_features(readings), self.scales, self.components)
         return predict_shares(self.networks, inputs)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors by name, for `from_tensors`."""
-        tensors: dict[str, Tensor] = self.networks.state_dict(prefix=WEIGHTS)
-        for index, direction in enumerate(self.directions):
+        tensors: dict[str, Tensor] = self.networks.state_dict(prefix=WEIGHT_PREFIX)
+        for index, direction in enumerate(self.components):
             tensors |= self.scales[index].tensors(f"scales/{index}")
             tensors[f"directions/{index}"] = direction.contiguous()
         return tensors
@@ -69,50 +71,52 @@ class NumberReader:
     @staticmethod
     def from_tensors(
         tensors: Mapping[str, Tensor], classes: int, networks: int
-    ) -> "NumberReader":
+    ) -> "MlpRegressor":
         """Restore this many networks from `tensors`."""
         indices = range(networks)
         directions = tuple(tensors[f"directions/{index}"] for index in indices)
         # The initial weights are drawn, then overwritten.
         with seeded(Seed(0)):
-            restored = _fresh(networks, classes, directions[0].shape[1])
-        load_ensemble_weights(restored, tensors, WEIGHTS)
+            restored = _new_networks(networks, classes, directions[0].shape[1])
+        load_ensemble_weights(restored, tensors, WEIGHT_PREFIX)
         scales = tuple(
             Standardizer.from_tensors(tensors, f"scales/{index}") for index in indices
         )
-        return NumberReader(scales, directions, restored)
+        return MlpRegressor(scales, directions, restored)
 
 
-def learn_numbers(
-    readings: Readings,
+def fit_mlp_regressor(
+    readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
     rows: Sequence[Int[Tensor, " _rows"]],
     steps: int,
     seed: Seed,
-) -> NumberReader:
+) -> MlpRegressor:
     """Train one network on each of these sets of virtual clients."""
-    features = plain_numbers(readings)
+    features = flat_features(readings)
     scales = tuple(fit_standardizer(features[own]) for own in rows)
-    most = min(MOST_DIRECTIONS, features.shape[1], *map(len, rows))
+    most = min(MOST_COMPONENTS, features.shape[1], *map(len, rows))
     directions = tuple(
-        _directions(scale.standardize(features[own]), most)
+        _principal_components(scale.standardize(features[own]), most)
         for scale, own in zip(scales, rows, strict=True)
     )
     inputs = _inputs(features, scales, directions)
     training = EnsembleTraining(steps, batch=128, weight_decay=0.1)
     with seeded(seed):
-        networks = _fresh(len(rows), shares.shape[1], most)
+        networks = _new_networks(len(rows), shares.shape[1], most)
         train_ensemble(networks, inputs, shares.float(), rows, training, seed.child("batches"))
-    return NumberReader(scales, directions, networks)
+    return MlpRegressor(scales, directions, networks)
 
 
-def _directions(
+def _principal_components(
     numbers: Float[Tensor, "clients numbers"], most: int
 ) -> Float[Tensor, "numbers directions"]:
-    """Return principal components, scaled so that the largest has deviation `STEEPNESS`."""
+    """Return principal components, scaled so that the largest has deviation `LARGEST_COMPONENT_DEVIATION`."""
     _, lengths, axes = torch.linalg.svd(numbers, full_matrices=False)
     largest = float(lengths[0]) / len(numbers) ** 0.5
-    scaled: Tensor = axes[:most].T * (STEEPNESS / largest if largest > 0 else 0.0)
+    scaled: Tensor = axes[:most].T * (
+        LARGEST_COMPONENT_DEVIATION / largest if largest > 0 else 0.0
+    )
     return scaled
 
 
@@ -124,9 +128,12 @@ def _inputs(
     pairs = zip(scales, directions, strict=True)
     # Noise and divergence may put a client far outside the training distribution.
     return torch.stack(
-        [(scale.standardize(numbers) @ axes).clamp(-CLIP, CLIP) for scale, axes in pairs]
+        [
+            (scale.standardize(numbers) @ axes).clamp(-LARGEST_DEVIATION, LARGEST_DEVIATION)
+            for scale, axes in pairs
+        ]
     )
 
 
-def _fresh(networks: int, classes: int, directions: int) -> NetworkEnsemble:
-    return MlpEnsemble(networks, classes, directions, NUMBER_WIDTH)
+def _new_networks(networks: int, classes: int, directions: int) -> NetworkEnsemble:
+    return MlpEnsemble(networks, classes, directions, MLP_WIDTH)

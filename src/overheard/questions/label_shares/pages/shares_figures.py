@@ -15,34 +15,34 @@ from overheard.findings.number_format import format_number
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 
 
-def shares_plates(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
+def shares_figures(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
     """Draw true and claimed shares of each client for the best attack on each arm."""
     return tuple(
-        _shares_plate(exposure, class_names)
+        _shares_figure(exposure, class_names)
         for arm in every
         for exposure in arm.threat_results
-        if exposure.attack_results and _are_shares(exposure.attack_results[0], len(class_names))
+        if exposure.attack_results and _has_shares(exposure.attack_results[0], len(class_names))
     )
 
 
-def _are_shares(case: AttackResult, classes: int) -> bool:
+def _has_shares(case: AttackResult, classes: int) -> bool:
     return "l1" in case.rows_by_score and all(
         len(finding.claimed) == len(finding.true) == classes for finding in case.findings
     )
 
 
-def _shares_plate(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
+def _shares_figure(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
     case = exposure.attack_results[0]
     seed = min(finding.cell.seed for finding in case.findings)
     findings = [finding for finding in case.findings if finding.cell.seed == seed]
     shown_findings = _most_different(findings)
     top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in shown_findings)
-    has_intervals = any(bounds_of(finding) is not None for finding in shown_findings)
+    has_intervals = any(stated_interval(finding) is not None for finding in shown_findings)
     names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
     where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(case.label)}"
     return Plate(
         where,
-        f"{_drawing(has_intervals)}{_left_out(case, len(shown_findings), len(findings), seed)}",
+        f"{_caption(has_intervals)}{_omission_note(case, len(shown_findings), len(findings), seed)}",
         None,
         tuple(
             Panel(
@@ -51,7 +51,7 @@ def _shares_plate(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
                     class_names,
                     finding.true,
                     finding.claimed,
-                    bounds_of(finding),
+                    stated_interval(finding),
                     top,
                     f"True and inferred shares of {names[finding.target]}: {where}",
                 ),
@@ -69,7 +69,7 @@ def _shares_plate(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
     )
 
 
-def bounds_of(finding: Finding) -> Interval | None:
+def stated_interval(finding: Finding) -> Interval | None:
     """Return the attack's intervals of the shares; None if it states none."""
     if finding.low is None or finding.high is None:
         return None
@@ -81,7 +81,7 @@ def _cells(finding: Finding) -> list[str]:
         f"{format_number(100 * true)} → {format_number(100 * claimed)}"
         for true, claimed in zip(finding.true, finding.claimed, strict=True)
     ]
-    bounds = bounds_of(finding)
+    bounds = stated_interval(finding)
     if bounds is None:
         return cells
     return [
@@ -100,12 +100,12 @@ def _most_different(findings: Sequence[Finding]) -> Sequence[Finding]:
     return [findings[index] for index in furthest]
 
 
-def _drawing(has_intervals: bool) -> str:
+def _caption(has_intervals: bool) -> str:
     caption = "Bar: true share. Dot: inferred share."
     return f"{caption} Line: its {LEVEL} interval." if has_intervals else caption
 
 
-def _left_out(case: AttackResult, shown_clients: int, clients: int, seed: int) -> str:
+def _omission_note(case: AttackResult, shown_clients: int, clients: int, seed: int) -> str:
     note, seeds = "", len({finding.cell.seed for finding in case.findings})
     if shown_clients < clients:
         note += (

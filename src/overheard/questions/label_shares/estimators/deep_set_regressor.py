@@ -24,58 +24,62 @@ from overheard.learning.fitting.standardizer import (
 )
 from overheard.learning.seeding import seeded
 from overheard.questions.label_shares.estimators.class_tokens import (
-    CLIP,
-    Readings,
+    LARGEST_DEVIATION,
+    ProbeReadings,
     class_matrices,
     class_tokens,
 )
-from overheard.questions.label_shares.estimators.inversion import Inversion
+from overheard.questions.label_shares.estimators.scaled_inversion import ScaledInversion
 
-SLICE = 200
+CLIENTS_AT_ONCE = 200
 """Clients whose matrices are in memory at once."""
 
-TOKEN_WIDTH = 64
+DEEP_SET_WIDTH = 64
 
 DROPOUT = 0.1
 
-WEIGHTS = "networks of tokens/"
-"""Prefix of the names of the networks' weights among the tensors of a `TokenReader`."""
+WEIGHT_PREFIX = "networks of tokens/"
+"""Prefix of the names of the networks' weights among the tensors of a `DeepSetRegressor`."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TokenReader:
+class DeepSetRegressor:
     """Networks on one token per class, with weights shared by all classes.
 
     Args:
-        entries: scale of the class matrices.
+        entry_scale: scale of the class matrices.
         scales: scales of the tokens, one per network.
         inversion: the equation of the output bias; the tokens include its solution.
         networks: one per set of virtual clients that it was trained on.
 
     """
 
-    entries: Standardizer
+    entry_scale: Standardizer
     scales: tuple[Standardizer, ...]
-    inversion: Inversion
+    inversion: ScaledInversion
     networks: NetworkEnsemble
 
-    def read(self, readings: Readings) -> Float[Tensor, "networks clients classes"]:
+    def estimate_shares(
+        self, readings: ProbeReadings
+    ) -> Float[Tensor, "networks clients classes"]:
         """Estimate the shares of new clients with each network."""
-        tokens = _tokens(readings, self.entries, self.inversion)
+        tokens = _tokens(readings, self.entry_scale, self.inversion)
         return predict_shares(self.networks, _inputs(tokens, self.scales))
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors except the inversion by name, for `from_tensors`."""
-        tensors = self.entries.tensors("entries") | self.networks.state_dict(prefix=WEIGHTS)
+        tensors = self.entry_scale.tensors("entries") | self.networks.state_dict(
+            prefix=WEIGHT_PREFIX
+        )
         for index, scale in enumerate(self.scales):
             tensors |= scale.tensors(f"tokens/{index}")
         return tensors
 
     @staticmethod
     def from_tensors(
-        tensors: Mapping[str, Tensor], classes: int, inversion: Inversion
-    ) -> "TokenReader":
+        tensors: Mapping[str, Tensor], classes: int, inversion: ScaledInversion
+    ) -> "DeepSetRegressor":
         """Restore the networks from `tensors`."""
         indices = range(len(inversion.weights))
         scales = tuple(
@@ -83,20 +87,20 @@ class TokenReader:
         )
         # The initial weights are drawn, then overwritten.
         with seeded(Seed(0)):
-            networks = _fresh(len(indices), classes, len(scales[0].mean))
-        load_ensemble_weights(networks, tensors, WEIGHTS)
+            networks = _new_networks(len(indices), classes, len(scales[0].mean))
+        load_ensemble_weights(networks, tensors, WEIGHT_PREFIX)
         entries = Standardizer.from_tensors(tensors, "entries")
-        return TokenReader(entries, scales, inversion, networks)
+        return DeepSetRegressor(entries, scales, inversion, networks)
 
 
-def learn_tokens(
-    readings: Readings,
+def fit_deep_set_regressor(
+    readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
-    inversion: Inversion,
+    inversion: ScaledInversion,
     rows: Sequence[Int[Tensor, " _rows"]],
     steps: int,
     seed: Seed,
-) -> TokenReader:
+) -> DeepSetRegressor:
     """Train one network on each of these sets of virtual clients."""
     # One scale for all entries of a kind, so that permuting the classes changes nothing.
     kinds = (class_matrices(chunk).flatten(0, 2) for chunk in _slices(readings))
@@ -108,7 +112,7 @@ def learn_tokens(
     )
     inputs = _inputs(tokens, scales)
     with seeded(seed):
-        networks = _fresh(len(rows), shares.shape[1], inputs.shape[3])
+        networks = _new_networks(len(rows), shares.shape[1], inputs.shape[3])
         train_ensemble(
             networks,
             inputs,
@@ -117,23 +121,29 @@ def learn_tokens(
             EnsembleTraining(steps),
             seed.child("batches"),
         )
-    return TokenReader(entries, scales, inversion, networks)
+    return DeepSetRegressor(entries, scales, inversion, networks)
 
 
 def _tokens(
-    readings: Readings, entries: Standardizer, inversion: Inversion
+    readings: ProbeReadings, entries: Standardizer, inversion: ScaledInversion
 ) -> list[Float[Tensor, "clients classes numbers"]]:
     """Return the tokens for each network, which differ only in the scale of the inversion."""
     parts = []
     for chunk in _slices(readings):
         parts.append(
-            class_tokens(entries.standardize(class_matrices(chunk)).clamp(-CLIP, CLIP))
+            class_tokens(
+                entries.standardize(class_matrices(chunk)).clamp(
+                    -LARGEST_DEVIATION, LARGEST_DEVIATION
+                )
+            )
         )
     if readings.log_sizes is not None:
-        sizes = readings.log_sizes[:, None, None].expand(-1, readings.change.shape[1], 1)
+        sizes = readings.log_sizes[:, None, None].expand(
+            -1, readings.last_layer_change.shape[1], 1
+        )
         parts = [torch.cat((torch.cat(parts), sizes.float()), 2)]
     tokens = torch.cat(parts)
-    solved = inversion.read(readings).float().unsqueeze(3)
+    solved = inversion.estimate_shares(readings).float().unsqueeze(3)
     return [torch.cat((tokens, own, own.sqrt()), 2) for own in solved]
 
 
@@ -144,19 +154,19 @@ def _inputs(
     return torch.stack([scale.standardize(own).asinh() for scale, own in pairs])
 
 
-def _fresh(networks: int, classes: int, numbers: int) -> NetworkEnsemble:
-    return DeepSetEnsemble(networks, classes, numbers, TOKEN_WIDTH, DROPOUT)
+def _new_networks(networks: int, classes: int, numbers: int) -> NetworkEnsemble:
+    return DeepSetEnsemble(networks, classes, numbers, DEEP_SET_WIDTH, DROPOUT)
 
 
-def _slices(readings: Readings) -> list[Readings]:
+def _slices(readings: ProbeReadings) -> list[ProbeReadings]:
     sizes = readings.log_sizes
     return [
-        Readings(
-            readings.change[begin : begin + SLICE],
-            readings.answers[begin : begin + SLICE],
-            readings.before,
-            readings.pull[begin : begin + SLICE],
-            None if sizes is None else sizes[begin : begin + SLICE],
+        ProbeReadings(
+            readings.last_layer_change[begin : begin + CLIENTS_AT_ONCE],
+            readings.outputs[begin : begin + CLIENTS_AT_ONCE],
+            readings.broadcast_outputs,
+            readings.class_gradients[begin : begin + CLIENTS_AT_ONCE],
+            None if sizes is None else sizes[begin : begin + CLIENTS_AT_ONCE],
         )
-        for begin in range(0, len(readings.change), SLICE)
+        for begin in range(0, len(readings.last_layer_change), CLIENTS_AT_ONCE)
     ]

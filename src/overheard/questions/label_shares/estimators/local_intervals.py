@@ -13,13 +13,13 @@ from overheard.core.claims import INTERVAL_LEVEL, Interval
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
-NEIGHBOURS = 0.05
+NEIGHBOUR_SHARE = 0.05
 """Fraction of the calibration cases that are used as neighbours."""
 
 FEWEST_NEIGHBOURS = 60
 """With fewer cases, a 5 % quantile would be little more than the smallest."""
 
-LEAST_VARIANCE = 0.5
+LEAST_VARIANCE_RATIO = 0.5
 """Least ratio of the variance of a mean of two to that of one: independent errors."""
 
 TINY = 1e-12
@@ -27,7 +27,7 @@ TINY = 1e-12
 
 @final
 @dataclass(frozen=True, slots=True)
-class Cases:
+class CalibrationCases:
     """Out-of-sample estimates of label shares, with the true shares, for calibration.
 
     Intervals follow localised conformal prediction (Lei and Wasserman 2014; Guan 2023): the
@@ -59,23 +59,23 @@ class Cases:
             pair: the estimates of both estimators.
 
         """
-        residuals = (self.shares - self.estimates).flatten()[self._alike(estimate)]
+        residuals = (self.shares - self.estimates).flatten()[self._nearest_cases(estimate)]
         difference = float((pair[0] - pair[1]).square().mean())
         variance = max(float(residuals.square().mean()), TINY)
-        shrinkage = math.sqrt(max(1 - difference / (4 * variance), LEAST_VARIANCE))
+        shrinkage = math.sqrt(max(1 - difference / (4 * variance), LEAST_VARIANCE_RATIO))
         ordered = residuals.sort(1).values * shrinkage  # (classes, neighbours)
-        ends = [(estimate + end).clamp(0, 1).tolist() for end in ends_of(ordered)]
+        ends = [(estimate + end).clamp(0, 1).tolist() for end in residual_interval(ordered)]
         return Interval(tuple(ends[0]), tuple(ends[1]))
 
     def null_probability(
         self, estimate: Float[Tensor, " classes"]
     ) -> Float[Tensor, " classes"]:
         """Return how often the label was absent among similar cases; always inside (0, 1)."""
-        absent = (self.shares == 0).flatten()[self._alike(estimate)].double()
+        absent = (self.shares == 0).flatten()[self._nearest_cases(estimate)].double()
         # Jeffreys' prior: an event unseen among the cases remains possible.
         return (absent.sum(1) + 0.5) / (absent.shape[1] + 1)
 
-    def unheard(self) -> LabelShares:
+    def prior_claim(self) -> LabelShares:
         """Return the claim about a client without finite features: that of all cases."""
         tail = (1 - INTERVAL_LEVEL) / 2
         low, high = (self.shares.double().quantile(q, 0).tolist() for q in (tail, 1 - tail))
@@ -85,18 +85,18 @@ class Cases:
             null_probability=(self.shares == 0).double().mean(0).float(),
         )
 
-    def _alike(self, estimate: Float[Tensor, " classes"]) -> Tensor:
+    def _nearest_cases(self, estimate: Float[Tensor, " classes"]) -> Tensor:
         """Find the nearest cases: indices (classes, neighbours) into cases * classes."""
         cases, new = _coordinates(self.estimates), _coordinates(estimate[None])[0]
         flat = cases.flatten(0, 1)  # (cases * classes, 2)
         deviation = flat.std(0, correction=0)
         scale = deviation.where(deviation > 0, torch.inf)
         distances = torch.cdist(new / scale, flat / scale)  # (classes, cases * classes)
-        wanted = max(FEWEST_NEIGHBOURS, round(NEIGHBOURS * len(flat)))
+        wanted = max(FEWEST_NEIGHBOURS, round(NEIGHBOUR_SHARE * len(flat)))
         return distances.topk(min(wanted, len(flat)), largest=False).indices
 
 
-def ends_of(
+def residual_interval(
     ordered: Float[Tensor, "*many cases"],
 ) -> tuple[Float[Tensor, "*many"], Float[Tensor, "*many"]]:
     """Return the residuals that bound a new one with probability `INTERVAL_LEVEL`.

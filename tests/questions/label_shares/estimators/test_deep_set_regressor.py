@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.class_tokens import Readings
-from overheard.questions.label_shares.estimators.inversion import learn_inversion
-from overheard.questions.label_shares.estimators.token_reader import (
-    SLICE,
-    TokenReader,
-    learn_tokens,
+from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
+from overheard.questions.label_shares.estimators.deep_set_regressor import (
+    CLIENTS_AT_ONCE,
+    DeepSetRegressor,
+    fit_deep_set_regressor,
 )
+from overheard.questions.label_shares.estimators.scaled_inversion import fit_scaled_inversion
 from tests.linkage.share_readings import (
     CLASSES,
     CLIENTS,
@@ -25,20 +25,22 @@ from tests.linkage.share_readings import (
 ROWS = [torch.arange(0, 100), torch.arange(60, CLIENTS)]
 
 
-def learned(readings: Readings, shares: torch.Tensor, steps: int = STEPS) -> TokenReader:
-    inversion = learn_inversion(readings, shares, ROWS)
-    return learn_tokens(readings, shares, inversion, ROWS, steps, Seed(2))
+def learned(
+    readings: ProbeReadings, shares: torch.Tensor, steps: int = STEPS
+) -> DeepSetRegressor:
+    inversion = fit_scaled_inversion(readings, shares, ROWS)
+    return fit_deep_set_regressor(readings, shares, inversion, ROWS, steps, Seed(2))
 
 
 @pytest.fixture(scope="module")
-def reader() -> TokenReader:
+def reader() -> DeepSetRegressor:
     return learned(informative_readings(draw_shares()), draw_shares())
 
 
 def test_every_network_finds_the_shares_of_new_clients(reader):
     fresh = torch.from_numpy(Seed(5).numpy().dirichlet([0.5] * CLASSES, CLIENTS))
     guess = mean_l1(fresh.mean(0).expand_as(fresh), fresh)
-    for told in reader.read(informative_readings(fresh, seed=6)):
+    for told in reader.estimate_shares(informative_readings(fresh, seed=6)):
         assert mean_l1(told, fresh) < 0.5 * guess
 
 
@@ -46,7 +48,7 @@ def test_uninformative_readings_are_no_better_than_the_mean():
     shares = draw_shares(alpha=1.0)
     reader = learned(noise_readings(), shares)
     guess = mean_l1(shares.mean(0).expand_as(shares), shares)
-    for told in reader.read(noise_readings(7)):
+    for told in reader.estimate_shares(noise_readings(7)):
         assert mean_l1(told, shares) > 0.97 * guess
 
 
@@ -55,35 +57,42 @@ def test_a_network_does_not_depend_on_clients_outside_its_rows(reader):
     others = draw_shares()
     others[100:] = others[100:].roll(1, 1)
     again = learned(informative_readings(draw_shares()), others)
-    told, changed = reader.read(noise_readings(7)), again.read(noise_readings(7))
+    told, changed = (
+        reader.estimate_shares(noise_readings(7)),
+        again.estimate_shares(noise_readings(7)),
+    )
     assert torch.equal(told[0], changed[0])
     assert not torch.equal(told[1], changed[1])
 
 
 def test_one_scale_serves_all_classes(reader):
     # Each number of each pair of classes has one scale, whichever the pair.
-    assert reader.entries.mean.dim() == 1
+    assert reader.entry_scale.mean.dim() == 1
     assert [scale.mean.dim() for scale in reader.scales] == [1, 1]
 
 
 def test_estimates_do_not_depend_on_the_number_of_clients(reader):
     few = informative_readings(draw_shares())
-    many = Readings(
-        few.change.repeat(3, 1, 1),
-        few.answers.repeat(3, 1, 1),
-        few.before,
-        few.pull.repeat(3, 1, 1),
+    many = ProbeReadings(
+        few.last_layer_change.repeat(3, 1, 1),
+        few.outputs.repeat(3, 1, 1),
+        few.broadcast_outputs,
+        few.class_gradients.repeat(3, 1, 1),
     )
-    assert CLIENTS < SLICE < 3 * CLIENTS
-    told = reader.read(many).unflatten(1, (3, CLIENTS))
+    assert CLIENTS < CLIENTS_AT_ONCE < 3 * CLIENTS
+    told = reader.estimate_shares(many).unflatten(1, (3, CLIENTS))
     for place in range(3):
-        torch.testing.assert_close(told[:, place], reader.read(few), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            told[:, place], reader.estimate_shares(few), rtol=1e-4, atol=1e-5
+        )
 
 
 def test_an_extreme_client_gets_finite_shares(reader):
-    assert bool(reader.read(outlying_readings()).isfinite().all())
+    assert bool(reader.estimate_shares(outlying_readings()).isfinite().all())
 
 
 def test_restoring_from_tensors_is_exact(reader):
-    again = TokenReader.from_tensors(reader.tensors(), CLASSES, reader.inversion)
-    assert torch.equal(again.read(noise_readings(7)), reader.read(noise_readings(7)))
+    again = DeepSetRegressor.from_tensors(reader.tensors(), CLASSES, reader.inversion)
+    assert torch.equal(
+        again.estimate_shares(noise_readings(7)), reader.estimate_shares(noise_readings(7))
+    )
