@@ -10,7 +10,7 @@ from overheard.findings.finding import Audit, Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
 from overheard.plans.plugin_field import plugin_label, plugin_table
-from overheard.questions.identity.statistics.paired_gain import paired_gain
+from overheard.questions.identity.statistics.paired_gain import estimate_paired_gain
 from overheard.statistics.estimate import Estimate
 
 DRAWS = Seed(0)
@@ -87,7 +87,7 @@ class CaseAudit:
         both = [*self.findings(place), *self.findings(base)]
         if not all(map(self.findings, (place, base))):
             return None
-        return paired_gain(both, place.name, base.name, DRAWS)
+        return estimate_paired_gain(both, place.name, base.name, DRAWS)
 
     def accuracy(self, arm: str) -> float:
         """Return the test accuracy of the last global model, averaged over seeds."""

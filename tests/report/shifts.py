@@ -10,7 +10,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
 from overheard.core.truth import GroundTruth
 from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
-from overheard.questions.shift.claim import Measured, Shift
+from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
 
 SCORER = ShiftScorer()
@@ -85,7 +85,11 @@ def _claim(
     change = torch.tensor([rise, -rise] * 5) * (strength > 0)
     change = change + torch.from_numpy(random.normal(scale=0.01, size=10))
     covariance = 0.01**2 * torch.eye(10, dtype=torch.float64)
-    return Shift(evidence, Measured(change, covariance), Measured(0.1 + change, covariance))
+    return Shift(
+        evidence,
+        GaussianEstimate(change, covariance),
+        GaussianEstimate(0.1 + change, covariance),
+    )
 
 
 def _finding(

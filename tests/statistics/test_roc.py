@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from overheard.core.seeds import Seed
-from overheard.questions.identity.statistics.ranking import matches, rankings
+from overheard.questions.identity.statistics.ranking import build_matches, build_rankings
 from overheard.questions.same_sender.statistics.sender_pairs import collect_sender_pairs
 from overheard.statistics.roc import (
     ScoredPairs,
@@ -84,8 +84,10 @@ def test_the_auc_equals_sklearns_and_lies_in_its_interval(
 
 
 def test_every_target_is_paired_with_every_user() -> None:
-    (ranking,) = rankings([found((0.4, 0.3, 0.2, 0.1), "b", 0), found((1, 2, 3, 4), "x", 1)])
-    scored = matches(ranking)
+    (ranking,) = build_rankings(
+        [found((0.4, 0.3, 0.2, 0.1), "b", 0), found((1, 2, 3, 4), "x", 1)]
+    )
+    scored = build_matches(ranking)
     assert scored.scores.tolist() == [0.4, 0.3, 0.2, 0.1, 1, 2, 3, 4]
     assert scored.is_same_user.tolist() == [False, True, *[False] * 6]
     assert (scored.known_users, scored.unknown_users) == (1, 1)
@@ -93,7 +95,7 @@ def test_every_target_is_paired_with_every_user() -> None:
 
 def test_the_auc_interval_is_above_a_half_only_if_users_are_recognised() -> None:
     for strength, low, high in ((2.0, 0.8, 0.97), (0.0, 0.4, 0.6)):
-        runs = [matches(one) for one in rankings(run(strength, people=20))]
+        runs = [build_matches(one) for one in build_rankings(run(strength, people=20))]
         estimate = estimate_auc(runs, SEED)
         assert estimate.low is not None
         assert estimate.high is not None
@@ -103,7 +105,10 @@ def test_the_auc_interval_is_above_a_half_only_if_users_are_recognised() -> None
 def test_correlation_within_users_widens_the_interval() -> None:
     widths = []
     for clump in (0.0, 2.0):
-        runs = [matches(one) for one in rankings(run(1.0, people=20, updates=12, clump=clump))]
+        runs = [
+            build_matches(one)
+            for one in build_rankings(run(1.0, people=20, updates=12, clump=clump))
+        ]
         estimate = estimate_equal_error_rate(runs, SEED)
         assert estimate.low is not None
         assert estimate.high is not None
@@ -128,5 +133,5 @@ def test_true_positive_rates_are_means_over_runs() -> None:
     # two, so it is found at a false positive rate of a half.
     first = found((3, 1, 0), "a", 0, users="abc")
     second = found((1, 3, 0), "a", 0, users="abc", seed=1)
-    runs = [matches(one) for one in rankings([first, second])]
+    runs = [build_matches(one) for one in build_rankings([first, second])]
     assert true_positive_rates_at(runs, np.array([0.0, 0.5])) == pytest.approx([1 / 2, 1])

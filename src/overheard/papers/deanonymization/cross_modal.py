@@ -21,7 +21,7 @@ from overheard.papers.reading import figure
 from overheard.papers.runs import Runs
 from overheard.plans.plan import Plan
 from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
-from overheard.questions.identity.statistics.ranking import matches, rankings
+from overheard.questions.identity.statistics.ranking import build_matches, build_rankings
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.roc import ScoredPairs
 
@@ -137,7 +137,7 @@ def _balanced(audit: Audit, attack: str, is_control: bool) -> Estimate | None:
     ]
     values = [
         balanced_precision(pairs)
-        for pairs in map(matches, rankings(findings))
+        for pairs in map(build_matches, build_rankings(findings))
         if pairs.has_both
     ]
     return mean_of_seeds(values) if values else None

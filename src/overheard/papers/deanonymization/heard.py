@@ -32,7 +32,7 @@ from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.papers.reading import BOOTSTRAP
 from overheard.papers.runs import Runs
 from overheard.plans.plan import UNDEFENDED
-from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.estimators.user_classes import build_user_classes
 from overheard.questions.identity.statistics.ranking import Ranking
 from overheard.statistics.estimate import Estimate, estimate_mean
 
@@ -91,7 +91,7 @@ class Updates:
         )
         if len(set(known.users.tolist())) < 2:
             return None
-        classes = classes_of(known, "reidentify_mlp")
+        classes = build_user_classes(known, "reidentify_mlp")
         heads = fit_multi_head_mlp(
             normalize(known.vectors),
             [classes.labels],
@@ -101,8 +101,10 @@ class Updates:
         )
         return Teller(
             self,
-            tuple(classes.users[index] for index in classes.heard.tolist()),
-            heads.log_probabilities(normalize(self.sent.vectors))[0][:, : len(classes.heard)],
+            tuple(classes.users[index] for index in classes.class_users.tolist()),
+            heads.log_probabilities(normalize(self.sent.vectors))[0][
+                :, : len(classes.class_users)
+            ],
         )
 
 
@@ -145,7 +147,7 @@ class Teller:
             np.array([position[user] for user in true_users]),
             None,
         )
-        return dict(zip(common, ranking.precisions().diagonal().tolist(), strict=True))
+        return dict(zip(common, ranking.precision_matrix().diagonal().tolist(), strict=True))
 
 
 def ears(runs: Runs, name: str) -> Mapping[int, Ear]:

@@ -9,7 +9,10 @@ from overheard.papers.deanonymization.world import IdentityScenario
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
-from overheard.questions.identity.attacks.reidentify_wccn import ROUNDS, ReidentifyWccn
+from overheard.questions.identity.attacks.reidentify_wccn import (
+    SIMULATED_ROUNDS,
+    ReidentifyWccn,
+)
 
 SOURCES: tuple[UpdateSource, ...] = ("shadow", "simulated")
 """Sources of labelled updates: the published one, then the realistic one."""
@@ -33,7 +36,9 @@ def identifiers(scenario: IdentityScenario, source: UpdateSource) -> tuple[Attac
 
 def ours(scenario: IdentityScenario, source: UpdateSource) -> ReidentifyWccn:
     """Build Overheard's attack, which selects layers itself and trains users in few rounds."""
-    return ReidentifyWccn(updates=source, most_rounds=min(ROUNDS, scenario.most_rounds))
+    return ReidentifyWccn(
+        updates=source, most_rounds=min(SIMULATED_ROUNDS, scenario.most_rounds)
+    )
 
 
 def published(

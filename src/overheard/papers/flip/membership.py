@@ -25,8 +25,8 @@ from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.lira_pooled import LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
-from overheard.questions.membership.scorer import FALSE_POSITIVES
-from overheard.questions.membership.statistics.record_rates import record_rates
+from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
+from overheard.questions.membership.statistics.record_rates import estimate_record_rates
 
 # Any: each attack has its own claim type.
 Attacks = Mapping[str, Attack[Any]]
@@ -168,7 +168,7 @@ class MembershipExperiment(Experiment):
         all_rounds = tuple(range(run.rounds_of(arm)))
         all_filter = ReadingPlace(plan_name, all_rounds, arm.name)
         try:
-            rates = record_rates(found(audit, all_filter))
+            rates = estimate_record_rates(found(audit, all_filter))
         except NeedsError as error:
             description = f"{context}; not measured: {error}"
             accuracy = _name(key, "membership_accuracy")
@@ -178,7 +178,7 @@ class MembershipExperiment(Experiment):
             score_mean = mean(audit, all_filter, score)
             yield figure(_name(key, score), context, score_mean, None, "higher")
         exact_context = f"{context}, exact interval over records"
-        pooled = {"membership_accuracy": rates.accuracy, **rates.found}
+        pooled = {"membership_accuracy": rates.accuracy, **rates.true_positive_rates}
         for score, rate in pooled.items():
             yield figure(_name(key, score, "by_record"), exact_context, rate, None, "higher")
         attacked_rounds = rounds_alone(threat, question_of_attack(attack), all_rounds)
@@ -202,7 +202,7 @@ class MembershipExperiment(Experiment):
     def _scores(self) -> tuple[str, ...]:
         """Return the scores that this number of non-members allows."""
         rate_scores = [
-            name for rate, name in FALSE_POSITIVES if self.candidates.outsiders * rate >= 1
+            name for rate, name in FALSE_POSITIVE_RATES if self.candidates.outsiders * rate >= 1
         ]
         return ("membership_accuracy", "membership_auc", *rate_scores)
 

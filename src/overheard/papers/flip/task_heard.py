@@ -14,7 +14,7 @@ from overheard.core.messages import Update, Weights
 from overheard.core.parties import SERVER, Party
 from overheard.core.view import View
 from overheard.papers.runs import Runs
-from overheard.questions.shift.estimators.models_heard import ModelsHeard
+from overheard.questions.shift.estimators.target_models import TargetModels
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 MOST_SETS = 100
@@ -56,7 +56,7 @@ class TaskHeard:
         view = self.view.during(
             select_evenly_spaced(self.view.rounds_with_updates(sender), MOST_MODELS)
         )
-        return ModelsHeard(view, sender).models()
+        return TargetModels(view, sender).models()
 
     def clients(self) -> tuple[Party, ...]:
         """Return the clients that sent messages."""

@@ -53,10 +53,10 @@ class LeakageMeasure:
         """Return the values by round."""
         one = self.attack
         if isinstance(one, ValidationShift):
-            return validation_shift.series(
+            return validation_shift.validation_series(
                 view, target, knowledge, measure=one.measure, extract=one.extract
             )
-        return shift.series(
+        return shift.model_change_series(
             view,
             target,
             knowledge,

@@ -14,7 +14,7 @@ from overheard.core.truth import GroundTruth, true_user
 from overheard.questions.identity.claim import Identity
 from overheard.statistics.tied_rank import TiedRank, rank_candidate
 
-TOP = 5
+TOP_K = 5
 """The number of guesses that `top5` allows."""
 
 
@@ -90,16 +90,16 @@ class IdentityScorer(Scorer[Identity]):
         )
         scores = []
         if true_name in candidate_users:
-            ranks = [("top1", _within(1)), ("reciprocal_rank", TiedRank.reciprocal_rank)]
-            if len(candidate_users) > TOP:
-                ranks.insert(1, ("top5", _within(TOP)))
+            ranks = [("top1", _hit_within(1)), ("reciprocal_rank", TiedRank.reciprocal_rank)]
+            if len(candidate_users) > TOP_K:
+                ranks.insert(1, ("top5", _hit_within(TOP_K)))
             for name, measure in ranks:
                 blinds = {
-                    guess_name: _measured(guess, true_name, measure)
+                    guess_name: _rank_score(guess, true_name, measure)
                     for guess_name, guess in guesses.uninformed.items()
                 }
                 scores.append(
-                    Score(name, _measured(claim, true_name, measure), "higher", blinds, {})
+                    Score(name, _rank_score(claim, true_name, measure), "higher", blinds, {})
                 )
         if claim.unseen is not None:
             blinds = {
@@ -112,11 +112,11 @@ class IdentityScorer(Scorer[Identity]):
         return tuple(scores)
 
 
-def _within(length: int) -> Callable[[TiedRank], float]:
+def _hit_within(length: int) -> Callable[[TiedRank], float]:
     return lambda rank: rank.probability_within(length)
 
 
-def _measured(claim: Identity, true_name: str, measure: Callable[[TiedRank], float]) -> float:
+def _rank_score(claim: Identity, true_name: str, measure: Callable[[TiedRank], float]) -> float:
     if true_name not in claim.users:
         return 0.0
     return measure(rank_candidate(claim.scores, claim.users.index(true_name)))

@@ -17,7 +17,7 @@ from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
 from overheard.questions.membership.claim import Membership
 
-FALSE_POSITIVES = ((0.01, "tpr_at_1_percent"), (0.001, "tpr_at_0.1_percent"))
+FALSE_POSITIVE_RATES = ((0.01, "tpr_at_1_percent"), (0.001, "tpr_at_0.1_percent"))
 """False positive rates, each with the name of the score of the true positive rate there."""
 
 
@@ -87,9 +87,9 @@ class MembershipScorer(Scorer[Membership]):
         values = {"membership_auc": (_auc(members, non_members), 0.5)}
         correct = (members > 0).double().mean() + (non_members <= 0).double().mean()
         values["membership_accuracy"] = (float(correct) / 2, 0.5)
-        for rate, name in FALSE_POSITIVES:
+        for rate, name in FALSE_POSITIVE_RATES:
             if len(non_members) * rate >= 1:
-                values[name] = (_above(members, non_members, rate), rate)
+                values[name] = (_true_positive_rate(members, non_members, rate), rate)
         return tuple(
             Score(name, value, "higher", {"a coin": blind}, {})
             for name, (value, blind) in values.items()
@@ -107,7 +107,7 @@ def _auc(
     return float((below + tied / 2).mean() / len(levels))
 
 
-def _above(
+def _true_positive_rate(
     members: Float[Tensor, " members"], non_members: Float[Tensor, " non_members"], rate: float
 ) -> float:
     """Return the true positive rate at this false positive rate; tied records count in part."""

@@ -13,7 +13,7 @@ _NORMAL = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class GaussianEstimate:
     """An estimate of one number per label, with normal errors.
 
     Args:
@@ -41,7 +41,7 @@ class Measured:
             tuple((self.value - half).tolist()), tuple((self.value + half).tolist())
         )
 
-    def total(self, labels: Bool[Tensor, " classes"]) -> tuple[float, float, float]:
+    def sum_over(self, labels: Bool[Tensor, " classes"]) -> tuple[float, float, float]:
         """Return the sum over some labels, and the ends of its normal interval."""
         selected = labels.to(self.value.dtype)
         total = float(self.value @ selected)
@@ -56,17 +56,17 @@ class Shift(Claim):
     Args:
         evidence: the evidence by round, with the alarm and the claimed round of the change.
         change: label shares after the change minus those before; None = not claimed.
-        after: label shares after the change; None = not claimed.
+        shares_after: label shares after the change; None = not claimed.
 
     """
 
     evidence: Timeline
-    change: Measured | None = None
-    after: Measured | None = None
+    change: GaussianEstimate | None = None
+    shares_after: GaussianEstimate | None = None
 
     def __post_init__(self) -> None:
         """Refuse a change and shares with different numbers of labels."""
-        claimed = [part for part in (self.change, self.after) if part is not None]
+        claimed = [part for part in (self.change, self.shares_after) if part is not None]
         if len({len(part.value) for part in claimed}) > 1:
             raise ClaimError("the change and the shares after it must cover the same labels")
 

@@ -6,7 +6,7 @@ import torch
 from overheard.core.errors import NeedsError
 from overheard.core.known_users import NO_EMBEDDINGS
 from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
-from overheard.questions.identity.estimators.user_classes import UNHEARD
+from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 
 QUICK = MatchCrossModal(pairs=8000)
@@ -47,7 +47,7 @@ def test_ranks_a_user_without_an_embedding_last(different) -> None:
     all_embeddings = different.knowledge.known_users.embeddings
     fewer = {user: vector for user, vector in all_embeddings.items() if user != "user 2"}
     for claim in infer_claims(QUICK, with_known_users(different, embeddings=fewer)).values():
-        assert claim.scores[claim.users.index("user 2")] == UNHEARD
+        assert claim.scores[claim.users.index("user 2")] == NO_UPDATE_SCORE
 
 
 def test_learns_from_shadow_devices_of_holdout_users(different) -> None:

@@ -14,7 +14,7 @@ from overheard.questions.identity.attacks.profile import Profile
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
-from overheard.questions.identity.estimators.user_classes import UNHEARD
+from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 from overheard.testing.planted_runs.planted_identity import (
     ALL_USERS,
     HOLDOUT,
@@ -66,7 +66,7 @@ def test_ranks_a_user_whose_device_was_never_sampled_last(attack) -> None:
     others = [number for number in range(KNOWN + HOLDOUT) if number != 3]
     run = simulate_users(people, Seed(0), device_cohorts=dict.fromkeys(range(4), others))
     for claim in infer_claims(replace(attack, updates="shadow"), run).values():
-        assert claim.scores[claim.users.index("user 3")] == UNHEARD
+        assert claim.scores[claim.users.index("user 3")] == NO_UPDATE_SCORE
         assert int(claim.scores.argmin()) == claim.users.index("user 3")
 
 

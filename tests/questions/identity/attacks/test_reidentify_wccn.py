@@ -13,7 +13,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
-from overheard.questions.identity.estimators.user_classes import UNHEARD
+from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 from overheard.testing.planted_runs.planted_identity import (
     ALL_USERS,
     CLASSES,
@@ -222,7 +222,7 @@ class TestBadInput:
             device_cohorts=dict.fromkeys(range(4), others),
         )
         for claim in infer_claims(ReidentifyWccn("shadow"), run).values():
-            assert claim.scores[claim.users.index("user 3")] == UNHEARD
+            assert claim.scores[claim.users.index("user 3")] == NO_UPDATE_SCORE
             assert int(claim.scores.argmin()) == claim.users.index("user 3")
 
     def test_refuses_updates_of_only_one_user(self) -> None:

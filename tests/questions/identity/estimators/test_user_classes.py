@@ -3,7 +3,10 @@ import torch
 
 from overheard.core.errors import NeedsError
 from overheard.linkage.known_updates import KnownUpdates
-from overheard.questions.identity.estimators.user_classes import UNHEARD, classes_of
+from overheard.questions.identity.estimators.user_classes import (
+    NO_UPDATE_SCORE,
+    build_user_classes,
+)
 
 NAMES = ("ann", "ben", "cid", "dot", "eve")
 """The last two are holdout users."""
@@ -17,31 +20,33 @@ def known(*people: int) -> KnownUpdates:
 
 
 def test_omits_users_without_updates_and_merges_holdout_users() -> None:
-    classes = classes_of(known(2, 0, 4, 3, 0), "me")
-    assert classes.heard.tolist() == [0, 2]
+    classes = build_user_classes(known(2, 0, 4, 3, 0), "me")
+    assert classes.class_users.tolist() == [0, 2]
     assert classes.labels.tolist() == [1, 0, 2, 2, 0]
-    assert classes.is_open
+    assert classes.has_unknown_class
     assert classes.count == 3
 
 
 def test_without_holdout_users_there_is_no_unknown_class() -> None:
-    classes = classes_of(known(1, 0), "me")
-    assert not classes.is_open
+    classes = build_user_classes(known(1, 0), "me")
+    assert not classes.has_unknown_class
     assert classes.count == 2
 
 
 def test_a_claim_ranks_users_without_updates_last() -> None:
-    claim = classes_of(known(0, 2, 3), "me").identity(torch.tensor([-3.0, 2.0, 9.0]), 0.25)
+    claim = build_user_classes(known(0, 2, 3), "me").build_claim(
+        torch.tensor([-3.0, 2.0, 9.0]), 0.25
+    )
     assert claim.users == ("ann", "ben", "cid")
-    assert claim.scores.tolist() == [-3, UNHEARD, 2]
+    assert claim.scores.tolist() == [-3, NO_UPDATE_SCORE, 2]
     assert claim.unseen == 0.25
 
 
 def test_no_score_is_below_that_of_users_without_updates() -> None:
-    claim = classes_of(known(0, 2), "me").identity(torch.tensor([-torch.inf, 0.0]))
-    assert claim.scores.tolist() == [UNHEARD, UNHEARD, 0]
+    claim = build_user_classes(known(0, 2), "me").build_claim(torch.tensor([-torch.inf, 0.0]))
+    assert claim.scores.tolist() == [NO_UPDATE_SCORE, NO_UPDATE_SCORE, 0]
 
 
 def test_refuses_a_single_user() -> None:
     with pytest.raises(NeedsError, match=r"me needs .* has them of \['ben'\]"):
-        classes_of(known(1, 1, 4), "me")
+        build_user_classes(known(1, 1, 4), "me")

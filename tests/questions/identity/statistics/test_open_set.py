@@ -6,21 +6,21 @@ import pytest
 from overheard.core.seeds import Seed
 from overheard.questions.identity.statistics.open_set import (
     OpenSet,
-    identification_rate,
-    identified,
-    open_set,
+    detection_identification_rate,
+    estimate_identification_rate,
+    split_known_and_unknown,
 )
-from overheard.questions.identity.statistics.ranking import rankings
+from overheard.questions.identity.statistics.ranking import build_rankings
 from tests.auditing.recognised import found, run
 
 HELD = OpenSet(
-    detection=np.array([0.9, 0.8, 0.7, 0.3]),
-    right=np.array([1.0, 0.0, 1.0, 1.0]),
-    person=np.array([0, 0, 1, 1]),
-    strange=np.array([0.6, 0.5]),
-    stranger=np.array([2, 2]),
-    known=2,
-    unknown=1,
+    known_evidence=np.array([0.9, 0.8, 0.7, 0.3]),
+    rank1_probability=np.array([1.0, 0.0, 1.0, 1.0]),
+    known_user=np.array([0, 0, 1, 1]),
+    unknown_evidence=np.array([0.6, 0.5]),
+    unknown_user=np.array([2, 2]),
+    known_count=2,
+    unknown_count=1,
 )
 
 
@@ -34,40 +34,46 @@ HELD = OpenSet(
     ],
 )
 def test_the_rate_matches_values_worked_by_hand(percent: float, rate: float) -> None:
-    assert identified(HELD, percent) == rate
+    assert detection_identification_rate(HELD, percent) == rate
 
 
 def test_one_of_a_hundred_unknown_targets_may_pass() -> None:
     strange = np.linspace(0, 0.99, 100)  # the highest 0.99, the next 0.98
     held = OpenSet(np.array([0.985]), np.ones(1), np.zeros(1, int), strange,
                    np.ones(100, int), 1, 1)  # fmt: skip
-    assert identified(held, 1.0) == 1
-    assert identified(held, 0.9) == 0
+    assert detection_identification_rate(held, 1.0) == 1
+    assert detection_identification_rate(held, 0.9) == 0
 
 
 def test_evidence_is_the_claimed_probability_or_else_the_highest_score() -> None:
     scores = ((0.1, 0.7, 0.7, 0.0), "b"), ((0.9, 0.0, 0.0, 0.0), "stranger")
     claimed = [found(s, user, n, unseen=0.3 + 0.5 * n) for n, (s, user) in enumerate(scores)]
-    (with_claim,) = map(open_set, rankings(claimed))
+    (with_claim,) = map(split_known_and_unknown, build_rankings(claimed))
     assert with_claim is not None
-    assert with_claim.detection == pytest.approx([0.7])
-    assert with_claim.strange == pytest.approx([0.2])
-    assert with_claim.right == [0.5]  # b shares the first place with c
+    assert with_claim.known_evidence == pytest.approx([0.7])
+    assert with_claim.unknown_evidence == pytest.approx([0.2])
+    assert with_claim.rank1_probability == [0.5]  # b shares the first place with c
     silent = [found(s, user, n) for n, (s, user) in enumerate(scores)]
-    (without_claim,) = map(open_set, rankings(silent))
+    (without_claim,) = map(split_known_and_unknown, build_rankings(silent))
     assert without_claim is not None
-    assert (without_claim.detection.tolist(), without_claim.strange.tolist()) == ([0.7], [0.9])
+    assert (without_claim.known_evidence.tolist(), without_claim.unknown_evidence.tolist()) == (
+        [0.7],
+        [0.9],
+    )
 
 
 def test_without_unknown_users_there_is_no_open_set() -> None:
-    (ranking,) = rankings([found((1, 0, 0, 0), "a", 0)])
-    assert open_set(ranking) is None
+    (ranking,) = build_rankings([found((1, 0, 0, 0), "a", 0)])
+    assert split_known_and_unknown(ranking) is None
 
 
 def test_identifies_users_with_informative_scores_only() -> None:
     for strength, low, high in ((6.0, 0.8, 1.0), (0.0, 0.0, 0.1)):
-        held = [open_set(one) for one in rankings(run(strength, strangers=6, updates=20))]
-        rate = identification_rate([one for one in held if one], 1.0, Seed(0))
+        held = [
+            split_known_and_unknown(one)
+            for one in build_rankings(run(strength, strangers=6, updates=20))
+        ]
+        rate = estimate_identification_rate([one for one in held if one], 1.0, Seed(0))
         assert low <= rate.mean <= high
         assert rate.low is not None
         assert rate.low <= rate.mean <= rate.high

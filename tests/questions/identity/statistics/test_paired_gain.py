@@ -4,9 +4,9 @@ import pytest
 
 from overheard.core.seeds import Seed
 from overheard.questions.identity.statistics.paired_gain import (
-    mean_precision,
-    paired_gain,
-    published_beside,
+    estimate_paired_gain,
+    mean_average_precision,
+    select_published,
 )
 from tests.auditing.recognised import found, run
 
@@ -25,19 +25,21 @@ def pair(a: float, b: float, attack: str, seed: int = 0) -> list:
 def test_the_gain_is_the_mean_difference_of_precision() -> None:
     # For a: own target first (AP 1) against second (1/2); for b both tie: 3/4 either way.
     findings = [*pair(1, 0, "ours"), *pair(0, 1, "mlp")]
-    assert paired_gain(findings, "ours", "mlp", SEED).mean == pytest.approx((1 / 2 + 0) / 2)
-    assert paired_gain(findings, "mlp", "ours", SEED).mean == pytest.approx(-1 / 4)
-    assert paired_gain(findings, "ours", "ours", SEED).mean == 0
+    assert estimate_paired_gain(findings, "ours", "mlp", SEED).mean == pytest.approx(
+        (1 / 2 + 0) / 2
+    )
+    assert estimate_paired_gain(findings, "mlp", "ours", SEED).mean == pytest.approx(-1 / 4)
+    assert estimate_paired_gain(findings, "ours", "ours", SEED).mean == 0
 
 
 def test_users_who_are_hard_for_both_attacks_do_not_widen_the_interval() -> None:
     # The attacks differ by a constant strength, so the paired interval is narrow.
     weak, strong = run(1.0, people=30, attack="mlp"), run(3.0, people=30, attack="ours")
-    gain = paired_gain([*weak, *strong], "ours", "mlp", SEED)
+    gain = estimate_paired_gain([*weak, *strong], "ours", "mlp", SEED)
     assert gain.low is not None
     assert gain.low > 0.2
     same = [*run(1.0, attack="mlp"), *run(1.0, attack="ours")]
-    none = paired_gain(same, "ours", "mlp", SEED)
+    none = estimate_paired_gain(same, "ours", "mlp", SEED)
     assert (none.low, none.high) == (0, 0)
 
 
@@ -47,13 +49,13 @@ def test_excludes_control_runs() -> None:
         *run(3.0, attack="mlp", is_control=True),
     ]
     findings = [*run(3.0, attack="ours"), *run(0.0, attack="mlp"), *controls]
-    assert paired_gain(findings, "ours", "mlp", SEED).mean > 0.2
+    assert estimate_paired_gain(findings, "ours", "mlp", SEED).mean > 0.2
 
 
 @pytest.mark.parametrize("others", [[], pair(0, 1, "mlp", seed=1), pair(0, 1, "mlp")[:1]])
 def test_refuses_to_compare_different_users_or_runs(others: list) -> None:
     with pytest.raises(ValueError, match="must cover the same users"):
-        paired_gain([*pair(1, 0, "ours"), *others], "ours", "mlp", SEED)
+        estimate_paired_gain([*pair(1, 0, "ours"), *others], "ours", "mlp", SEED)
 
 
 def test_selects_the_best_version_of_the_published_attack_on_the_same_targets() -> None:
@@ -62,7 +64,11 @@ def test_selects_the_best_version_of_the_published_attack_on_the_same_targets() 
     weak, strong = (run(s, attack=f"mlp {s}", part=mlp) for s in (0.5, 1.5))
     elsewhere = run(2.5, attack="mlp elsewhere", part=mlp, people=5)
     groups = [ours, weak, strong, elsewhere]
-    assert mean_precision(weak) < mean_precision(strong) < mean_precision(elsewhere)
-    assert published_beside(ours, groups) is strong
-    assert published_beside(weak, groups) == ()
-    assert published_beside(ours, [ours, elsewhere]) == ()
+    assert (
+        mean_average_precision(weak)
+        < mean_average_precision(strong)
+        < mean_average_precision(elsewhere)
+    )
+    assert select_published(ours, groups) is strong
+    assert select_published(weak, groups) == ()
+    assert select_published(ours, [ours, elsewhere]) == ()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from overheard.questions.identity.statistics.ranking import by_user, rankings
+from overheard.questions.identity.statistics.ranking import build_rankings, precision_by_user
 from tests.auditing.recognised import found
 
 
@@ -13,11 +13,11 @@ def test_lists_known_users_before_unknown_ones() -> None:
         found((0.5, 0.6, 0.7, 0.8), "c", 1),
         found((0.0, 0.0, 0.0, 1.0), "a", 2),
     ]
-    (ranking,) = rankings(findings)
-    assert ranking.people == ("a", "c", "unknown")
-    assert ranking.known == 2
-    assert [ranking.users[place] for place in ranking.column] == ["a", "c"]
-    assert [ranking.people[place] for place in ranking.person] == ["unknown", "c", "a"]
+    (ranking,) = build_rankings(findings)
+    assert ranking.true_users == ("a", "c", "unknown")
+    assert ranking.known_count == 2
+    assert [ranking.users[place] for place in ranking.known_columns] == ["a", "c"]
+    assert [ranking.true_users[place] for place in ranking.target_user] == ["unknown", "c", "a"]
     assert ranking.scores[1].tolist() == [0.5, 0.6, 0.7, 0.8]
 
 
@@ -29,15 +29,17 @@ def test_the_precision_of_each_user_matches_a_value_worked_by_hand() -> None:
         found((0.8, 0.2, 0, 0), "a", 1),
         found((0.7, 0.3, 0, 0), "a", 2),
     ]
-    assert by_user(rankings(findings)) == pytest.approx({(0, "a"): 7 / 12, (0, "b"): 1 / 3})
-    (ranking,) = rankings(findings)
+    assert precision_by_user(build_rankings(findings)) == pytest.approx(
+        {(0, "a"): 7 / 12, (0, "b"): 1 / 3}
+    )
+    (ranking,) = build_rankings(findings)
     # In a random order a's two are at 1 and 2, 1 and 3, or 2 and 3; b's one at 1, 2 or 3.
-    assert ranking.chances() == pytest.approx([(1 + 5 / 6 + 7 / 12) / 3, 11 / 18])
+    assert ranking.random_precisions() == pytest.approx([(1 + 5 / 6 + 7 / 12) / 3, 11 / 18])
 
 
 def test_ranks_targets_only_within_their_run() -> None:
     findings = [found((9, 0, 0, 0), "b", 0, seed=1), found((1, 0, 0, 0), "a", 0, seed=2)]
-    assert by_user(rankings(findings)) == {(1, "b"): 1.0, (2, "a"): 1.0}
+    assert precision_by_user(build_rankings(findings)) == {(1, "b"): 1.0, (2, "a"): 1.0}
 
 
 def test_ranks_a_user_missing_from_a_claim_last() -> None:
@@ -45,20 +47,20 @@ def test_ranks_a_user_missing_from_a_claim_last() -> None:
         found((0.5, 0.1), "b", 0, users=("a", "b")),
         found((0.5,), "b", 1, users=("a",), known=("a", "b")),
     ]
-    (ranking,) = rankings(findings)
+    (ranking,) = build_rankings(findings)
     assert ranking.scores[1].tolist() == [0.5, -np.inf]
-    assert ranking.known == 1
+    assert ranking.known_count == 1
 
 
 def test_omits_runs_without_a_known_user() -> None:
-    assert rankings([found((1, 0, 0, 0), "unknown", 0)]) == ()
-    assert rankings([]) == ()
+    assert build_rankings([found((1, 0, 0, 0), "unknown", 0)]) == ()
+    assert build_rankings([]) == ()
 
 
 def test_keeps_probabilities_of_unknown_users_only_if_all_targets_have_one() -> None:
     with_probability = found((1, 0, 0, 0), "a", 0, unseen=0.25)
-    (complete,) = rankings([with_probability])
-    assert complete.unknown is not None
-    assert complete.unknown.tolist() == [0.25]
-    (incomplete,) = rankings([with_probability, found((1, 0, 0, 0), "a", 1)])
-    assert incomplete.unknown is None
+    (complete,) = build_rankings([with_probability])
+    assert complete.unknown_probability is not None
+    assert complete.unknown_probability.tolist() == [0.25]
+    (incomplete,) = build_rankings([with_probability, found((1, 0, 0, 0), "a", 1)])
+    assert incomplete.unknown_probability is None

@@ -59,9 +59,9 @@ def test_both_boosters_agree(by_heart) -> None:
 
 
 def test_catboost_defaults_to_the_published_number_of_stumps() -> None:
-    assert ShadowMembership(booster="catboost").boosted_stumps == 10_000
-    assert ShadowMembership().boosted_stumps == 300
-    assert ShadowMembership(booster="catboost", stumps=7).boosted_stumps == 7
+    assert ShadowMembership(booster="catboost").stump_count == 10_000
+    assert ShadowMembership().stump_count == 300
+    assert ShadowMembership(booster="catboost", stumps=7).stump_count == 7
 
 
 def test_refuses_a_missing_extra_before_any_training(by_heart, monkeypatch) -> None:

@@ -5,7 +5,7 @@ import pytest
 from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
 from overheard.findings.finding import Cell, Finding
-from overheard.questions.membership.statistics.record_rates import record_rates
+from overheard.questions.membership.statistics.record_rates import estimate_record_rates
 from overheard.statistics.exact_intervals import estimate_proportion
 
 
@@ -24,17 +24,17 @@ def finding(
 
 
 def test_pools_the_members_of_all_clients() -> None:
-    rates = record_rates(
+    rates = estimate_record_rates(
         [finding(0, [1.0] * 4, [0.0], 0.25), finding(1, [1.0] * 2, [0.0], 1.0)]
     )
     # One of four and both of two.
     assert rates.members == 6
-    assert rates.found == {"tpr_at_1_percent": estimate_proportion(3.0, 6)}
+    assert rates.true_positive_rates == {"tpr_at_1_percent": estimate_proportion(3.0, 6)}
 
 
 def test_accuracy_weighs_members_and_non_members_equally() -> None:
     # Three of four members are above 0; neither of two non-members is, as 0 is not above 0.
-    rates = record_rates([finding(0, [1.0, 2.0, 3.0, -1.0], [0.0, -1.0])])
+    rates = estimate_record_rates([finding(0, [1.0, 2.0, 3.0, -1.0], [0.0, -1.0])])
     assert rates.accuracy.mean == pytest.approx((0.75 + 1.0) / 2)
     # Each side gets half the error.
     sides = estimate_proportion(3.0, 4, 0.975), estimate_proportion(2.0, 2, 0.975)
@@ -45,16 +45,18 @@ def test_accuracy_weighs_members_and_non_members_equally() -> None:
 def test_a_non_member_counts_once_per_run_for_any_number_of_clients() -> None:
     # In the first run one client has one of two wrong, the other none: 1.5 of 2 correct.
     runs = [finding(0, [1.0], [1.0, -1.0]), finding(1, [1.0], [-1.0, -1.0])]
-    rates = record_rates(runs)
-    assert rates.outsiders == 2
+    rates = estimate_record_rates(runs)
+    assert rates.non_members == 2
     assert rates.accuracy.mean == pytest.approx((1.0 + 0.75) / 2)
-    assert record_rates([*runs, finding(0, [1.0], [-1.0, -1.0], seed=1)]).outsiders == 4
+    assert (
+        estimate_record_rates([*runs, finding(0, [1.0], [-1.0, -1.0], seed=1)]).non_members == 4
+    )
 
 
 def test_few_non_members_give_a_wide_interval_of_the_false_positive_rate() -> None:
     def passing(outsiders: int) -> float:
-        rates = record_rates([finding(0, [1.0], [0.0] * outsiders, 0.0)])
-        high = rates.passing["tpr_at_1_percent"].high
+        rates = estimate_record_rates([finding(0, [1.0], [0.0] * outsiders, 0.0)])
+        high = rates.false_positive_rates["tpr_at_1_percent"].high
         assert high is not None
         return high
 
@@ -64,6 +66,6 @@ def test_few_non_members_give_a_wide_interval_of_the_false_positive_rate() -> No
 
 
 def test_omits_rates_that_were_not_scored() -> None:
-    rates = record_rates([finding(0, [1.0], [0.0])])
-    assert not rates.found
-    assert not rates.passing
+    rates = estimate_record_rates([finding(0, [1.0], [0.0])])
+    assert not rates.true_positive_rates
+    assert not rates.false_positive_rates

@@ -14,7 +14,7 @@ from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.shift.attacks.shift import ShiftTrend, series
+from overheard.questions.shift.attacks.shift import ShiftTrend, model_change_series
 from tests.runs.two_clients import KNOWLEDGE, SHIFT_ROUND, simulate_client_view
 
 ONE = client(0)
@@ -47,39 +47,44 @@ class TestSeries:
     def test_of_weights_compares_each_round_with_the_one_before(self):
         # Angles of 90 and 45 degrees.
         view = view_of_models([1.0, 0.0], [0.0, 2.0], [3.0, 3.0])
-        cosines = series(view, ONE, BLANK, information="weights", layer="0")
+        cosines = model_change_series(view, ONE, BLANK, information="weights", layer="0")
         assert cosines == pytest.approx({1: 0, 2: sqrt(0.5)})
 
     def test_of_gradients_starts_a_round_later(self):
         # Steps (1, 0), (2, 0), (0, 1): parallel, then at right angles.
         view = view_of_models([0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 1.0])
-        assert series(view, ONE, BLANK) == pytest.approx({2: 1, 3: 0})
+        assert model_change_series(view, ONE, BLANK) == pytest.approx({2: 1, 3: 0})
 
     def test_of_gradients_with_procrustes_and_cmd(self):
         view = view_of_models([0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 1.0])
-        distances = series(view, ONE, BLANK, metric="procrustes")
+        distances = model_change_series(view, ONE, BLANK, metric="procrustes")
         assert distances == pytest.approx({2: 0, 3: sqrt(2)})
         # Entries of the first layer are -(1, 0), -(2, 0), -(0, 1): means 1/2, 1, 1/2, and
         # around them +-1/2, +-1, +-1/2, so |1/2| + |1/4 - 1| + |1/16 - 1| = 2.1875, twice.
-        moments = series(view, ONE, BLANK, metric="cmd", layer="0")
+        moments = model_change_series(view, ONE, BLANK, metric="cmd", layer="0")
         assert moments == pytest.approx({2: 2.1875, 3: 2.1875})
 
     def test_of_the_whole_network_concatenates_all_layers(self):
         # With the other layer's weight 1: (1, 0, 1) and (0, 2, 1).
         view = view_of_models([1.0, 0.0], [0.0, 2.0])
-        cosines = series(view, ONE, BLANK, information="weights")
+        cosines = model_change_series(view, ONE, BLANK, information="weights")
         assert cosines == pytest.approx({1: 1 / sqrt(2 * 5)})
 
     def test_does_not_compare_over_a_gap(self):
         models = [[float(number), 1.0] for number in range(7)]
         view = view_of_models(*models, silent={3})
-        assert series(view, ONE, BLANK, information="weights").keys() == {1, 2, 5, 6}
-        assert series(view, ONE, BLANK).keys() == {2, 6}
+        assert model_change_series(view, ONE, BLANK, information="weights").keys() == {
+            1,
+            2,
+            5,
+            6,
+        }
+        assert model_change_series(view, ONE, BLANK).keys() == {2, 6}
 
     def test_omits_comparisons_with_nan(self):
         models = [[float(number), 1.0] for number in range(7)]
         models[3] = [nan, 1.0]
-        values = series(view_of_models(*models), ONE, BLANK, information="weights")
+        values = model_change_series(view_of_models(*models), ONE, BLANK, information="weights")
         assert values.keys() == {1, 2, 5, 6}
 
     def test_of_representations_depends_only_on_the_given_examples(self):
@@ -88,7 +93,9 @@ class TestSeries:
         shown = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 9.0]])
         knowledge = Knowledge(2, build, Examples(shown, torch.tensor([0, 1, 1])))
         few, more = (
-            series(view, ONE, knowledge, information="representations", layer="0", probe=count)
+            model_change_series(
+                view, ONE, knowledge, information="representations", layer="0", probe=count
+            )
             for count in (1, 3)
         )
         assert few == pytest.approx({1: 1})
@@ -99,7 +106,9 @@ class TestSeries:
         shown = Examples(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
         knowledge = Knowledge(2, build, shown)
         by_layer = {
-            layer: series(view, ONE, knowledge, information="representations", layer=layer)
+            layer: model_change_series(
+                view, ONE, knowledge, information="representations", layer=layer
+            )
             for layer in (None, "0", "1", "2")
         }
         # An example gives 1 and 0, the same after ReLU, and finally 1; then -1, 0 after ReLU,

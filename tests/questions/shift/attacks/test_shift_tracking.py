@@ -12,7 +12,7 @@ from overheard.core.messages import Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.shift.attacks.shift_tracking import ShiftTracking, _as_asked
+from overheard.questions.shift.attacks.shift_tracking import ShiftTracking, _with_cohort_size
 from overheard.questions.shift.claim import Shift
 from overheard.simulation.target_groups import group_targets
 from tests.runs.two_clients import (
@@ -58,9 +58,9 @@ def test_the_alarm_names_the_round_of_the_shift(shifted) -> None:
 
 def test_estimates_the_share_of_the_labels_that_rose(shifted) -> None:
     assert shifted.change is not None
-    assert shifted.after is not None
+    assert shifted.shares_after is not None
     assert float(shifted.change.value[EVEN].sum()) == pytest.approx(0.45, abs=0.15)
-    after, low, high = shifted.after.total(EVEN)
+    after, low, high = shifted.shares_after.sum_over(EVEN)
     assert after == pytest.approx(0.95, abs=0.1)
     assert low < after < high
 
@@ -101,7 +101,7 @@ def test_tracking_representations_claims_no_shares() -> None:
     looks = replace(ATTACK, follows="representations")
     claim = claim_on(view_of(0.95), attack=looks)
     assert claim.change is None
-    assert claim.after is None
+    assert claim.shares_after is None
     assert claim.numbers() == ()
 
 
@@ -112,8 +112,8 @@ def test_a_rival_assumes_its_own_sampling_rate_for_others() -> None:
     (group,) = group_targets(seen, [COHORT], 99)
     of_nine = replace(group, cohort_size=9)
     # It was sampled in rounds 0, 2, 4, 6 and 8 of nine.
-    assert _as_asked(seen, of_nine).cohort_size == 5
-    assert _as_asked(view, of_nine).cohort_size == 9
+    assert _with_cohort_size(seen, of_nine).cohort_size == 5
+    assert _with_cohort_size(view, of_nine).cohort_size == 9
 
 
 def test_refuses_too_few_rounds_and_states_both_numbers() -> None:

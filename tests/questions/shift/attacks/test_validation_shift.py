@@ -14,7 +14,10 @@ from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.shift.attacks.validation_shift import ValidationShift, series
+from overheard.questions.shift.attacks.validation_shift import (
+    ValidationShift,
+    validation_series,
+)
 from tests.runs.two_clients import KNOWLEDGE, SHIFT_ROUND, simulate_client_view
 
 ONE = client(0)
@@ -45,12 +48,12 @@ def statistic_of(attack, view, target=COHORT, knowledge=KNOWLEDGE):
 
 def test_loss_is_the_mean_cross_entropy_of_each_rounds_model():
     # Odds of 3: 3/4 and 1/4, so the loss is (3 ln 4/3 + ln 4) / 4. Odds of 1: ln 2.
-    values = series(view_with_odds(3, 1), ONE, SHOWN)
+    values = validation_series(view_with_odds(3, 1), ONE, SHOWN)
     assert values == pytest.approx({0: (3 * log(4 / 3) + log(4)) / 4, 1: log(2)}, rel=1e-6)
 
 
 def test_accuracy_is_the_share_of_examples_ranked_right():
-    assert series(view_with_odds(3, 1 / 3), ONE, SHOWN, measure="accuracy") == {
+    assert validation_series(view_with_odds(3, 1 / 3), ONE, SHOWN, measure="accuracy") == {
         0: 0.75,
         1: 0.25,
     }
@@ -58,7 +61,10 @@ def test_accuracy_is_the_share_of_examples_ranked_right():
 
 @pytest.mark.parametrize("measure", ["loss", "accuracy"])
 def test_a_model_with_nan_outputs_has_no_value(measure):
-    assert series(view_with_odds(3, nan, 3), ONE, SHOWN, measure=measure).keys() == {0, 2}
+    assert validation_series(view_with_odds(3, nan, 3), ONE, SHOWN, measure=measure).keys() == {
+        0,
+        2,
+    }
 
 
 def test_its_trend_starts_with_the_first_model():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from overheard.core.seeds import Seed
-from overheard.questions.shift.estimators.alarm import Alarm, alarm_set
+from overheard.questions.shift.estimators.alarm import Alarm, calibrate_alarm
 
 ROUNDS, NUMBERS = 6, 3
 
@@ -20,7 +20,7 @@ def errors_of(clients: int, seed: int, size: float = 1.0) -> torch.Tensor:
     return size * (math.sqrt(0.4) * persistent + math.sqrt(0.6) * independent)
 
 
-ALARM = alarm_set(errors_of(300, 0), 0.1, Seed(0))
+ALARM = calibrate_alarm(errors_of(300, 0), 0.1, Seed(0))
 
 
 def alarms(tracks: torch.Tensor, alarm: Alarm = ALARM) -> float:
@@ -48,17 +48,17 @@ def test_a_shift_raises_it_and_names_its_round() -> None:
 def test_noisier_tracks_than_expected_rarely_raise_it() -> None:
     noisy = errors_of(300, 5)
     noisy = noisy + (noisy - noisy.mean(1, keepdim=True))
-    unheeding = replace(ALARM, usual=math.inf)
+    unheeding = replace(ALARM, usual_step=math.inf)
     assert alarms(noisy) < alarms(noisy, unheeding) / 2
-    assert float(ALARM.unsteady(noisy).median()) == pytest.approx(4, rel=0.3)
+    assert float(ALARM.variance_inflation(noisy).median()) == pytest.approx(4, rel=0.3)
 
 
 def test_the_level_of_a_track_is_no_evidence() -> None:
-    alarm, track = alarm_set(errors_of(100, 6), 0.05, Seed(0)), errors_of(1, 7)[0]
+    alarm, track = calibrate_alarm(errors_of(100, 6), 0.05, Seed(0)), errors_of(1, 7)[0]
     level = torch.tensor([3.0, -5.0, 1.0], dtype=torch.float64)
     assert alarm.read(track + level)[0] == pytest.approx(alarm.read(track)[0], abs=1e-6)
 
 
 def test_constant_tracks_can_be_read() -> None:
     still = errors_of(60, 8)[:, :1].expand(-1, ROUNDS, -1).contiguous()
-    assert all(map(math.isfinite, alarm_set(still, 0.05, Seed(0)).read(still[0])[0]))
+    assert all(map(math.isfinite, calibrate_alarm(still, 0.05, Seed(0)).read(still[0])[0]))

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from overheard.core.seeds import Seed
 from overheard.questions.shift.estimators.change_point import (
     ErrorModel,
-    error_model,
-    evidence,
-    null_places,
-    unrest,
+    change_evidence,
+    draw_null_clients,
+    fit_error_model,
+    median_squared_step,
 )
 
 
@@ -36,37 +36,39 @@ def draw_errors(
 
 
 def test_estimates_the_deviation_and_the_correlation_from_virtual_clients() -> None:
-    learned = error_model(draw_errors(2000, [0.1, 0.2, 0.4], 0.5, 3))
-    assert learned.spread.tolist() == pytest.approx([0.1, 0.2, 0.4], rel=0.05)
-    assert learned.together == pytest.approx(0.5, abs=0.05)
-    white = learned.white(draw_errors(2000, [0.1, 0.2, 0.4], 0.5, 3)).flatten(0, 1)
+    learned = fit_error_model(draw_errors(2000, [0.1, 0.2, 0.4], 0.5, 3))
+    assert learned.round_deviation.tolist() == pytest.approx([0.1, 0.2, 0.4], rel=0.05)
+    assert learned.correlation == pytest.approx(0.5, abs=0.05)
+    white = learned.whiten(draw_errors(2000, [0.1, 0.2, 0.4], 0.5, 3)).flatten(0, 1)
     seen = white.T @ white / len(white)
     assert torch.allclose(seen, torch.eye(3, dtype=torch.float64), atol=0.1)
 
 
 def test_errors_that_sum_to_zero_have_one_direction_less() -> None:
     errors = draw_errors(200, [1.0, 1.0], 0.2, 4)
-    learned = error_model(errors - errors.mean(2, keepdim=True))
+    learned = fit_error_model(errors - errors.mean(2, keepdim=True))
     assert learned.whitener.shape == (4, 3)
 
 
 def test_refuses_errors_that_are_all_zero() -> None:
     with pytest.raises(ValueError, match="differ"):
-        error_model(torch.zeros(8, 3, 2))
+        fit_error_model(torch.zeros(8, 3, 2))
 
 
 def test_rounds_with_equal_errors_have_equal_weights() -> None:
     # Independent: variance 4 / 4 rounds = 1. Half persistent: 4 * (0.5 + 0.5 / 4) = 2.5.
-    assert model([2.0] * 4, 0.0).weights(slice(0, 4)).tolist() == pytest.approx([0.25] * 4)
-    assert model([2.0] * 4, 0.0).variances(slice(0, 4)) == pytest.approx((0, 1))
-    assert model([2.0] * 4, 0.5).variances(slice(0, 4)) == pytest.approx((2, 0.5))
+    assert model([2.0] * 4, 0.0).round_weights(slice(0, 4)).tolist() == pytest.approx(
+        [0.25] * 4
+    )
+    assert model([2.0] * 4, 0.0).mean_variances(slice(0, 4)) == pytest.approx((0, 1))
+    assert model([2.0] * 4, 0.5).mean_variances(slice(0, 4)) == pytest.approx((2, 0.5))
 
 
 def test_a_round_with_twice_the_error_has_a_quarter_of_the_weight() -> None:
     # Independent errors: weights are as 1 / variance, 1 : 1/4; the variance is 1 / 1.25.
     fitted = model([1.0, 2.0], 0.0)
-    assert fitted.weights(slice(0, 2)).tolist() == pytest.approx([0.8, 0.2])
-    assert fitted.variances(slice(0, 2)) == pytest.approx((0, 0.8))
+    assert fitted.round_weights(slice(0, 2)).tolist() == pytest.approx([0.8, 0.2])
+    assert fitted.mean_variances(slice(0, 2)) == pytest.approx((0, 0.8))
 
 
 def ratio_by_matrices(
@@ -75,9 +77,11 @@ def ratio_by_matrices(
     """Compute the ratio of two weighted means from the full covariance matrix."""
     sides = []
     for part in (slice(0, s), slice(s, t + 1)):
-        spread = fitted.spread[part]
-        persistent = fitted.together * torch.ones(len(spread), len(spread), dtype=torch.float64)
-        independent = unsteady * (1 - fitted.together)
+        spread = fitted.round_deviation[part]
+        persistent = fitted.correlation * torch.ones(
+            len(spread), len(spread), dtype=torch.float64
+        )
+        independent = unsteady * (1 - fitted.correlation)
         matrix = persistent + independent * torch.eye(len(spread), dtype=torch.float64)
         weights = spread.pow(-2) / spread.pow(-2).sum()
         variance = weights @ (spread[:, None] * matrix * spread[None]) @ weights
@@ -99,7 +103,9 @@ def test_the_evidence_is_the_largest_ratio_over_all_rounds_of_change(
     fitted = model(spread, together, 2)
     generator = torch.Generator().manual_seed(number)
     track = torch.randn(len(spread), 2, generator=generator, dtype=torch.float64)
-    change = evidence(fitted, fitted.white(track), torch.tensor(unsteady, dtype=torch.float64))
+    change = change_evidence(
+        fitted, fitted.whiten(track), torch.tensor(unsteady, dtype=torch.float64)
+    )
     for place, t in enumerate(range(1, len(spread))):
         ratios = [ratio_by_matrices(fitted, track, s, t, unsteady) for s in range(1, t + 1)]
         assert float(change.ratio[place]) == pytest.approx(max(ratios), rel=1e-8, abs=1e-10)
@@ -109,7 +115,7 @@ def test_the_evidence_is_the_largest_ratio_over_all_rounds_of_change(
 def test_finds_the_round_of_a_jump() -> None:
     fitted = model([1.0] * 6, 0.3)
     track = torch.tensor([0.0, 0.1, -0.1, 9.0, 9.1, 8.9], dtype=torch.float64)[:, None]
-    change = evidence(fitted, fitted.white(track), STEADY)
+    change = change_evidence(fitted, fitted.whiten(track), STEADY)
     assert int(change.since[-1]) == 3
     assert float(change.ratio[1]) < 1
     assert float(change.ratio[2]) > 20
@@ -118,21 +124,21 @@ def test_finds_the_round_of_a_jump() -> None:
 def test_a_constant_level_is_no_evidence() -> None:
     fitted = model([0.5, 1.0, 2.0], 0.4, 2)
     track = torch.tensor([3.0, -7.0], dtype=torch.float64).expand(3, 2)
-    assert float(evidence(fitted, fitted.white(track), STEADY).ratio.max()) == pytest.approx(
-        0, abs=1e-12
-    )
+    assert float(
+        change_evidence(fitted, fitted.whiten(track), STEADY).ratio.max()
+    ) == pytest.approx(0, abs=1e-12)
 
 
 def test_the_median_squared_step_ignores_the_level_and_a_single_jump() -> None:
     # Steps 1, -1, 1, 9, -1 over a deviation of 2: squares are 0.25 but for one; median 0.25.
     fitted = model([2.0] * 6, 0.0)
     track = torch.tensor([5.0, 6.0, 5.0, 6.0, 15.0, 14.0], dtype=torch.float64)[:, None]
-    assert float(unrest(fitted, track)) == pytest.approx(0.25)
-    assert float(unrest(fitted, track + 100)) == pytest.approx(0.25)
+    assert float(median_squared_step(fitted, track)) == pytest.approx(0.25)
+    assert float(median_squared_step(fitted, track + 100)) == pytest.approx(0.25)
 
 
 def test_a_simulated_client_is_unchanged_until_an_exchange() -> None:
-    places = null_places(50, 30, 400, Seed(0))
+    places = draw_null_clients(50, 30, 400, Seed(0))
     assert places.shape == (400, 30)
     assert 0 <= int(places.min()) <= int(places.max()) < 50
     changes = (places[:, 1:] != places[:, :-1]).sum(1)
@@ -143,16 +149,16 @@ def test_a_simulated_client_is_unchanged_until_an_exchange() -> None:
 
 def test_runs_without_a_change_exceed_a_threshold_at_its_stated_rate() -> None:
     errors = draw_errors(4000, [1.0, 0.7, 0.5, 0.5, 0.6], 0.3, 3)
-    learned, rounds = error_model(errors[:2000]), torch.arange(5)
-    imagined = evidence(
+    learned, rounds = fit_error_model(errors[:2000]), torch.arange(5)
+    imagined = change_evidence(
         learned,
-        learned.white(errors[:2000])[null_places(2000, 5, 3000, Seed(1)), rounds],
+        learned.whiten(errors[:2000])[draw_null_clients(2000, 5, 3000, Seed(1)), rounds],
         STEADY.expand(3000),
     )
     threshold = imagined.ratio.amax(1).quantile(0.95)
-    fresh = evidence(
+    fresh = change_evidence(
         learned,
-        learned.white(errors[2000:])[null_places(2000, 5, 3000, Seed(2)), rounds],
+        learned.whiten(errors[2000:])[draw_null_clients(2000, 5, 3000, Seed(2)), rounds],
         STEADY.expand(3000),
     )
     rate = float((fresh.ratio.amax(1) > threshold).double().mean())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
-from overheard.questions.shift.estimators.trend import ROUNDING, Trend
+from overheard.questions.shift.estimators.trend import FLOAT32_PRECISION, Trend
 
 VALUES = st.lists(st.integers(-50, 50), min_size=5, max_size=9)
 
@@ -50,7 +50,7 @@ class TestDivergence:
 
     def test_standardised_is_finite_off_a_line_without_scatter(self):
         divergences = Trend(5, standardise=True).divergences(numbered([2, 2, 2, 2, 2, 3]))
-        assert divergences == pytest.approx({5: 1 / (3 * ROUNDING * sqrt(2.1))})
+        assert divergences == pytest.approx({5: 1 / (3 * FLOAT32_PRECISION * sqrt(2.1))})
 
     def test_standardised_is_0_for_a_constant_series(self):
         assert Trend(5, standardise=True).divergences(numbered([0] * 6)) == {5: 0}
@@ -86,7 +86,7 @@ class TestDivergence:
 class TestShift:
     def test_is_claimed_at_the_first_of_the_largest_divergences_without_an_alarm(self):
         # The lines through (0, 0), (0, 0), (0, 3) are at 0, 0, 6 one round later.
-        claim = Trend(2).shift(numbered([0, 0, 0, 3, 0]), range(5), 0, "x")
+        claim = Trend(2).claim_shift(numbered([0, 0, 0, 3, 0]), range(5), 0, "x")
         assert claim.evidence.rounds == (2, 3, 4)
         assert claim.evidence.statistic == pytest.approx((0, 3, 6))
         assert claim.evidence.since == 4
@@ -94,7 +94,7 @@ class TestShift:
         assert claim.evidence.alarm is None
         assert claim.numbers() == ()
         # Through (0, 0), (0, 2), (2, 4), (4, 4): 0, 4, 6, 4.
-        again = Trend(2).shift(numbered([0, 0, 2, 4, 4, 4]), range(6), 0, "x")
+        again = Trend(2).claim_shift(numbered([0, 0, 2, 4, 4, 4]), range(6), 0, "x")
         assert again.evidence.statistic == pytest.approx((2, 0, 2, 0))
         assert again.evidence.since == 2
 
@@ -102,13 +102,13 @@ class TestShift:
         with pytest.raises(
             NeedsError, match=r"x needs 8 consecutive rounds.*5.*reads 6 rounds, at most 4"
         ):
-            Trend(5).shift({}, (0, 1, 2, 3, 7, 8), 2, "x")
+            Trend(5).claim_shift({}, (0, 1, 2, 3, 7, 8), 2, "x")
 
     def test_refuses_a_series_with_gaps_and_names_their_rounds(self):
         series = numbered([1, 1, 1]) | numbered([1, 1, 1], first=4)
         with pytest.raises(NeedsError, match=r"not finite around rounds 3$"):
-            Trend(3).shift(series, range(7), 0, "x")
+            Trend(3).claim_shift(series, range(7), 0, "x")
 
     def test_refuses_an_empty_series(self):
         with pytest.raises(NeedsError, match="reads 0 rounds, at most 0 consecutive"):
-            Trend(3).shift({}, (), 1, "x")
+            Trend(3).claim_shift({}, (), 1, "x")

@@ -11,7 +11,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
 from overheard.core.scorer import Score
 from overheard.core.truth import GroundTruth
-from overheard.questions.shift.claim import Measured, Shift
+from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
 
 SCORER = ShiftScorer()
@@ -44,10 +44,10 @@ def shift_of(
     after: tuple[float, ...] | None = None,
     deviation: float = 0.0,
 ) -> Shift:
-    def exact(numbers: tuple[float, ...] | None) -> Measured | None:
+    def exact(numbers: tuple[float, ...] | None) -> GaussianEstimate | None:
         if numbers is None:
             return None
-        return Measured(torch.tensor(numbers), deviation**2 * torch.eye(len(numbers)))
+        return GaussianEstimate(torch.tensor(numbers), deviation**2 * torch.eye(len(numbers)))
 
     return Shift(evidence or Timeline(), exact(change), exact(after))
 
@@ -69,7 +69,7 @@ def scores(
     return {score.name: score for score in SCORER.score(claim, truth, guesses)}
 
 
-def numbers(estimate: Measured | None) -> list[float]:
+def numbers(estimate: GaussianEstimate | None) -> list[float]:
     assert estimate is not None
     return estimate.value.tolist()
 
@@ -78,14 +78,14 @@ def test_the_truth_is_the_shares_after_minus_those_before() -> None:
     truth = SCORER.true_claim(SHIFTED, client(0), ROUNDS, ANY_CLAIM)
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx(TRUE_CHANGE)
-    assert numbers(truth.after) == pytest.approx([0.6, 0.2, 0.2, 0.0])
+    assert numbers(truth.shares_after) == pytest.approx([0.6, 0.2, 0.2, 0.0])
 
 
 def test_a_control_has_no_change_and_the_shares_of_all_rounds() -> None:
     truth = SCORER.true_claim(NOTHING, client(1), ROUNDS, ANY_CLAIM)
     assert truth.evidence.since is None
     assert truth.numbers() == (0.0,) * 4
-    assert numbers(truth.after) == pytest.approx([0.2, 0.2, 0.4, 0.2])
+    assert numbers(truth.shares_after) == pytest.approx([0.2, 0.2, 0.4, 0.2])
 
 
 def test_unchanged_clients_dilute_the_change_of_the_cohort() -> None:
@@ -136,7 +136,7 @@ def test_a_gradual_drift_counts_up_to_its_end() -> None:
         {client(0): (1,)},
     )
     truth = SCORER.true_claim(ground, client(0), (0, 1, 2), ANY_CLAIM)
-    assert numbers(truth.after) == pytest.approx([0.25, 0.75])
+    assert numbers(truth.shares_after) == pytest.approx([0.25, 0.75])
     assert truth.numbers() == pytest.approx([-0.75, 0.75])
 
 

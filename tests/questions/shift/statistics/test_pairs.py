@@ -7,7 +7,11 @@ import numpy as np
 
 from overheard.core.claims import Timeline
 from overheard.core.parties import client
-from overheard.questions.shift.statistics.pairs import pairs, peaks, told
+from overheard.questions.shift.statistics.pairs import (
+    evidence_at_shift,
+    pair_runs,
+    peak_evidence,
+)
 from tests.auditing.timelines import found, peaking, runs
 
 
@@ -18,7 +22,7 @@ def test_pairs_share_seed_and_target() -> None:
         found((0, 0, 1, 0), seed=1, target=client(2), is_control=True),
         found((0, 0, 2, 0), seed=1, target=client(1), is_control=True),
     ]
-    evidence = peaks(pairs(findings))
+    evidence = peak_evidence(pair_runs(findings))
     assert evidence.shifted.tolist() == [5, 7]
     assert evidence.control.tolist() == [2, 1]
 
@@ -28,7 +32,7 @@ def test_omits_runs_without_a_partner_or_without_a_shift() -> None:
     other = peaking(1.0, seed=1, is_control=True)
     bystander = found((0, 0, 9, 0), seed=2, since=None)
     beside = peaking(1.0, seed=2, is_control=True)
-    assert pairs([alone, other, bystander, beside]) == ()
+    assert pair_runs([alone, other, bystander, beside]) == ()
 
 
 def test_peak_evidence_is_over_all_rounds_and_the_other_is_at_the_shift() -> None:
@@ -36,9 +40,12 @@ def test_peak_evidence_is_over_all_rounds_and_the_other_is_at_the_shift() -> Non
         found((9.0, 0.0, 4.0, 5.0)),
         found((1.0, 0.0, 3.0, 2.0), is_control=True),
     ]
-    paired = pairs(findings)
-    assert (peaks(paired).shifted[0], peaks(paired).control[0]) == (9.0, 3.0)
-    assert (told(paired).shifted[0], told(paired).control[0]) == (4.0, 3.0)
+    paired = pair_runs(findings)
+    assert (peak_evidence(paired).shifted[0], peak_evidence(paired).control[0]) == (9.0, 3.0)
+    assert (evidence_at_shift(paired).shifted[0], evidence_at_shift(paired).control[0]) == (
+        4.0,
+        3.0,
+    )
 
 
 def test_takes_the_next_round_if_the_true_one_has_no_statistic() -> None:
@@ -46,13 +53,13 @@ def test_takes_the_next_round_if_the_true_one_has_no_statistic() -> None:
     control = replace(
         found((0, 0, 0, 0), is_control=True), timeline=Timeline((0, 1), (1.0, 6.0))
     )
-    evidence = told(pairs([shifted, control]))
+    evidence = evidence_at_shift(pair_runs([shifted, control]))
     assert (evidence.shifted[0], evidence.control[0]) == (6.0, -inf)
 
 
 def test_a_missing_statistic_is_the_least_evidence() -> None:
     empty = replace(found((0, 0, 0, 0)), timeline=Timeline())
-    evidence = peaks(pairs([empty, peaking(-5.0, seed=0, is_control=True)]))
+    evidence = peak_evidence(pair_runs([empty, peaking(-5.0, seed=0, is_control=True)]))
     assert evidence.shifted[0] < evidence.control[0]
 
 
@@ -63,6 +70,6 @@ def test_targets_of_one_seed_form_a_cluster_unless_there_is_only_one_seed() -> N
         for number in (1, 2)
         for is_control in (False, True)
     ]
-    assert peaks(pairs(many)).clusters.tolist() == [0, 0, 1, 1]
-    assert peaks(pairs(many[:4])).clusters.tolist() == [0, 1]
-    assert np.array_equal(peaks(pairs(runs([1, 2], [3, 4]))).clusters, [0, 1])
+    assert peak_evidence(pair_runs(many)).clusters.tolist() == [0, 0, 1, 1]
+    assert peak_evidence(pair_runs(many[:4])).clusters.tolist() == [0, 1]
+    assert np.array_equal(peak_evidence(pair_runs(runs([1, 2], [3, 4]))).clusters, [0, 1])

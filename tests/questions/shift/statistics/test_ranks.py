@@ -9,23 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
-from overheard.questions.shift.statistics.pairs import Evidence
-from overheard.questions.shift.statistics.ranks import auc, power
+from overheard.questions.shift.statistics.pairs import PairedEvidence
+from overheard.questions.shift.statistics.ranks import estimate_auc, estimate_power
 
 SEED = Seed(5)
 
 VALUES = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2, max_size=9)
 
 
-def evidence(shifted: list[float], control: list[float]) -> Evidence:
-    return Evidence(
+def evidence(shifted: list[float], control: list[float]) -> PairedEvidence:
+    return PairedEvidence(
         np.array(shifted, dtype=float), np.array(control, dtype=float), np.arange(len(shifted))
     )
 
 
 def test_auc_counts_pairs_and_half_of_ties() -> None:
     # 3 beats 1 and 2 and ties 3: 2.5; 1 ties 1: 0.5; 5 beats all: 3. Together 6 of 9.
-    assert auc(evidence([3, 1, 5], [1, 2, 3]), SEED).mean == pytest.approx(6 / 9)
+    assert estimate_auc(evidence([3, 1, 5], [1, 2, 3]), SEED).mean == pytest.approx(6 / 9)
 
 
 def test_exchangeable_peaks_give_a_half_on_average() -> None:
@@ -34,13 +34,15 @@ def test_exchangeable_peaks_give_a_half_on_average() -> None:
     values = []
     for chosen in combinations(range(6), 3):
         rest = [numbers[place] for place in range(6) if place not in chosen]
-        values.append(auc(evidence([numbers[place] for place in chosen], rest), SEED).mean)
+        values.append(
+            estimate_auc(evidence([numbers[place] for place in chosen], rest), SEED).mean
+        )
     assert len(values) == 20
     assert sum(values) / 20 == pytest.approx(0.5)
 
 
 def test_equal_evidence_gives_a_half() -> None:
-    estimate = auc(evidence([2, 2, 2], [2, 2, 2]), SEED)
+    estimate = estimate_auc(evidence([2, 2, 2], [2, 2, 2]), SEED)
     assert estimate.mean == 0.5
     assert estimate.low is not None
     assert estimate.high is not None
@@ -51,8 +53,8 @@ def test_equal_evidence_gives_a_half() -> None:
 @given(VALUES)
 def test_auc_is_the_same_for_any_increasing_scale(draws: list[tuple[int, int]]) -> None:
     shifted, control = map(list, zip(*draws, strict=True))
-    plain = auc(evidence(shifted, control), SEED)
-    bent = auc(
+    plain = estimate_auc(evidence(shifted, control), SEED)
+    bent = estimate_auc(
         evidence([exp(value) for value in shifted], [exp(value) for value in control]), SEED
     )
     assert bent == plain
@@ -64,7 +66,10 @@ def test_swapping_shifts_and_controls_mirrors_the_auc_at_a_half(
     draws: list[tuple[int, int]],
 ) -> None:
     shifted, control = map(list, zip(*draws, strict=True))
-    one, other = auc(evidence(shifted, control), SEED), auc(evidence(control, shifted), SEED)
+    one, other = (
+        estimate_auc(evidence(shifted, control), SEED),
+        estimate_auc(evidence(control, shifted), SEED),
+    )
     assert one.mean + other.mean == pytest.approx(1)
     assert one.low is not None
     assert one.high is not None
@@ -74,11 +79,11 @@ def test_swapping_shifts_and_controls_mirrors_the_auc_at_a_half(
 
 def test_two_correct_runs_are_inconclusive_and_twenty_are_conclusive() -> None:
     # Two of two are ranked correctly by chance once in six times.
-    few = auc(evidence([5, 6], [1, 2]), SEED)
+    few = estimate_auc(evidence([5, 6], [1, 2]), SEED)
     assert (few.mean, few.high) == (1.0, pytest.approx(1.0))
     assert few.low is not None
     assert few.low < 0.5
-    many = auc(evidence(list(range(20, 40)), list(range(20))), SEED)
+    many = estimate_auc(evidence(list(range(20, 40)), list(range(20))), SEED)
     assert many.low is not None
     assert many.low > 0.8
 
@@ -86,7 +91,7 @@ def test_two_correct_runs_are_inconclusive_and_twenty_are_conclusive() -> None:
 def test_the_lower_end_follows_the_variance_of_hanley_and_mcneil() -> None:
     # All of 20 correct: 1 - t = z sqrt(t (1 - t) (1 + 19 ((1 - t) / (2 - t) + t / (1 + t)))
     # / 20^2); the bootstrap has zero width here.
-    low = auc(evidence(list(range(20, 40)), list(range(20))), SEED).low
+    low = estimate_auc(evidence(list(range(20, 40)), list(range(20))), SEED).low
     assert low is not None
     first, second = low / (2 - low), 2 * low**2 / (1 + low)
     variance = (low * (1 - low) + 19 * (first - low**2) + 19 * (second - low**2)) / 400
@@ -94,16 +99,16 @@ def test_the_lower_end_follows_the_variance_of_hanley_and_mcneil() -> None:
 
 
 def test_one_pair_has_no_interval() -> None:
-    estimate = auc(evidence([1], [0]), SEED)
+    estimate = estimate_auc(evidence([1], [0]), SEED)
     assert (estimate.mean, estimate.low, estimate.high) == (1.0, None, None)
 
 
 def test_correlated_targets_give_a_wider_interval_than_independent_runs() -> None:
     # 12 targets in 4 runs; half of the runs have a signal, the others do not.
     shifted, control = [3.0] * 6 + [0.0] * 6, [1.0] * 12
-    single = auc(evidence(shifted, control), SEED)
-    clustered = auc(
-        Evidence(np.array(shifted), np.array(control), np.repeat(np.arange(4), 3)), SEED
+    single = estimate_auc(evidence(shifted, control), SEED)
+    clustered = estimate_auc(
+        PairedEvidence(np.array(shifted), np.array(control), np.repeat(np.arange(4), 3)), SEED
     )
     assert single.mean == clustered.mean == 0.5
     assert single.low is not None
@@ -118,7 +123,9 @@ def test_the_interval_of_auc_has_about_its_stated_coverage() -> None:
     covered = 0
     for number in range(150):
         shifted, control = random.normal(size=(2, 15))
-        estimate = auc(evidence((shifted + 1).tolist(), control.tolist()), Seed(number))
+        estimate = estimate_auc(
+            evidence((shifted + 1).tolist(), control.tolist()), Seed(number)
+        )
         assert estimate.low is not None
         assert estimate.high is not None
         covered += estimate.low <= 0.7602 <= estimate.high
@@ -130,7 +137,7 @@ def test_the_threshold_is_the_control_of_the_stated_rank() -> None:
     # are above 38; 38 itself and 0 are not.
     controls = [float(number) for number in range(1, 40)]
     shifted = [50.0, 39.0, 38.0, 0.0] + [0.0] * 35
-    estimate = power(evidence(shifted, controls), 5, SEED)
+    estimate = estimate_power(evidence(shifted, controls), 5, SEED)
     assert estimate is not None
     assert estimate.mean == pytest.approx(2 / 39)
 
@@ -141,8 +148,8 @@ def test_with_too_few_controls_there_is_no_power(percent: int, least: int) -> No
         evidence([float(count)] * count, list(map(float, range(count))))
         for count in (least - 1, least)
     )
-    assert power(few, percent, SEED) is None
-    estimate = power(enough, percent, SEED)
+    assert estimate_power(few, percent, SEED) is None
+    estimate = estimate_power(enough, percent, SEED)
     assert estimate is not None
     assert estimate.mean == 1.0
 
@@ -158,14 +165,14 @@ def test_a_further_control_exceeds_the_threshold_at_most_at_the_stated_rate(
     above = 0
     for place, value in enumerate(values):
         others = [float(other) for other in values[:place] + values[place + 1 :]]
-        estimate = power(evidence([float(value)] * len(others), others), 5, SEED)
+        estimate = estimate_power(evidence([float(value)] * len(others), others), 5, SEED)
         assert estimate is not None
         above += estimate.mean == 1.0
     assert above <= 0.05 * len(values)
 
 
 def test_the_interval_of_the_power_has_a_width_if_all_shifts_are_detected() -> None:
-    estimate = power(evidence([9.0] * 20, list(map(float, range(-20, 0)))), 5, SEED)
+    estimate = estimate_power(evidence([9.0] * 20, list(map(float, range(-20, 0)))), 5, SEED)
     assert estimate is not None
     assert (estimate.mean, estimate.high) == (1.0, 1.0)
     assert estimate.low == pytest.approx(0.025 ** (1 / 20))  # 20 of 20
@@ -174,6 +181,6 @@ def test_the_interval_of_the_power_has_a_width_if_all_shifts_are_detected() -> N
 def test_the_same_seed_gives_the_same_interval_bit_for_bit() -> None:
     random = SEED.numpy()
     random_evidence = evidence(*random.normal(size=(2, 25)).tolist())
-    assert auc(random_evidence, SEED) == auc(random_evidence, SEED)
-    assert power(random_evidence, 5, SEED) == power(random_evidence, 5, SEED)
-    assert auc(random_evidence, SEED) != auc(random_evidence, Seed(6))
+    assert estimate_auc(random_evidence, SEED) == estimate_auc(random_evidence, SEED)
+    assert estimate_power(random_evidence, 5, SEED) == estimate_power(random_evidence, 5, SEED)
+    assert estimate_auc(random_evidence, SEED) != estimate_auc(random_evidence, Seed(6))

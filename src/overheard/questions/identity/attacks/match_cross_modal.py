@@ -25,7 +25,7 @@ from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.matcher import fit_cross_modal
 from overheard.linkage.training_pairs import draw_embedding_pairs
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.user_classes import UNHEARD
+from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 
 
 @final
@@ -122,7 +122,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
         probabilities = matcher.probabilities(normalize(sent.vectors), embedding_table[named])
         claims = {}
         for target, rows in sent.rows_by_sender().items():
-            scores = probabilities.new_full((len(users),), UNHEARD)
+            scores = probabilities.new_full((len(users),), NO_UPDATE_SCORE)
             scores[named] = probabilities[rows].mean(0)
             claims[target] = Identity(users, scores)
         return claims

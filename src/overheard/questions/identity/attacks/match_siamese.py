@@ -23,7 +23,7 @@ from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.matcher import fit_siamese
 from overheard.linkage.training_pairs import draw_update_pairs
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
 @final
@@ -82,7 +82,7 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
-        classes = classes_of(known, self.name)
+        classes = build_user_classes(known, self.name)
         vectors, attack_seed = normalize(known.vectors), seed.child(self.name)
         pairs = draw_update_pairs(
             known.users, self.pairs, attack_seed.child("pairs"), self.name
@@ -93,6 +93,6 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
         probabilities = matcher.probabilities(normalize(sent.vectors), vectors)
         means = probabilities @ is_of_user / is_of_user.sum(0)
         return {
-            target: classes.identity(means[rows].mean(0))
+            target: classes.build_claim(means[rows].mean(0))
             for target, rows in sent.rows_by_sender().items()
         }

@@ -24,8 +24,8 @@ from overheard.linkage.known_updates import UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.metadata_features import list_senders, read_metadata
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.size_ratio import learn_size_ratio
-from overheard.questions.identity.estimators.users_apart import learn_users_apart
+from overheard.questions.identity.estimators.gaussian_users import fit_gaussian_users
+from overheard.questions.identity.estimators.size_ratio import fit_size_ratio
 
 
 @final
@@ -90,27 +90,29 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
         if metadata.is_empty():
             raise NeedsError(f"{self.name} needs example counts or metrics sent in the clear")
         sizes = metadata.log_sizes[metadata.log_sizes.isfinite()]
-        size_ratio = learn_size_ratio(
+        size_ratio = fit_size_ratio(
             torch.tensor(
                 [log1p(len(prior)) for prior in people.prior_examples.values()],
                 dtype=torch.float64,
             ),
             sizes.tolist(),
         )
-        known = self._known(view, knowledge)
-        gaussian_users = learn_users_apart(known.values, known.users, known.clients, len(users))
+        known = self._known_numbers(view, knowledge)
+        gaussian_users = fit_gaussian_users(
+            known.values, known.users, known.clients, len(users)
+        )
         numbers = metadata.select_columns(known.names)
-        size_evidence = cache(size_ratio.evidence)
+        size_evidence = cache(size_ratio.log_likelihood_ratios)
         claims = {}
         for target, rows in metadata.rows_by_sender(targets).items():
-            scores = gaussian_users.evidence(numbers[rows])
+            scores = gaussian_users.log_likelihood_ratios(numbers[rows])
             size = metadata.log_sizes[rows].nanmean()
             if bool(size.isfinite()):
                 scores = scores + size_evidence(float(size))
             claims[target] = Identity(users, scores)
         return claims
 
-    def _known(self, view: View, knowledge: Knowledge) -> KnownMetadata:
+    def _known_numbers(self, view: View, knowledge: Knowledge) -> KnownMetadata:
         if self.updates == "shadow":
             return read_shadow_metadata(view, knowledge, with_order=self.order)
         return simulate_metadata(

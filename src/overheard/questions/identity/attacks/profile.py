@@ -24,7 +24,7 @@ from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
 @final
@@ -89,11 +89,11 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        classes = classes_of(known, self.name)
+        classes = build_user_classes(known, self.name)
         heads = fit_multi_head_mlp(
             normalize(known.vectors),
-            [(classes.labels == profile).long() for profile in range(len(classes.heard))],
-            [2] * len(classes.heard),
+            [(classes.labels == profile).long() for profile in range(len(classes.class_users))],
+            [2] * len(classes.class_users),
             seed.child(self.name),
             epochs=self.epochs,
             batch=self.batch,
@@ -107,5 +107,5 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         for target, rows in sent.rows_by_sender().items():
             mean = odds[rows].mean(0)
             unseen = prod((-mean).sigmoid().tolist())
-            claims[target] = classes.identity(mean, unseen)
+            claims[target] = classes.build_claim(mean, unseen)
         return claims

@@ -23,7 +23,7 @@ from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
 @final
@@ -80,7 +80,7 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
-        users = classes_of(known, self.name)
+        users = build_user_classes(known, self.name)
         attribute = read_attribute_labels(
             known, knowledge.known_users, self.attribute, "everyone"
         )
@@ -97,6 +97,6 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
         claims = {}
         for target, rows in sent.rows_by_sender().items():
             scores = user_log_probabilities[rows].sum(0).log_softmax(0)  # (classes)
-            unseen = float(scores[-1].exp()) if users.is_open else None
-            claims[target] = users.identity(scores, unseen)
+            unseen = float(scores[-1].exp()) if users.has_unknown_class else None
+            claims[target] = users.build_claim(scores, unseen)
         return claims

@@ -24,9 +24,9 @@ from overheard.linkage.known_updates import (
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.estimators.user_classes import build_user_classes
 
-ALIKE = 1e-6
+DISTANCE_TOLERANCE = 1e-6
 """Squared distances of unit vectors that differ by no more are equal up to rounding."""
 
 
@@ -77,22 +77,22 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
-        classes = classes_of(known, self.name)
+        classes = build_user_classes(known, self.name)
         sent = read_sender_updates(view, targets, self.layer)
         with one_thread():
-            weights = _neighbours(
+            weights = _neighbour_weights(
                 normalize(sent.vectors), normalize(known.vectors), self.neighbours
             )
             shares = weights @ one_hot(classes.labels, classes.count).double()
         claims = {}
         for target, rows in sent.rows_by_sender().items():
             mean = shares[rows].mean(0)  # (classes)
-            unseen = min(1.0, float(mean[-1])) if classes.is_open else None
-            claims[target] = classes.identity(mean, unseen)
+            unseen = min(1.0, float(mean[-1])) if classes.has_unknown_class else None
+            claims[target] = classes.build_claim(mean, unseen)
         return claims
 
 
-def _neighbours(
+def _neighbour_weights(
     sent: Float[Tensor, "sent dims"], known: Float[Tensor, "known dims"], count: int
 ) -> Float[Tensor, "sent known"]:
     """Return the weight of each known update for each sent update; rows sum to 1."""
@@ -101,7 +101,7 @@ def _neighbours(
         sent.square().sum(1, keepdim=True) + known.square().sum(1) - 2 * sent @ known.T
     ).double()
     farthest = distances.kthvalue(count, dim=1, keepdim=True).values
-    nearer = (distances < farthest - ALIKE).double()
-    tied = ((distances - farthest).abs() <= ALIKE).double()
+    nearer = (distances < farthest - DISTANCE_TOLERANCE).double()
+    tied = ((distances - farthest).abs() <= DISTANCE_TOLERANCE).double()
     left = count - nearer.sum(1, keepdim=True)
     return (nearer + tied * left / tied.sum(1, keepdim=True)) / count

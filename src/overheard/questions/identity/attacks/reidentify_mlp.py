@@ -22,7 +22,7 @@ from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
 @final
@@ -94,7 +94,7 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
-        classes = classes_of(known, self.name)
+        classes = build_user_classes(known, self.name)
         heads = fit_multi_head_mlp(
             normalize(known.vectors),
             [classes.labels],
@@ -108,6 +108,6 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
         claims = {}
         for target, rows in sent.rows_by_sender().items():
             scores = log_probabilities[rows].sum(0).log_softmax(0)  # (classes)
-            unseen = float(scores[-1].exp()) if classes.is_open else None
-            claims[target] = classes.identity(scores, unseen)
+            unseen = float(scores[-1].exp()) if classes.has_unknown_class else None
+            claims[target] = classes.build_claim(scores, unseen)
         return claims

@@ -22,7 +22,7 @@ from overheard.linkage.known_updates import (
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.user_classes import classes_of
+from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
 @final
@@ -74,7 +74,7 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )
-        classes = classes_of(known, self.name)
+        classes = build_user_classes(known, self.name)
         svm = fit_linear_svm(
             normalize(known.vectors),
             classes.labels,
@@ -85,6 +85,6 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
         sent = read_sender_updates(view, targets, self.layer)
         margins = svm.margins(normalize(sent.vectors))
         return {
-            target: classes.identity(margins[rows].mean(0))
+            target: classes.build_claim(margins[rows].mean(0))
             for target, rows in sent.rows_by_sender().items()
         }

@@ -22,10 +22,13 @@ from overheard.linkage.update_linking import link_updates
 from overheard.linkage.user_evidence import fit_user_evidence
 from overheard.linkage.wccn import mean_by_user
 from overheard.questions.identity.claim import Identity
-from overheard.questions.identity.estimators.one_each import one_each
-from overheard.questions.identity.estimators.user_classes import UNHEARD, classes_of
+from overheard.questions.identity.estimators.sinkhorn_assignment import sinkhorn_assignment
+from overheard.questions.identity.estimators.user_classes import (
+    NO_UPDATE_SCORE,
+    build_user_classes,
+)
 
-ROUNDS = 6
+SIMULATED_ROUNDS = 6
 """Rounds in which known users are trained: more rounds read the same data at more cost."""
 
 
@@ -67,7 +70,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     updates: UpdateSource = "simulated"
     layers: tuple[Layer, ...] | None = None
     pieces: int = 4
-    most_rounds: int = ROUNDS
+    most_rounds: int = SIMULATED_ROUNDS
     link: bool = True
     at_most_one: bool = True
 
@@ -103,7 +106,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
             )
             for layer in self.layers or select_layers(view)
         }
-        classes = classes_of(next(iter(known.values())), self.name)
+        classes = build_user_classes(next(iter(known.values())), self.name)
         evidence = fit_user_evidence(known)
         crowd = project_updates(view, knowledge.known_users.shadow_devices, evidence)
         senders, rounds, count = crowd.senders, crowd.rounds, len(crowd.sender_indices)
@@ -116,22 +119,24 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
         group_count = int(groups.max()) + 1
         means = [mean_by_user(layer, groups, group_count) for layer in crowd.projections]
         scores = evidence.scores(means, groups.bincount(minlength=group_count))
-        scores = scores[:, evidence.has_updates][_first_of(groups, senders, count)]
+        scores = scores[:, evidence.has_updates][_group_of_sender(groups, senders, count)]
         unseen = evidence.open_set.probabilities(scores)
         log_probabilities = scores.log_softmax(1)
         if self.at_most_one:
-            log_probabilities = _one_each(log_probabilities, senders, rounds, is_lasting)
+            log_probabilities = _assign_one_to_one(
+                log_probabilities, senders, rounds, is_lasting
+            )
         numbers = {target: crowd.index_of(target) for target in targets}
         return {
-            target: classes.identity(
-                log_probabilities[number].clamp(min=UNHEARD).float(),
+            target: classes.build_claim(
+                log_probabilities[number].clamp(min=NO_UPDATE_SCORE).float(),
                 float(unseen[number]),
             )
             for target, number in numbers.items()
         }
 
 
-def _first_of(
+def _group_of_sender(
     groups: Int[Tensor, " updates"], senders: Int[Tensor, " updates"], count: int
 ) -> Int[Tensor, " senders"]:
     """Return the group of linked updates that each sender is in."""
@@ -140,7 +145,7 @@ def _first_of(
     return group_of_sender
 
 
-def _one_each(
+def _assign_one_to_one(
     log_probabilities: Float[Tensor, "senders users"],
     senders: Int[Tensor, " updates"],
     rounds: Int[Tensor, " updates"],
@@ -148,9 +153,9 @@ def _one_each(
 ) -> Float[Tensor, "senders users"]:
     """Assign each user to at most one sender of a round, or of all lasting pseudonyms."""
     if is_lasting:
-        return one_each(log_probabilities)
+        return sinkhorn_assignment(log_probabilities)
     fitted = log_probabilities.clone()
     for number in sorted(set(rounds.tolist())):
         of_round = senders[rounds == number]
-        fitted[of_round] = one_each(log_probabilities[of_round])
+        fitted[of_round] = sinkhorn_assignment(log_probabilities[of_round])
     return fitted

@@ -11,7 +11,7 @@ from overheard.core.errors import NeedsError
 from overheard.linkage.known_updates import KnownUpdates
 from overheard.questions.identity.claim import Identity
 
-UNHEARD = -1e6
+NO_UPDATE_SCORE = -1e6
 """The score of a user without known updates: below all other scores, equal for all targets."""
 
 
@@ -25,37 +25,39 @@ class UserClasses:
 
     Args:
         users: all candidate users.
-        heard: the index in `users` of the user of each class.
+        class_users: the index in `users` of the user of each class.
         labels: the class of each known update.
-        is_open: whether there is a class for unknown users.
+        has_unknown_class: whether there is a class for unknown users.
 
     """
 
     users: tuple[str, ...]
-    heard: Int[Tensor, " classes"]
+    class_users: Int[Tensor, " classes"]
     labels: Int[Tensor, " updates"]
-    is_open: bool
+    has_unknown_class: bool
 
     @property
     def count(self) -> int:
         """Return the number of classes."""
-        return len(self.heard) + self.is_open
+        return len(self.class_users) + self.has_unknown_class
 
-    def identity(
+    def build_claim(
         self, scores: Float[Tensor, " classes"], unseen: float | None = None
     ) -> Identity:
         """Turn scores of the classes into a claim, without that of unknown users."""
-        user_scores = scores.new_full((len(self.users),), UNHEARD)
-        user_scores[self.heard] = scores[: len(self.heard)].clamp(min=UNHEARD)
+        user_scores = scores.new_full((len(self.users),), NO_UPDATE_SCORE)
+        user_scores[self.class_users] = scores[: len(self.class_users)].clamp(
+            min=NO_UPDATE_SCORE
+        )
         return Identity(self.users, user_scores, unseen)
 
 
-def classes_of(known: KnownUpdates, teller: str) -> UserClasses:
+def build_user_classes(known: KnownUpdates, attack: str) -> UserClasses:
     """Return the classes of these updates.
 
     Args:
         known: the known updates.
-        teller: the name of the attack, for the error message.
+        attack: the name of the attack, for the error message.
 
     Raises:
         NeedsError: if fewer than two candidate users have a known update.
@@ -65,7 +67,7 @@ def classes_of(known: KnownUpdates, teller: str) -> UserClasses:
     class_users = [user for user in range(known.candidate_count) if bool((names == user).any())]
     if len(class_users) < 2:
         raise NeedsError(
-            f"{teller} needs updates of two or more candidate users, and has them of "
+            f"{attack} needs updates of two or more candidate users, and has them of "
             f"{[known.names[user] for user in class_users]}: sample shadow devices in more "
             "rounds, or simulate known users (updates = 'simulated')"
         )

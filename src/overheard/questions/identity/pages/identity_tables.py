@@ -17,9 +17,9 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, SPACE, format_number
 from overheard.findings.threat_results import ArmResult
 from overheard.questions.identity.measures import MEASURES
-from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
+from overheard.questions.identity.statistics.identity_rows import FALSE_ALARM_PERCENT
 
-Cell = Callable[[ScoreCell], str]
+CellText = Callable[[ScoreCell], str]
 
 
 def identity_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
@@ -27,36 +27,36 @@ def identity_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
     return score_tables(arms, _TABLES)
 
 
-def _null(cell: ScoreCell) -> str:
+def _permutation_interval(cell: ScoreCell) -> str:
     low, high = (
         format_number(100 * cell.row.references[f"null {end} %"]) for end in ("2.5", "97.5")
     )
     return f"{low} to {high}{SPACE}%"
 
 
-def _verdict(cell: ScoreCell) -> str:
+def _inside_or_outside(cell: ScoreCell) -> str:
     low, high = (cell.row.references[f"null {end} %"] for end in ("2.5", "97.5"))
     return "inside" if low <= cell.row.value.mean <= high else "outside"
 
 
-def _users(cell: ScoreCell) -> str:
+def _one_in_users(cell: ScoreCell) -> str:
     return cell.told.format(cell.row.references["1 / users"])
 
 
-def _unknown(cell: ScoreCell) -> str:
+def _unknown_targets(cell: ScoreCell) -> str:
     return f"{cell.row.references['unknown targets']:.0f}"
 
 
-def _base(cell: ScoreCell) -> str:
+def _published_labels(cell: ScoreCell) -> str:
     bases = [make_printable(cell.exposure.labels[attack]) for attack in cell.row.references]
     return "; ".join(bases) or NO_NUMBER
 
 
-def _column(score: str, head: str = "", cell: Cell = with_interval) -> ScoreColumn:
+def _column(score: str, head: str = "", cell: CellText = with_interval) -> ScoreColumn:
     return ScoreColumn(score, MEASURES[score], head, cell)
 
 
-_PRECISION, _OPEN = "mean_average_precision", f"dir_at_{FALSE_ALARMS}_percent"
+_PRECISION, _OPEN = "mean_average_precision", f"dir_at_{FALSE_ALARM_PERCENT}_percent"
 
 _GAIN = "gain_over_published"
 
@@ -66,7 +66,7 @@ _TABLES = (
         (
             _column(_PRECISION),
             _column(_PRECISION, "Random order", blind_guess),
-            _column(_PRECISION, "1 / users", _users),
+            _column(_PRECISION, "1 / users", _one_in_users),
             _column("times_chance"),
             _column("top1"),
             _column("top5"),
@@ -77,7 +77,7 @@ _TABLES = (
         "Users unknown to the attacker",
         (
             _column(_OPEN),
-            _column(_OPEN, "Unknown targets", _unknown),
+            _column(_OPEN, "Unknown targets", _unknown_targets),
             _column(_OPEN, IN_CONTROL, in_control),
             _column("unseen"),
             _column("unseen", "Even odds", blind_guess),
@@ -87,14 +87,16 @@ _TABLES = (
         "Control run: examples reassigned at random among all clients",
         (
             _column("control_excess"),
-            _column("control_excess", "95 % permutation range", _null),
-            _column("control_excess", "Position of the control", _verdict),
+            _column("control_excess", "95 % permutation range", _permutation_interval),
+            _column("control_excess", "Position of the control", _inside_or_outside),
         ),
     ),
     ScoreTable(
         "Gain over the published attack, paired by user",
         (
-            ScoreColumn(_GAIN, MEASURES[_GAIN], "Compared with", _base, is_word=True),
+            ScoreColumn(
+                _GAIN, MEASURES[_GAIN], "Compared with", _published_labels, is_word=True
+            ),
             _column(_GAIN),
         ),
     ),

@@ -18,9 +18,9 @@ from overheard.findings.finding import Audit
 from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
-from overheard.questions.identity.pages.identity_plates import identity_plates
+from overheard.questions.identity.pages.identity_figures import identity_figures
+from overheard.questions.identity.pages.identity_sentences import identity_sentences
 from overheard.questions.identity.pages.identity_tables import identity_tables
-from overheard.questions.identity.pages.identity_words import identity_words
 
 PRECISION = "mean_average_precision"
 
@@ -52,7 +52,7 @@ class IdentityPages(Pages):
 
     def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe rankings, pairs, unknown users, the control and the gain over the paper."""
-        return identity_words(exposure)
+        return identity_sentences(exposure)
 
     def unmeasured(self, exposure: ThreatResult) -> str:
         """State that no known user took part."""
@@ -64,7 +64,7 @@ class IdentityPages(Pages):
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return the tables and figures."""
-        return people_section(identity_tables(every), identity_plates(every))
+        return people_section(identity_tables(every), identity_figures(every))
 
     def terms(self) -> tuple[Term, ...]:
         """Explain precision, first guesses, pairs, unknown users and the control."""

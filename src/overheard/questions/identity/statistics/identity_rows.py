@@ -15,20 +15,25 @@ from overheard.findings.controlled_findings import (
 from overheard.findings.finding import Finding
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.questions.identity.statistics.open_set import (
-    identification_rate,
-    identified,
-    open_set,
+    detection_identification_rate,
+    estimate_identification_rate,
+    split_known_and_unknown,
 )
 from overheard.questions.identity.statistics.paired_gain import (
-    mean_precision,
-    paired_gain,
-    published_beside,
+    estimate_paired_gain,
+    mean_average_precision,
+    select_published,
 )
 from overheard.questions.identity.statistics.permutation import permuted_precisions
-from overheard.questions.identity.statistics.ranking import Ranking, by_user, matches, rankings
+from overheard.questions.identity.statistics.ranking import (
+    Ranking,
+    build_matches,
+    build_rankings,
+    precision_by_user,
+)
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate, estimate_mean
 
-FALSE_ALARMS = 1
+FALSE_ALARM_PERCENT = 1
 """Percentage of unknown targets mistaken for a known user in `dir_at_1_percent`."""
 
 
@@ -48,7 +53,7 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ..
       range. The interval of the gain is the control relative to that range: if it is all above
       0, the control identifies users by something other than their examples.
     - `gain_over_published`: the gain in mean average precision over the best version of the
-      published attack on the same targets (`paired_gain`).
+      published attack on the same targets (`estimate_paired_gain`).
 
     - `matching_auc`, `equal_error_rate`: see `findings.beside_control.pair_rows`.
 
@@ -62,8 +67,8 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ..
         row
         for place in places
         for row in (
-            *_of_identities(place, place.interval_seed(seed)),
-            *_gain(place, published_beside(place.all_findings, all_findings), seed),
+            *_rows_of_setting(place, place.interval_seed(seed)),
+            *_gain_rows(place, select_published(place.all_findings, all_findings), seed),
         )
     )
 
@@ -81,61 +86,77 @@ def identity_references(
     return {**references, **control_mean(score, control)}
 
 
-def _of_identities(place: ControlledFindings, seed: Seed) -> list[ScoreRow]:
-    runs, control = rankings(place.planned), rankings(place.control)
+def _rows_of_setting(place: ControlledFindings, seed: Seed) -> list[ScoreRow]:
+    runs, control = build_rankings(place.planned), build_rankings(place.control)
     if not runs:
         return []
-    precisions = by_user(runs)
+    precisions = precision_by_user(runs)
     seeds = np.array([number for number, _ in precisions])
     value = estimate_mean(np.array(list(precisions.values())), seeds, seed.child("precision"))
-    chance = float(np.concatenate([run.chances() for run in runs]).mean())
+    chance = float(np.concatenate([run.random_precisions() for run in runs]).mean())
     references = {"1 / users": float(np.mean([1 / len(run.users) for run in runs]))}
     if control:
-        references[CONTROL_NAME] = _mean(by_user(control).values())
+        references[CONTROL_NAME] = _mean(precision_by_user(control).values())
     random_order = {"a random order": chance}
     return [
         place.make_row("mean_average_precision", "higher", value, random_order, references),
         place.make_row(
-            "times_chance", "higher", _times(value, 1 / chance), {"a random order": 1.0}
+            "times_chance",
+            "higher",
+            _scale_estimate(value, 1 / chance),
+            {"a random order": 1.0},
         ),
-        *pair_rows(place, tuple(map(matches, runs)), tuple(map(matches, control)), seed),
-        *_of_open_sets(place, runs, control, seed),
-        *([_excess(place, control, seed)] if control else []),
+        *pair_rows(
+            place, tuple(map(build_matches, runs)), tuple(map(build_matches, control)), seed
+        ),
+        *_open_set_rows(place, runs, control, seed),
+        *([_control_row(place, control, seed)] if control else []),
     ]
 
 
-def _times(value: Estimate, factor: float) -> Estimate:
+def _scale_estimate(value: Estimate, factor: float) -> Estimate:
     low, high = (None if end is None else factor * end for end in (value.low, value.high))
     return Estimate(factor * value.mean, low, high)
 
 
-def _of_open_sets(
+def _open_set_rows(
     place: ControlledFindings, runs: Sequence[Ranking], control: Sequence[Ranking], seed: Seed
 ) -> list[ScoreRow]:
-    splits = [(run, split) for run in runs if (split := open_set(run)) is not None]
+    splits = [
+        (run, split) for run in runs if (split := split_known_and_unknown(run)) is not None
+    ]
     if not splits:
         return []
-    controls = [split for run in control if (split := open_set(run)) is not None]
-    references = {"unknown targets": float(sum(len(split.strange) for _, split in splits))}
+    controls = [split for run in control if (split := split_known_and_unknown(run)) is not None]
+    references = {
+        "unknown targets": float(sum(len(split.unknown_evidence) for _, split in splits))
+    }
     if controls:
         references[CONTROL_NAME] = _mean(
-            identified(split, float(FALSE_ALARMS)) for split in controls
+            detection_identification_rate(split, float(FALSE_ALARM_PERCENT))
+            for split in controls
         )
     blind = _mean(
-        len(split.strange) * FALSE_ALARMS // 100 / len(split.strange) / len(run.users)
+        len(split.unknown_evidence)
+        * FALSE_ALARM_PERCENT
+        // 100
+        / len(split.unknown_evidence)
+        / len(run.users)
         for run, split in splits
     )
-    value = identification_rate(
-        [split for _, split in splits], float(FALSE_ALARMS), seed.child("open")
+    value = estimate_identification_rate(
+        [split for _, split in splits], float(FALSE_ALARM_PERCENT), seed.child("open")
     )
     guess = {"a random order, an alarm at random": blind}
     return [
-        place.make_row(f"dir_at_{FALSE_ALARMS}_percent", "higher", value, guess, references)
+        place.make_row(
+            f"dir_at_{FALSE_ALARM_PERCENT}_percent", "higher", value, guess, references
+        )
     ]
 
 
-def _excess(place: ControlledFindings, control: Sequence[Ranking], seed: Seed) -> ScoreRow:
-    precisions = by_user(control)
+def _control_row(place: ControlledFindings, control: Sequence[Ranking], seed: Seed) -> ScoreRow:
+    precisions = precision_by_user(control)
     seeds = np.array([number for number, _ in precisions])
     value = estimate_mean(np.array(list(precisions.values())), seeds, seed.child("control"))
     null = permuted_precisions(control, seed.child("permutations"))
@@ -154,14 +175,14 @@ def _excess(place: ControlledFindings, control: Sequence[Ranking], seed: Seed) -
     return replace(row, gain=excess)
 
 
-def _gain(
+def _gain_rows(
     place: ControlledFindings, published: Sequence[Finding], seed: Seed
 ) -> list[ScoreRow]:
-    if not published or not rankings(place.planned):
+    if not published or not build_rankings(place.planned):
         return []
     attack, base = place.planned[0].cell.attack, published[0].cell.attack
-    value = paired_gain((*place.planned, *published), attack, base, seed)
-    references = {base: mean_precision(published)}
+    value = estimate_paired_gain((*place.planned, *published), attack, base, seed)
+    references = {base: mean_average_precision(published)}
     return [place.make_row("gain_over_published", "higher", value, references=references)]
 
 

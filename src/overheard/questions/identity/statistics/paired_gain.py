@@ -6,14 +6,16 @@ import numpy as np
 
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, Finding
-from overheard.questions.identity.statistics.ranking import by_user, rankings
+from overheard.questions.identity.statistics.ranking import build_rankings, precision_by_user
 from overheard.statistics.estimate import Estimate, estimate_mean
 
-PUBLISHED = "reidentify_mlp"
+PUBLISHED_ATTACK = "reidentify_mlp"
 """The attack proposed by the paper: the baseline."""
 
 
-def paired_gain(findings: Iterable[Finding], attack: str, base: str, seed: Seed) -> Estimate:
+def estimate_paired_gain(
+    findings: Iterable[Finding], attack: str, base: str, seed: Seed
+) -> Estimate:
     """Estimate the difference of two attacks' mean average precision, paired by user.
 
     Differences are taken for each known user of each run, so users who are hard for both
@@ -31,7 +33,9 @@ def paired_gain(findings: Iterable[Finding], attack: str, base: str, seed: Seed)
     """
     planned = [finding for finding in findings if not finding.cell.is_control]
     attack_precision, base_precision = (
-        by_user(rankings(finding for finding in planned if finding.cell.attack == name))
+        precision_by_user(
+            build_rankings(finding for finding in planned if finding.cell.attack == name)
+        )
         for name in (attack, base)
     )
     if not attack_precision or attack_precision.keys() != base_precision.keys():
@@ -46,7 +50,7 @@ def paired_gain(findings: Iterable[Finding], attack: str, base: str, seed: Seed)
     return estimate_mean(gains, runs, seed.child("paired", attack, base))
 
 
-def published_beside(
+def select_published(
     findings: Sequence[Finding], all_findings: Iterable[Sequence[Finding]]
 ) -> Sequence[Finding]:
     """Return the findings of the best version of the published attack on the same targets.
@@ -56,31 +60,31 @@ def published_beside(
         all_findings: the findings of each attack and setting.
 
     """
-    cell, targets = findings[0].cell, _asked(findings)
-    if cell.part == PUBLISHED:
+    cell, targets = findings[0].cell, _targets(findings)
+    if cell.part == PUBLISHED_ATTACK:
         return ()
     published = [
         group
         for group in all_findings
-        if group[0].cell.part == PUBLISHED
-        and _where(group[0].cell) == _where(cell)
-        and _asked(group) == targets
+        if group[0].cell.part == PUBLISHED_ATTACK
+        and _setting(group[0].cell) == _setting(cell)
+        and _targets(group) == targets
     ]
-    return max(published, key=mean_precision, default=())
+    return max(published, key=mean_average_precision, default=())
 
 
-def mean_precision(findings: Iterable[Finding]) -> float:
+def mean_average_precision(findings: Iterable[Finding]) -> float:
     """Return the mean over known users of all runs but controls; 0 without any."""
     planned = (finding for finding in findings if not finding.cell.is_control)
-    precisions = by_user(rankings(planned))
+    precisions = precision_by_user(build_rankings(planned))
     return sum(precisions.values()) / max(len(precisions), 1)
 
 
-def _where(cell: Cell) -> tuple[object, ...]:
+def _setting(cell: Cell) -> tuple[object, ...]:
     return (cell.arm, cell.observers, cell.question, cell.rounds)
 
 
-def _asked(findings: Iterable[Finding]) -> frozenset[tuple[int, str, bool]]:
+def _targets(findings: Iterable[Finding]) -> frozenset[tuple[int, str, bool]]:
     return frozenset(
         (finding.cell.seed, finding.target, finding.cell.is_control) for finding in findings
     )

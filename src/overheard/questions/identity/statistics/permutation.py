@@ -19,9 +19,9 @@ def permuted_precisions(runs: Sequence[Ranking], seed: Seed) -> Float[np.ndarray
     """
     total, users = np.zeros(BOOTSTRAP_DRAWS), 0
     for run in runs:
-        matrix, generator = run.precisions(), seed.child("run", run.seed).numpy()
-        places = np.tile(np.arange(len(run.people)), (BOOTSTRAP_DRAWS, 1))
-        permuted = generator.permuted(places, axis=1)[:, : run.known]  # (draws, known)
-        total += matrix[permuted, np.arange(run.known)].sum(1)
-        users += run.known
+        matrix, generator = run.precision_matrix(), seed.child("run", run.seed).numpy()
+        places = np.tile(np.arange(len(run.true_users)), (BOOTSTRAP_DRAWS, 1))
+        permuted = generator.permuted(places, axis=1)[:, : run.known_count]  # (draws, known)
+        total += matrix[permuted, np.arange(run.known_count)].sum(1)
+        users += run.known_count
     return total / users

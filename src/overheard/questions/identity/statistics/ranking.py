@@ -21,47 +21,49 @@ class Ranking:
     Args:
         seed: the seed of the run.
         users: the candidate users.
-        people: the users behind the targets: first the known users, who are among `users`.
-        column: the index in `users` of each known user.
+        true_users: the users behind the targets: first the known users, who are among `users`.
+        known_columns: the index in `users` of each known user.
         scores: the score of each target for each user; -inf if a claim leaves a user out.
-        person: the index in `people` of the user behind each target.
-        unknown: the claimed probability of each target to be none of the users; None if not
+        target_user: the index in `true_users` of the user behind each target.
+        unknown_probability: the claimed probability of each target to be none of the users; None if not
             claimed.
 
     """
 
     seed: int
     users: tuple[str, ...]
-    people: tuple[str, ...]
-    column: Int[np.ndarray, " known"]
+    true_users: tuple[str, ...]
+    known_columns: Int[np.ndarray, " known"]
     scores: Float[np.ndarray, "targets users"]
-    person: Int[np.ndarray, " targets"]
-    unknown: Float[np.ndarray, " targets"] | None
+    target_user: Int[np.ndarray, " targets"]
+    unknown_probability: Float[np.ndarray, " targets"] | None
 
     @property
-    def known(self) -> int:
+    def known_count(self) -> int:
         """Return how many of the users behind targets are candidate users."""
-        return len(self.column)
+        return len(self.known_columns)
 
-    def precisions(self) -> Float[np.ndarray, "people known"]:
+    def precision_matrix(self) -> Float[np.ndarray, "people known"]:
         """Return the average precision of each row's targets in the ranking of each known user.
 
         The diagonal holds the true matches. The other entries are the values after permutations
         of users.
         """
         columns = [
-            average_precisions(self.scores[:, place], self.person, len(self.people))
-            for place in self.column
+            average_precisions(self.scores[:, place], self.target_user, len(self.true_users))
+            for place in self.known_columns
         ]
         return np.stack(columns, 1)
 
-    def chances(self) -> Float[np.ndarray, " known"]:
+    def random_precisions(self) -> Float[np.ndarray, " known"]:
         """Return the expected average precision of a random ranking for each known user."""
-        counts = np.bincount(self.person, minlength=len(self.people))[: self.known]
-        return random_average_precisions(counts, len(self.person))
+        counts = np.bincount(self.target_user, minlength=len(self.true_users))[
+            : self.known_count
+        ]
+        return random_average_precisions(counts, len(self.target_user))
 
 
-def rankings(findings: Iterable[Finding]) -> tuple[Ranking, ...]:
+def build_rankings(findings: Iterable[Finding]) -> tuple[Ranking, ...]:
     """Build one ranking per run from the findings of one attack in one setting.
 
     Runs without a known user are left out. A target counts as known if its finding has a rank
@@ -71,22 +73,22 @@ def rankings(findings: Iterable[Finding]) -> tuple[Ranking, ...]:
     for finding in findings:
         if finding.candidates and finding.true_user is not None:
             by_seed[finding.cell.seed].append(finding)
-    all_runs = (_ranking(seed, group) for seed, group in sorted(by_seed.items()))
-    return tuple(ranking for ranking in all_runs if ranking.known)
+    all_runs = (_build_ranking(seed, group) for seed, group in sorted(by_seed.items()))
+    return tuple(ranking for ranking in all_runs if ranking.known_count)
 
 
-def by_user(runs: Iterable[Ranking]) -> dict[tuple[int, str], float]:
+def precision_by_user(runs: Iterable[Ranking]) -> dict[tuple[int, str], float]:
     """Return the average precision of each known user of each run, by seed and name."""
     return {
         (run.seed, user): float(value)
         for run in runs
         for user, value in zip(
-            run.people[: run.known], run.precisions().diagonal(), strict=True
+            run.true_users[: run.known_count], run.precision_matrix().diagonal(), strict=True
         )
     }
 
 
-def _ranking(seed: int, findings: Sequence[Finding]) -> Ranking:
+def _build_ranking(seed: int, findings: Sequence[Finding]) -> Ranking:
     true = [finding.true_user or "" for finding in findings]
     known = {
         user
@@ -104,13 +106,13 @@ def _ranking(seed: int, findings: Sequence[Finding]) -> Ranking:
         users,
         people,
         np.array([users.index(user) for user in sorted(known)], dtype=np.int64),
-        _scores(findings, users),
+        _score_matrix(findings, users),
         np.array([index[user] for user in true]),
         np.array(unknown) if len(unknown) == len(findings) else None,
     )
 
 
-def _scores(
+def _score_matrix(
     findings: Sequence[Finding], users: tuple[str, ...]
 ) -> Float[np.ndarray, "targets users"]:
     scores = np.full((len(findings), len(users)), -np.inf)
@@ -124,17 +126,17 @@ def _scores(
     return scores
 
 
-def matches(ranking: Ranking) -> ScoredPairs:
+def build_matches(ranking: Ranking) -> ScoredPairs:
     """Return all pairs of a target and a user with a score, and all true pairs."""
-    true_columns = np.full(len(ranking.people), -1)
-    true_columns[: ranking.known] = ranking.column
-    is_true = true_columns[ranking.person][:, None] == np.arange(len(ranking.users))
+    true_columns = np.full(len(ranking.true_users), -1)
+    true_columns[: ranking.known_count] = ranking.known_columns
+    is_true = true_columns[ranking.target_user][:, None] == np.arange(len(ranking.users))
     targets, users = np.nonzero(np.isfinite(ranking.scores) | is_true)
-    person = ranking.person[targets]
+    person = ranking.target_user[targets]
     return ScoredPairs(
         ranking.scores[targets, users],
         true_columns[person] == users,
         person,
-        ranking.known,
-        len(ranking.people) - ranking.known,
+        ranking.known_count,
+        len(ranking.true_users) - ranking.known_count,
     )

@@ -16,8 +16,12 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
-from overheard.questions.membership.estimators.shadow_confidence import shadow_confidence
-from overheard.questions.membership.estimators.sides import LEAST, log_normal, side_of
+from overheard.questions.membership.estimators.in_out_models import (
+    MIN_MODELS,
+    fit_log_odds,
+    normal_log_density,
+)
+from overheard.questions.membership.estimators.record_log_odds import compute_log_odds
 
 
 @final
@@ -71,9 +75,9 @@ class Lira(Attack[Membership]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.models < 2 * LEAST or self.most_rounds < 1:
+        if self.models < 2 * MIN_MODELS or self.most_rounds < 1:
             raise ValueError(
-                f"models must be {2 * LEAST} or more and most_rounds 1 or more, got {self}"
+                f"models must be {2 * MIN_MODELS} or more and most_rounds 1 or more, got {self}"
             )
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
@@ -84,42 +88,48 @@ class Lira(Attack[Membership]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Membership]:
         """Claim the log-likelihood ratio of each record."""
-        log_odds = shadow_confidence(
+        log_odds = compute_log_odds(
             view,
             targets,
             knowledge,
             models=self.models,
             most_rounds=self.most_rounds,
-            asked=self.online,
+            include_candidates=self.online,
         )
         claims = {}
         for target, of_target in log_odds.targets.items():
-            score = _above(of_target.own, of_target.shadows)
+            score = _offline_score(of_target.target, of_target.shadows)
             if self.online:
-                score = _ratio(of_target.own, of_target.shadows, log_odds.inside)
+                score = _log_likelihood_ratio(
+                    of_target.target, of_target.shadows, log_odds.is_member
+                )
             claims[target] = Membership(score.float())
         return claims
 
 
-def _ratio(
+def _log_likelihood_ratio(
     target: Float[Tensor, " records"],
     shadows: Float[Tensor, "models records"],
     is_member: Bool[Tensor, "models records"],
 ) -> Float[Tensor, " records"]:
     """Return log N(target; in-models) - log N(target; out-models)."""
-    in_models, out_models = side_of(shadows, is_member), side_of(shadows, ~is_member)
+    in_models, out_models = fit_log_odds(shadows, is_member), fit_log_odds(shadows, ~is_member)
     has_both = (in_models.count > 0) & (out_models.count > 0)
     shifts = (in_models.mean - out_models.mean)[has_both]
     shift = shifts.mean() if len(shifts) else torch.zeros(())
     # With too few in-models, or too few out-models, the missing mean is the other mean plus or
     # minus the average shift of all records, so that hard records do not look like easy ones.
-    in_mean = torch.where(in_models.count >= LEAST, in_models.mean, out_models.mean + shift)
-    out_mean = torch.where(out_models.count >= LEAST, out_models.mean, in_models.mean - shift)
-    in_density = log_normal(target, in_mean, in_models.deviation)
-    return in_density - log_normal(target, out_mean, out_models.deviation)
+    in_mean = torch.where(
+        in_models.count >= MIN_MODELS, in_models.mean, out_models.mean + shift
+    )
+    out_mean = torch.where(
+        out_models.count >= MIN_MODELS, out_models.mean, in_models.mean - shift
+    )
+    in_density = normal_log_density(target, in_mean, in_models.deviation)
+    return in_density - normal_log_density(target, out_mean, out_models.deviation)
 
 
-def _above(
+def _offline_score(
     target: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
 ) -> Float[Tensor, " records"]:
     """Return how many deviations the target exceeds the out-models, minus one half.
@@ -127,5 +137,5 @@ def _above(
     One half is a threshold between 0, the expectation for a non-member, and the least that can
     be expected for a member.
     """
-    out_models = side_of(shadows, torch.ones_like(shadows, dtype=torch.bool))
+    out_models = fit_log_odds(shadows, torch.ones_like(shadows, dtype=torch.bool))
     return (target - out_models.mean) / out_models.deviation - 0.5

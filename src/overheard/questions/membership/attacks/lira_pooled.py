@@ -17,8 +17,12 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
-from overheard.questions.membership.estimators.shadow_confidence import shadow_confidence
-from overheard.questions.membership.estimators.sides import LEAST, log_normal, side_of
+from overheard.questions.membership.estimators.in_out_models import (
+    MIN_MODELS,
+    fit_log_odds,
+    normal_log_density,
+)
+from overheard.questions.membership.estimators.record_log_odds import compute_log_odds
 
 
 @final
@@ -66,9 +70,9 @@ class LiraPooled(Attack[Membership]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.models < 2 * LEAST or self.most_rounds < 1:
+        if self.models < 2 * MIN_MODELS or self.most_rounds < 1:
             raise ValueError(
-                f"models must be {2 * LEAST} or more and most_rounds 1 or more, got {self}"
+                f"models must be {2 * MIN_MODELS} or more and most_rounds 1 or more, got {self}"
             )
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
@@ -84,30 +88,32 @@ class LiraPooled(Attack[Membership]):
             NeedsError: if fewer than two records have both in-models and out-models.
 
         """
-        log_odds = shadow_confidence(
+        log_odds = compute_log_odds(
             view,
             targets,
             knowledge,
             models=self.models,
             most_rounds=self.most_rounds,
-            asked=True,
+            include_candidates=True,
         )
         return {
             target: Membership(
-                _ratio(of_target.own, of_target.shadows, log_odds.inside).float()
+                _log_likelihood_ratio(
+                    of_target.target, of_target.shadows, log_odds.is_member
+                ).float()
             )
             for target, of_target in log_odds.targets.items()
         }
 
 
-def _ratio(
+def _log_likelihood_ratio(
     target: Float[Tensor, " records"],
     shadows: Float[Tensor, "models records"],
     is_member: Bool[Tensor, "models records"],
 ) -> Float[Tensor, " records"]:
     """Return log N(target; in-models) - log N(target; out-models)."""
-    in_models, out_models = side_of(shadows, is_member), side_of(shadows, ~is_member)
-    has_both = (in_models.count > 0) & (out_models.count >= LEAST)
+    in_models, out_models = fit_log_odds(shadows, is_member), fit_log_odds(shadows, ~is_member)
+    has_both = (in_models.count > 0) & (out_models.count >= MIN_MODELS)
     if int(has_both.sum()) < 2:
         raise NeedsError(
             "lira_pooled needs two or more records that some shadow models trained on and "
@@ -116,7 +122,7 @@ def _ratio(
         )
     known_out_mean = out_models.mean[has_both]
     out_mean = torch.where(out_models.count > 0, out_models.mean, known_out_mean.mean())
-    line = _line(known_out_mean, in_models.mean[has_both], out_mean)
+    line = _regression_line(known_out_mean, in_models.mean[has_both], out_mean)
     residual = in_models.mean - line
     # Sampling variance of each in-mean; infinite if no model trained on the record.
     sampling_variance = in_models.deviation.square() / in_models.count
@@ -124,11 +130,11 @@ def _ratio(
     weight = scatter / (scatter + sampling_variance)
     in_deviation = (in_models.deviation.square() + scatter * (1 - weight)).sqrt()
     out_deviation = out_models.deviation * (1 + 1 / out_models.count.clamp(min=1)).sqrt()
-    in_density = log_normal(target, line + weight * residual, in_deviation)
-    return in_density - log_normal(target, out_mean, out_deviation)
+    in_density = normal_log_density(target, line + weight * residual, in_deviation)
+    return in_density - normal_log_density(target, out_mean, out_deviation)
 
 
-def _line(
+def _regression_line(
     x: Float[Tensor, " some"],
     y: Float[Tensor, " some"],
     at: Float[Tensor, " records"],

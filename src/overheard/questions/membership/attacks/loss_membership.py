@@ -13,7 +13,10 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
-from overheard.questions.membership.estimators.record_readings import confidence, read_records
+from overheard.questions.membership.estimators.record_logits import (
+    label_log_odds,
+    read_record_logits,
+)
 
 
 @final
@@ -51,12 +54,12 @@ class LossMembership(Attack[Membership]):
     ) -> Mapping[Party, Membership]:
         """Claim the centred log-odds of each record."""
         assert knowledge.candidate_records is not None
-        readings = read_records(view, targets, knowledge, self.most_rounds)
+        readings = read_record_logits(view, targets, knowledge, self.most_rounds)
         claims = {}
         for target, logits_by_round in readings.targets.items():
             log_odds = torch.stack(
                 [
-                    confidence(logits, knowledge.candidate_records)
+                    label_log_odds(logits, knowledge.candidate_records)
                     for logits in logits_by_round.values()
                 ]
             ).mean(0)

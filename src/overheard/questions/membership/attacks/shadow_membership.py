@@ -21,23 +21,26 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
-from overheard.questions.membership.estimators.record_readings import confidence, read_records
-from overheard.questions.membership.estimators.shadow_answers import shadow_answers
-from overheard.questions.membership.estimators.stumps import (
-    STUMPS,
+from overheard.questions.membership.estimators.boosted_stumps import (
+    DEFAULT_STUMPS,
     Booster,
-    boosted,
     check_booster,
+    fit_boosted_stumps,
 )
+from overheard.questions.membership.estimators.record_logits import (
+    label_log_odds,
+    read_record_logits,
+)
+from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 from overheard.simulation.cache_keys import combined_key
 
-LARGEST = 10
+TOP_PROBABILITIES = 10
 """Number of largest class probabilities given to the stumps."""
 
-MOST_LABELS = 20
+MAX_LABELS = 20
 """Maximum number of classes for which the stumps also get the record's label."""
 
-ODDS = "odds"
+LOG_ODDS_TENSOR = "odds"
 """The name of the tensor that is cached for a target and a round."""
 
 
@@ -90,7 +93,7 @@ class ShadowMembership(Attack[Membership]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.models < 2 or self.boosted_stumps < 1 or self.most_rounds < 1:
+        if self.models < 2 or self.stump_count < 1 or self.most_rounds < 1:
             raise ValueError(
                 f"models must be 2 or more, stumps and most_rounds 1 or more, got {self}"
             )
@@ -111,8 +114,10 @@ class ShadowMembership(Attack[Membership]):
         assert knowledge.candidate_records is not None
         check_booster(self.booster)
         records = knowledge.candidate_records
-        readings = read_records(view, targets, knowledge, self.most_rounds)
-        shadows = shadow_answers(view, knowledge, readings.rounds, self.models, asked=True)
+        readings = read_record_logits(view, targets, knowledge, self.most_rounds)
+        shadows = compute_shadow_logits(
+            view, knowledge, readings.rounds, self.models, include_candidates=True
+        )
         odds: dict[Party, list[Tensor]] = {target: [] for target in targets}
         for number, shadow_logits in shadows.rounds.items():
             logits_of = {
@@ -121,11 +126,11 @@ class ShadowMembership(Attack[Membership]):
                 if number in by_round
             }
             round_seed = knowledge.compute.seed.child("stumps", number)
-            classifier = _Learner(
-                self.booster, self.boosted_stumps, round_seed, knowledge.compute.cache
+            classifier = _StumpClassifier(
+                self.booster, self.stump_count, round_seed, knowledge.compute.cache
             )
-            predicted = classifier.odds(
-                shadow_logits, shadows.inside, list(logits_of.values()), records
+            predicted = classifier.predict_log_odds(
+                shadow_logits, shadows.is_member, list(logits_of.values()), records
             )
             for target, log_odds in zip(logits_of, predicted, strict=True):
                 odds[target].append(log_odds)
@@ -135,14 +140,14 @@ class ShadowMembership(Attack[Membership]):
         }
 
     @property
-    def boosted_stumps(self) -> int:
+    def stump_count(self) -> int:
         """Return the number of stumps."""
-        return STUMPS[self.booster] if self.stumps is None else self.stumps
+        return DEFAULT_STUMPS[self.booster] if self.stumps is None else self.stumps
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Learner:
+class _StumpClassifier:
     """Boosted stumps for the shadow models of a round, with cached predictions.
 
     Claims about different sets of rounds need the same predictions, and boosting is the slowest
@@ -154,7 +159,7 @@ class _Learner:
     seed: Seed
     shelf: TensorCache
 
-    def odds(
+    def predict_log_odds(
         self,
         logits: Float[Tensor, "models records classes"],
         is_member: Bool[Tensor, "models records"],
@@ -162,34 +167,36 @@ class _Learner:
         records: Examples,
     ) -> list[Float[Tensor, " records"]]:
         """Return the log-odds of each record, for each target's logits."""
-        settings = repr((self.booster, self.stumps, self.seed, LARGEST, MOST_LABELS))
+        settings = repr((self.booster, self.stumps, self.seed, TOP_PROBABILITIES, MAX_LABELS))
         common = combined_key(settings, logits, is_member, records.labels)
         keys = [combined_key(common, target_logits) for target_logits in targets]
         cached = [self.shelf.load(key) for key in keys]
         missing = [place for place, tensors in enumerate(cached) if tensors is None]
         if missing:
-            log_odds = boosted(
-                _told(logits, records),
+            log_odds = fit_boosted_stumps(
+                _feature_rows(logits, records),
                 is_member.flatten().numpy(),
                 booster=self.booster,
                 stumps=self.stumps,
                 seed=self.seed,
             )
             for place in missing:
-                predicted = log_odds(_told(targets[place].unsqueeze(0), records))
-                cached[place] = {ODDS: torch.from_numpy(predicted)}
-                self.shelf.save(keys[place], {ODDS: torch.from_numpy(predicted)})
-        return [tensors[ODDS] for tensors in cached if tensors is not None]
+                predicted = log_odds(_feature_rows(targets[place].unsqueeze(0), records))
+                cached[place] = {LOG_ODDS_TENSOR: torch.from_numpy(predicted)}
+                self.shelf.save(keys[place], {LOG_ODDS_TENSOR: torch.from_numpy(predicted)})
+        return [tensors[LOG_ODDS_TENSOR] for tensors in cached if tensors is not None]
 
 
-def _told(
+def _feature_rows(
     logits: Float[Tensor, "models records classes"], records: Examples
 ) -> NDArray[np.float64]:
     """Return one row of features for each model and record."""
     classes = logits.shape[-1]
-    largest = logits.double().softmax(-1).sort(-1, descending=True).values[..., :LARGEST]
-    parts = [largest, confidence(logits, records).unsqueeze(-1)]
-    if classes <= MOST_LABELS:
+    largest = (
+        logits.double().softmax(-1).sort(-1, descending=True).values[..., :TOP_PROBABILITIES]
+    )
+    parts = [largest, label_log_odds(logits, records).unsqueeze(-1)]
+    if classes <= MAX_LABELS:
         label = one_hot(records.labels, classes).double()
         parts.append(label.expand(len(logits), -1, -1))
     rows: NDArray[np.float64] = torch.cat(parts, -1).flatten(0, 1).numpy()

@@ -9,7 +9,7 @@ from overheard.drawing.sentences import Statement, best_target_words
 from overheard.findings.finding import Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ThreatResult
-from overheard.questions.membership.pages.membership_words import membership_words
+from overheard.questions.membership.pages.membership_sentences import membership_sentences
 
 
 @final
@@ -38,7 +38,7 @@ class MembershipPages(Pages):
         case = exposure.attack_results[0]
         row = self.told_row(case)
         return (
-            *membership_words(case),
+            *membership_sentences(case),
             *best_target_words(exposure, row, self.question.measure(row.score)),
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overheard.findings.finding import Finding
-from overheard.questions.membership.scorer import FALSE_POSITIVES
+from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
 
@@ -21,29 +21,29 @@ class RecordRates:
     the intervals do not cover other clients or runs (`statistics.estimate` does). A non-member
     is tested against every client's model and counts once per run. Intervals are those of
     Clopper and Pearson. The interval of a true positive rate takes the threshold as fixed;
-    `passing` gives the uncertainty of the false positive rate at that threshold.
+    `false_positive_rates` gives the uncertainty of the false positive rate at that threshold.
 
     Args:
-        found: true positive rate by name in `FALSE_POSITIVES`, if it was scored.
-        passing: by the same names, the false positive rate at the threshold. The threshold
+        true_positive_rates: true positive rate by name in `FALSE_POSITIVE_RATES`, if it was scored.
+        false_positive_rates: by the same names, the false positive rate at the threshold. The threshold
             fixes its value in the sample; with few non-members the population value is
             uncertain.
         accuracy: the mean of the shares of members and non-members classified correctly, with
             scores above 0 as members. The interval combines one of each, at half the error
             each, so it is conservative.
         members: number of members of all targets and runs.
-        outsiders: number of non-members of all runs.
+        non_members: number of non-members of all runs.
 
     """
 
-    found: Mapping[str, Estimate]
-    passing: Mapping[str, Estimate]
+    true_positive_rates: Mapping[str, Estimate]
+    false_positive_rates: Mapping[str, Estimate]
     accuracy: Estimate
     members: int
-    outsiders: int
+    non_members: int
 
 
-def record_rates(findings: Sequence[Finding]) -> RecordRates:
+def estimate_record_rates(findings: Sequence[Finding]) -> RecordRates:
     """Estimate the rates of one attack in one arm, from the same rounds.
 
     Args:
@@ -52,11 +52,11 @@ def record_rates(findings: Sequence[Finding]) -> RecordRates:
     """
     runs = defaultdict[int, list[NDArray[np.float64]]](list)
     for finding in findings:
-        runs[finding.cell.seed].append(_claimed(finding, -1))
+        runs[finding.cell.seed].append(_scores_of(finding, -1))
     non_member_scores = [
         np.stack(run) for run in runs.values()
     ]  # per run (targets, non_members)
-    member_scores = [_claimed(finding, 1) for finding in findings]
+    member_scores = [_scores_of(finding, 1) for finding in findings]
     members, non_members = (
         sum(map(len, member_scores)),
         sum(run.shape[1] for run in non_member_scores),
@@ -66,14 +66,14 @@ def record_rates(findings: Sequence[Finding]) -> RecordRates:
     # For each non-member, the share of targets for which it is classified correctly.
     correct = sum(float((run <= 0).mean(0).sum()) for run in non_member_scores)
     names = {score.name for score in findings[0].scores}
-    rates = {name: rate for rate, name in FALSE_POSITIVES if name in names}
+    rates = {name: rate for rate, name in FALSE_POSITIVE_RATES if name in names}
     return RecordRates(
-        {name: _found(findings, member_scores, name) for name in rates},
+        {name: _true_positive_rate(findings, member_scores, name) for name in rates},
         {
             name: estimate_proportion(rate * non_members, non_members)
             for name, rate in rates.items()
         },
-        _mean(
+        _mean_of_two(
             estimate_proportion(hits, members, half),
             estimate_proportion(correct, non_members, half),
         ),
@@ -82,13 +82,13 @@ def record_rates(findings: Sequence[Finding]) -> RecordRates:
     )
 
 
-def _claimed(finding: Finding, kind: int) -> NDArray[np.float64]:
+def _scores_of(finding: Finding, kind: int) -> NDArray[np.float64]:
     """Return the scores of records of this kind: 1 = members, -1 = non-members."""
     scores: NDArray[np.float64] = np.array(finding.claimed)[np.array(finding.true) == kind]
     return scores
 
 
-def _found(
+def _true_positive_rate(
     findings: Sequence[Finding], member_scores: Sequence[NDArray[np.float64]], name: str
 ) -> Estimate:
     shares = [
@@ -98,7 +98,7 @@ def _found(
     return estimate_proportion(float(np.dot(shares, sizes)), sum(sizes))
 
 
-def _mean(one: Estimate, other: Estimate) -> Estimate:
+def _mean_of_two(one: Estimate, other: Estimate) -> Estimate:
     """Return the mean of two shares; both have intervals, as both come from trials."""
     assert one.low is not None
     assert one.high is not None

@@ -23,7 +23,7 @@ from overheard.core.view import View
 from overheard.learning.discrepancy import central_moment_discrepancy, cosine, procrustes
 from overheard.learning.representations import representations_of_models
 from overheard.questions.shift.claim import Shift
-from overheard.questions.shift.estimators.models_heard import ModelsHeard
+from overheard.questions.shift.estimators.target_models import TargetModels
 from overheard.questions.shift.estimators.trend import Trend
 
 Information = Literal["weights", "representations", "gradients"]
@@ -35,7 +35,7 @@ METRICS: Mapping[Metric, Callable[[Tensor, Tensor], float]] = {
     "cmd": central_moment_discrepancy,
 }
 
-LAG: Mapping[Information, int] = {"weights": 1, "representations": 1, "gradients": 2}
+EXTRA_MODELS: Mapping[Information, int] = {"weights": 1, "representations": 1, "gradients": 2}
 """How many models of earlier rounds a comparison needs."""
 
 
@@ -44,7 +44,7 @@ LAG: Mapping[Information, int] = {"weights": 1, "representations": 1, "gradients
 class ShiftTrend(Attack[Shift]):
     """Compares the target's models of consecutive rounds and detects a break in their trend.
 
-    The target's model is extracted from the global model (`ModelsHeard`). The attacker compares
+    The target's model is extracted from the global model (`TargetModels`). The attacker compares
     its weights, its layers' outputs on fixed examples, or its gradients
     g(t) = w(t-1) - w(t). A metric compares round t with the round before. The statistic of
     round t is the divergence of this value from the line through the `trend` rounds before
@@ -115,7 +115,7 @@ class ShiftTrend(Attack[Shift]):
         """
         claims = {}
         for target in targets:
-            values = series(
+            values = model_change_series(
                 view,
                 target,
                 knowledge,
@@ -125,16 +125,18 @@ class ShiftTrend(Attack[Shift]):
                 probe=self.probe,
                 extract=self.extract,
             )
-            rounds = ModelsHeard(view, target, self.extract).rounds()
+            rounds = TargetModels(view, target, self.extract).rounds()
             subject = f"{self.name} on {target}"
-            claims[target] = self._trend().shift(values, rounds, LAG[self.information], subject)
+            claims[target] = self._trend().claim_shift(
+                values, rounds, EXTRA_MODELS[self.information], subject
+            )
         return claims
 
     def _trend(self) -> Trend:
         return Trend(self.trend, self.standardise)
 
 
-def series(
+def model_change_series(
     view: View,
     target: Party,
     knowledge: Knowledge,
@@ -154,31 +156,32 @@ def series(
         NeedsError: if the layer does not exist, or the inputs of representations are missing.
 
     """
-    target_models = ModelsHeard(view, target, extract)
+    target_models = TargetModels(view, target, extract)
     if information == "representations":
-        tensors = _representations(target_models, knowledge, layer, probe)
+        tensors = _layer_outputs(target_models, knowledge, layer, probe)
     else:
-        tensors = (_flat(weights, layer) for weights in target_models.models())
+        tensors = (_flatten_weights(weights, layer) for weights in target_models.models())
     numbered: Iterator[tuple[int, Tensor]] = zip(target_models.rounds(), tensors, strict=True)
     if information == "gradients":
         numbered = _gradients(numbered)
     compared = {
-        number: METRICS[metric](before, now) for number, before, now in _on_end(numbered)
+        number: METRICS[metric](before, now)
+        for number, before, now in _consecutive_pairs(numbered)
     }
     return {number: value for number, value in compared.items() if isfinite(value)}
 
 
-def _flat(weights: Weights, layer: str | None) -> Float[Tensor, " params"]:
+def _flatten_weights(weights: Weights, layer: str | None) -> Float[Tensor, " params"]:
     """Return the weights as one vector, or those of one layer."""
     layers = {name: name.rpartition(".")[0] for name in weights}
     selected = [name for name in weights if layer in (None, layers[name])]
     if not selected:
-        raise _no_such(layer, layers.values())
+        raise _missing_layer_error(layer, layers.values())
     return torch.cat([weights[name].double().flatten() for name in selected])
 
 
-def _representations(
-    target_models: ModelsHeard, knowledge: Knowledge, layer: str | None, probe: int
+def _layer_outputs(
+    target_models: TargetModels, knowledge: Knowledge, layer: str | None, probe: int
 ) -> Iterator[Float[Tensor, "examples features"]]:
     """Yield the concatenated outputs of each model's layers, or those of one layer."""
     auxiliary, classes = knowledge.auxiliary, knowledge.classes
@@ -195,7 +198,7 @@ def _representations(
     ):
         if not outputs:
             model = knowledge.build_model()
-            raise _no_such(layer, (name for name, _ in model.named_modules()))
+            raise _missing_layer_error(layer, (name for name, _ in model.named_modules()))
         yield torch.cat(tuple(outputs.values()), 1)
 
 
@@ -212,14 +215,14 @@ def _first_of_each_class(
     return auxiliary.inputs[ranks < per_class]
 
 
-def _no_such(layer: str | None, layers: Iterable[str]) -> NeedsError:
+def _missing_layer_error(layer: str | None, layers: Iterable[str]) -> NeedsError:
     names = ", ".join(repr(name) for name in dict.fromkeys(layers) if name)
     return NeedsError(
         f"shift(layer={layer!r}): the model has no such layer; choose one of {names}"
     )
 
 
-def _on_end(
+def _consecutive_pairs(
     numbered: Iterable[tuple[int, Tensor]],
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
     """Yield the round and the tensors of the round before and of it, for consecutive rounds."""
@@ -230,5 +233,5 @@ def _on_end(
 
 def _gradients(numbered: Iterable[tuple[int, Tensor]]) -> Iterator[tuple[int, Tensor]]:
     """Yield the weights before minus those after, the approximation of section 4.1."""
-    for number, before, now in _on_end(numbered):
+    for number, before, now in _consecutive_pairs(numbered):
         yield number, before - now

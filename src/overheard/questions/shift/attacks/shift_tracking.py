@@ -18,34 +18,41 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
-from overheard.questions.shift.claim import Measured, Shift
-from overheard.questions.shift.estimators.alarm import alarm_set
-from overheard.questions.shift.estimators.look_track import LookTrack, look_track
+from overheard.questions.shift.claim import GaussianEstimate, Shift
+from overheard.questions.shift.estimators.alarm import calibrate_alarm
 from overheard.questions.shift.estimators.mean_features import MeanFeatures
-from overheard.questions.shift.estimators.share_track import ShareTrack, share_track
+from overheard.questions.shift.estimators.representation_track import (
+    RepresentationTrack,
+    fit_representation_track,
+)
+from overheard.questions.shift.estimators.share_track import ShareTrack, fit_share_track
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits, mean_logits, mean_softmax
 from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.probe import Probe
 from overheard.simulation.simulation import Simulation, read_updates, run_simulation
 from overheard.simulation.target_groups import TargetGroup, group_targets
 
-CHANGE, ANSWERS, LOOK = LastLayerChange(), AuxiliaryLogits(), MeanFeatures()
+LAST_LAYER_PROBE, LOGITS_PROBE, FEATURES_PROBE = (
+    LastLayerChange(),
+    AuxiliaryLogits(),
+    MeanFeatures(),
+)
 PROBES: Mapping[str, tuple[Probe, ...]] = {
-    "shares": (CHANGE, ANSWERS),
-    "representations": (LOOK,),
+    "shares": (LAST_LAYER_PROBE, LOGITS_PROBE),
+    "representations": (FEATURES_PROBE,),
 }
 """The probes for each tracked quantity."""
 
-SPLITS = (Dirichlet(3.2), Dirichlet(10.0))
+DEFAULT_SPLITS = (Dirichlet(3.2), Dirichlet(10.0))
 """Assumed label splits of an industrial federation: similar labels in different shares. More
 skewed splits would train the regressions on extremes that do not occur."""
 
-ALIKE = (Iid(fluctuation=0.0),)
+IID_SPLITS = (Iid(fluctuation=0.0),)
 
-FEWEST_ROUNDS = 3
+MIN_ROUNDS = 3
 """Two rounds to compare and one more: with only two, any difference could be chance."""
 
-FEWEST_VIRTUAL = 8
+MIN_VIRTUAL_CLIENTS = 8
 
 
 @final
@@ -105,9 +112,9 @@ class ShiftTracking(Attack[Shift]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.most_virtual < FEWEST_VIRTUAL:
+        if self.most_virtual < MIN_VIRTUAL_CLIENTS:
             raise ValueError(
-                f"most_virtual must be {FEWEST_VIRTUAL} or more, got {self.most_virtual}"
+                f"most_virtual must be {MIN_VIRTUAL_CLIENTS} or more, got {self.most_virtual}"
             )
         if not 0 < self.false_alarm_rate < 1:
             raise ValueError(
@@ -124,35 +131,35 @@ class ShiftTracking(Attack[Shift]):
         """Claim for each target whether its data shifted, since when and in which direction.
 
         Raises:
-            NeedsError: if a target has updates in fewer than `FEWEST_ROUNDS` rounds, there are
+            NeedsError: if a target has updates in fewer than `MIN_ROUNDS` rounds, there are
                 too few virtual clients, or its updates are not finite.
 
         """
-        if knowledge.compute.virtual_clients < FEWEST_VIRTUAL:
+        if knowledge.compute.virtual_clients < MIN_VIRTUAL_CLIENTS:
             raise NeedsError(
-                f"{self.name} needs {FEWEST_VIRTUAL} virtual clients or more, got "
+                f"{self.name} needs {MIN_VIRTUAL_CLIENTS} virtual clients or more, got "
                 f"{knowledge.compute.virtual_clients}"
             )
-        known = self._as_expected(view, knowledge)
+        known = self._with_defaults(view, knowledge)
         claims: dict[Party, Shift] = {}
         for group in group_targets(view, targets, len(view.messages)):
-            if len(group.rounds) < FEWEST_ROUNDS:
+            if len(group.rounds) < MIN_ROUNDS:
                 raise NeedsError(
-                    f"{self.name} on {', '.join(group.targets)} needs {FEWEST_ROUNDS} or more "
+                    f"{self.name} on {', '.join(group.targets)} needs {MIN_ROUNDS} or more "
                     f"rounds with updates, and has {len(group.rounds)}: record more rounds"
                 )
-            tracker = _Watch(self, view, known, _as_asked(view, group), seed)
+            tracker = _GroupTracker(self, view, known, _with_cohort_size(view, group), seed)
             claims |= {target: tracker.claim(target) for target in group.targets}
         return claims
 
-    def _as_expected(self, view: View, knowledge: Knowledge) -> Knowledge:
+    def _with_defaults(self, view: View, knowledge: Knowledge) -> Knowledge:
         """Fill in this attacker's default assumptions."""
         # Exchanged examples have sampling error, so virtual clients must have it too.
         prior, means = replace(knowledge.prior, with_replacement=True), knowledge.compute
         if self.follows == "representations":
-            prior = replace(prior, splits=ALIKE)
+            prior = replace(prior, splits=IID_SPLITS)
         elif not prior.splits:
-            prior = replace(prior, splits=SPLITS)
+            prior = replace(prior, splits=DEFAULT_SPLITS)
         own_sizes = [
             update.examples
             for observer in view.observers
@@ -166,7 +173,7 @@ class ShiftTracking(Attack[Shift]):
         return replace(knowledge, prior=prior, compute=replace(means, virtual_clients=virtual))
 
 
-def _as_asked(view: View, group: TargetGroup) -> TargetGroup:
+def _with_cohort_size(view: View, group: TargetGroup) -> TargetGroup:
     """Set the group's size to the expected number of sampled clients per round.
 
     A client that reads broadcasts does not see who was sampled, but knows how often it was.
@@ -185,7 +192,7 @@ def _as_asked(view: View, group: TargetGroup) -> TargetGroup:
 
 
 @final
-class _Watch:
+class _GroupTracker:
     """Tracks one group of targets with the virtual clients that represent them."""
 
     def __init__(
@@ -202,17 +209,19 @@ class _Watch:
             view, knowledge, group.rounds, self._probes, cohort_size=group.cohort_size
         )
         self._shares: ShareTrack | None = None
-        self._representations: LookTrack | None = None
+        self._representations: RepresentationTrack | None = None
         if attack.follows == "shares":
-            self._shares = share_track(
-                _signs(simulation.readings), simulation.shares, simulation.halves
+            self._shares = fit_share_track(
+                _label_features(simulation.readings), simulation.shares, simulation.halves
             )
-            errors = self._shares.of_virtual - simulation.shares[:, None]
-            errors = errors + _draws(simulation, seed.child("draws"))[:, None]
+            errors = self._shares.virtual_shares - simulation.shares[:, None]
+            errors = errors + _sampling_errors(simulation, seed.child("draws"))[:, None]
         else:
-            self._representations = look_track(simulation.readings[LOOK])
-            errors = self._representations.of_virtual
-        self._alarm = alarm_set(errors, attack.false_alarm_rate, seed.child("imagined"))
+            self._representations = fit_representation_track(
+                simulation.readings[FEATURES_PROBE]
+            )
+            errors = self._representations.virtual_distances
+        self._alarm = calibrate_alarm(errors, attack.false_alarm_rate, seed.child("imagined"))
 
     def claim(self, target: Party) -> Shift:
         rounds = self._group.rounds
@@ -223,10 +232,10 @@ class _Watch:
             )
         if self._shares is not None:
             by_probe = {probe: numbers[None] for probe, numbers in readings.items()}
-            track = self._shares.read(_signs(by_probe)[0])
+            track = self._shares.read(_label_features(by_probe)[0])
         else:
             assert self._representations is not None
-            track = self._representations.read(readings[LOOK])
+            track = self._representations.read(readings[FEATURES_PROBE])
         statistic, since = self._alarm.read(track)
         later, threshold = rounds[1:], self._alarm.threshold
         above = [
@@ -242,27 +251,27 @@ class _Watch:
         )
         if self._shares is None:
             return Shift(evidence_by_round)
-        return Shift(evidence_by_round, *self._measured(track, since))
+        return Shift(evidence_by_round, *self._estimate_change(track, since))
 
-    def _measured(
+    def _estimate_change(
         self, shares: Float[Tensor, "rounds classes"], since: int
-    ) -> tuple[Measured, Measured]:
+    ) -> tuple[GaussianEstimate, GaussianEstimate]:
         """Estimate the change of shares at this round index, and the shares after it."""
-        model, inflation = self._alarm.model, float(self._alarm.unsteady(shares))
+        model, inflation = self._alarm.model, float(self._alarm.variance_inflation(shares))
         before, since_then = slice(None, since), slice(since, None)
-        after = model.weights(since_then) @ shares[since:]
-        change = after - model.weights(before) @ shares[:since]
+        after = model.round_weights(since_then) @ shares[since:]
+        change = after - model.round_weights(before) @ shares[:since]
         variance_before, variance_after = (
             persistent + inflation * independent
-            for persistent, independent in map(model.variances, (before, since_then))
+            for persistent, independent in map(model.mean_variances, (before, since_then))
         )
         return (
-            Measured(change, model.covariance * (variance_before + variance_after)),
-            Measured(after, model.covariance * variance_after),
+            GaussianEstimate(change, model.covariance * (variance_before + variance_after)),
+            GaussianEstimate(after, model.covariance * variance_after),
         )
 
 
-def _draws(simulation: Simulation, seed: Seed) -> Float[Tensor, "virtual classes"]:
+def _sampling_errors(simulation: Simulation, seed: Seed) -> Float[Tensor, "virtual classes"]:
     """Draw sampling errors of virtual clients' shares relative to their population.
 
     A shift is a change of the population. An exchange draws new examples and changes shares by
@@ -273,14 +282,14 @@ def _draws(simulation: Simulation, seed: Seed) -> Float[Tensor, "virtual classes
     return torch.from_numpy(counts / sizes[:, None] - shares)
 
 
-def _signs(
+def _label_features(
     read: Mapping[Probe, Float[Tensor, "clients rounds ..."]],
 ) -> Float[Tensor, "clients rounds classes signs"]:
     """Return features of each label: its outputs on own and other examples, and weights."""
-    change = read[CHANGE]
+    change = read[LAST_LAYER_PROBE]
     bias = change[..., -1]
     parts = [change[..., :-1].mean(-1), bias - bias.mean(-1, keepdim=True)]
-    for outputs in (mean_softmax(read[ANSWERS]), mean_logits(read[ANSWERS])):
+    for outputs in (mean_softmax(read[LOGITS_PROBE]), mean_logits(read[LOGITS_PROBE])):
         centred = outputs - outputs.mean(-1, keepdim=True)
         own_label = centred.diagonal(dim1=-2, dim2=-1)
         parts += [own_label, centred.sum(-2) - own_label]

@@ -14,10 +14,10 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.evaluate import logits_of_models
 from overheard.questions.shift.claim import Shift
-from overheard.questions.shift.estimators.models_heard import ModelsHeard
+from overheard.questions.shift.estimators.target_models import TargetModels
 from overheard.questions.shift.estimators.trend import Trend
 
-Measure = Literal["loss", "accuracy"]
+ValidationMeasure = Literal["loss", "accuracy"]
 
 
 @final
@@ -38,7 +38,7 @@ class ValidationShift(Attack[Shift]):
 
     """
 
-    measure: Measure = "loss"
+    measure: ValidationMeasure = "loss"
     trend: int = 5
     extract: bool = True
     standardise: bool = False
@@ -66,22 +66,24 @@ class ValidationShift(Attack[Shift]):
         """
         claims = {}
         for target in targets:
-            values = series(view, target, knowledge, measure=self.measure, extract=self.extract)
-            rounds = ModelsHeard(view, target, self.extract).rounds()
+            values = validation_series(
+                view, target, knowledge, measure=self.measure, extract=self.extract
+            )
+            rounds = TargetModels(view, target, self.extract).rounds()
             subject = f"{self.name} on {target}"
-            claims[target] = self._trend().shift(values, rounds, 0, subject)
+            claims[target] = self._trend().claim_shift(values, rounds, 0, subject)
         return claims
 
     def _trend(self) -> Trend:
         return Trend(self.trend, self.standardise)
 
 
-def series(
+def validation_series(
     view: View,
     target: Party,
     knowledge: Knowledge,
     *,
-    measure: Measure = "loss",
+    measure: ValidationMeasure = "loss",
     extract: bool = True,
 ) -> dict[int, float]:
     """Validate a target's model of each round; omit non-finite values.
@@ -90,7 +92,7 @@ def series(
     """
     assert knowledge.auxiliary is not None
     assert knowledge.build_model is not None
-    target_models = ModelsHeard(view, target, extract)
+    target_models = TargetModels(view, target, extract)
     labels = knowledge.auxiliary.labels.cpu()
     values = {}
     for number, logits in zip(

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 
-MOST_TOGETHER = 0.95
+MAX_CORRELATION = 0.95
 """Maximum correlation of a client's errors between rounds."""
 
-FAINT = 1e-9
+MIN_RELATIVE_VARIANCE = 1e-9
 """Directions with less variance relative to the largest are dropped, as the sum of shares."""
 
 
@@ -23,48 +23,48 @@ FAINT = 1e-9
 class ErrorModel:
     """Errors of one client's estimates: scale by round, covariance, correlation over rounds.
 
-    The error in round r, whitened, is `spread`[r] * (a persistent part of variance `together` +
-    an independent part of variance 1 - `together`). The persistent part belongs to the client's
+    The error in round r, whitened, is `round_deviation`[r] * (a persistent part of variance `correlation` +
+    an independent part of variance 1 - `correlation`). The persistent part belongs to the client's
     examples and is drawn again when they are exchanged.
 
     Args:
-        spread: standard deviation by round.
-        together: correlation between rounds, 0 to `MOST_TOGETHER`.
+        round_deviation: standard deviation by round.
+        correlation: correlation between rounds, 0 to `MAX_CORRELATION`.
         whitener: maps errors divided by the deviation to numbers of variance 1.
         covariance: covariance of errors divided by the deviation, in the original directions.
 
     """
 
-    spread: Float[Tensor, " rounds"]
-    together: float
+    round_deviation: Float[Tensor, " rounds"]
+    correlation: float
     whitener: Float[Tensor, "numbers directions"]
     covariance: Float[Tensor, "numbers numbers"]
 
-    def white(
+    def whiten(
         self, track: Float[Tensor, "*many rounds numbers"]
     ) -> Float[Tensor, "*many rounds directions"]:
         """Return estimates divided by the deviation of their round, whitened."""
-        return (track.double() / self.spread[:, None]) @ self.whitener
+        return (track.double() / self.round_deviation[:, None]) @ self.whitener
 
-    def weights(self, rounds: slice) -> Float[Tensor, " some"]:
+    def round_weights(self, rounds: slice) -> Float[Tensor, " some"]:
         """Return the weights of rounds in a mean, proportional to their inverse variances.
 
         These are optimal for independent errors and adequate for correlated ones. Generalised
         least squares could give negative weights and depends on the persistent part, which is
         the least well known.
         """
-        squares = self.spread[rounds].pow(-2)
+        squares = self.round_deviation[rounds].pow(-2)
         return squares / squares.sum()
 
-    def variances(self, rounds: slice) -> tuple[float, float]:
+    def mean_variances(self, rounds: slice) -> tuple[float, float]:
         """Return its persistent and independent variance, as factors of `covariance`."""
-        scale = 1 / self.spread[rounds]
+        scale = 1 / self.round_deviation[rounds]
         total = float(scale.square().sum())
-        persistent = self.together * float(scale.sum()) ** 2 / total**2
-        return persistent, (1 - self.together) / total
+        persistent = self.correlation * float(scale.sum()) ** 2 / total**2
+        return persistent, (1 - self.correlation) / total
 
 
-def error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
+def fit_error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
     """Fit the error model to virtual clients, whose true values are known.
 
     The covariance over directions is shrunk as in Ledoit and Wolf 2004.
@@ -79,11 +79,13 @@ def error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
             "an error model needs estimates that differ from the truth; all errors are 0"
         )
     spread = errors.square().mean((0, 2)).sqrt()
-    spread = spread.clamp(min=max(float(spread.max()), torch.finfo(spread.dtype).tiny) * FAINT)
+    spread = spread.clamp(
+        min=max(float(spread.max()), torch.finfo(spread.dtype).tiny) * MIN_RELATIVE_VARIANCE
+    )
     scaled = errors / spread[:, None]
     flat = scaled.flatten(0, 1)
     eigenvalues, directions = torch.linalg.eigh(flat.T @ flat)
-    basis = directions[:, eigenvalues > FAINT * eigenvalues.max()]
+    basis = directions[:, eigenvalues > MIN_RELATIVE_VARIANCE * eigenvalues.max()]
     matrix, _ = ledoit_wolf((flat @ basis).numpy(), assume_centered=True)
     inner = torch.from_numpy(matrix)
     variances, rotation = torch.linalg.eigh(inner)
@@ -92,7 +94,7 @@ def error_model(errors: Float[Tensor, "virtual rounds numbers"]) -> ErrorModel:
     rounds, squares = whitened.shape[1], whitened.square().sum()
     if rounds > 1:
         pairs = (whitened.sum(1).square().sum() - squares) / (rounds - 1)
-        together = float((pairs / squares).clamp(0, MOST_TOGETHER))
+        together = float((pairs / squares).clamp(0, MAX_CORRELATION))
     else:
         together = 0.0
     return ErrorModel(spread, together, whitener, basis @ inner @ basis.T)
@@ -114,10 +116,10 @@ class ChangeEvidence:
     since: Int[Tensor, "*many later"]
 
 
-def evidence(
+def change_evidence(
     model: ErrorModel,
     white: Float[Tensor, "*many rounds directions"],
-    unsteady: Float[Tensor, "*many"],
+    variance_inflation: Float[Tensor, "*many"],
 ) -> ChangeEvidence:
     """Return the evidence for a change of whitened tracks, maximised over its round.
 
@@ -128,22 +130,22 @@ def evidence(
     Args:
         model: the error model.
         white: the whitened tracks.
-        unsteady: factor on the variance of the independent part.
+        variance_inflation: factor on the variance of the independent part.
 
     """
     rounds = white.shape[-2]
-    scale = 1 / model.spread
-    sums = _from_zero((white * scale[:, None]).cumsum(-2), -2)
-    totals = _from_zero(scale.square().cumsum(0), 0)
+    scale = 1 / model.round_deviation
+    sums = _prepend_zero((white * scale[:, None]).cumsum(-2), -2)
+    totals = _prepend_zero(scale.square().cumsum(0), 0)
     best, since = [], []
     for t in range(1, rounds):
         ratios = []
         for s in range(1, t + 1):
             before = sums[..., s, :] / totals[s]
             after = (sums[..., t + 1, :] - sums[..., s, :]) / (totals[t + 1] - totals[s])
-            sides = (model.variances(slice(0, s)), model.variances(slice(s, t + 1)))
+            sides = (model.mean_variances(slice(0, s)), model.mean_variances(slice(s, t + 1)))
             persistent = sum(part for part, _ in sides)
-            variance = persistent + unsteady * sum(part for _, part in sides)
+            variance = persistent + variance_inflation * sum(part for _, part in sides)
             ratios.append((after - before).square().sum(-1) / variance)
         largest = torch.stack(ratios, -1).max(-1)
         best.append(largest.values)
@@ -151,20 +153,22 @@ def evidence(
     return ChangeEvidence(torch.stack(best, -1), torch.stack(since, -1))
 
 
-def unrest(
+def median_squared_step(
     model: ErrorModel, track: Float[Tensor, "*many rounds numbers"]
 ) -> Float[Tensor, "*many"]:
     """Return the median squared step of whitened estimates between rounds.
 
     A constant level has no effect, and a change affects only one step.
     """
-    squares = model.spread.square()
+    squares = model.round_deviation.square()
     scale = ((squares[1:] + squares[:-1]) / 2).sqrt()
     steps = (track[..., 1:, :] - track[..., :-1, :]).double() / scale[:, None] @ model.whitener
     return steps.square().sum(-1).median(-1).values
 
 
-def null_places(virtual: int, rounds: int, runs: int, seed: Seed) -> Int[Tensor, "runs rounds"]:
+def draw_null_clients(
+    virtual: int, rounds: int, runs: int, seed: Seed
+) -> Int[Tensor, "runs rounds"]:
     """Draw which virtual client's errors are used in each round of runs without a shift.
 
     At an exchange of examples, another virtual client's errors follow. The rate of exchanges is
@@ -179,7 +183,7 @@ def null_places(virtual: int, rounds: int, runs: int, seed: Seed) -> Int[Tensor,
     return torch.from_numpy(np.take_along_axis(clients, last, 1))
 
 
-def _from_zero(sums: Tensor, axis: int) -> Tensor:
+def _prepend_zero(sums: Tensor, axis: int) -> Tensor:
     shape = list(sums.shape)
     shape[axis] = 1
     return torch.cat((sums.new_zeros(shape), sums), axis)

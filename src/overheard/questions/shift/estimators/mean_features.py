@@ -28,11 +28,11 @@ class MeanFeatures(Probe):
     ) -> Float[Tensor, "clients features"]:
         """Return the changes; takes one forward pass per client and one for the broadcast."""
         local = (apply_update(context.broadcast, delta) for delta in deltas)
-        (before,) = _means(context, [context.broadcast])
-        return torch.stack([after - before for after in _means(context, local)])
+        (before,) = _mean_features(context, [context.broadcast])
+        return torch.stack([after - before for after in _mean_features(context, local)])
 
 
-def _means(scene: ProbeContext, cohort: Iterable[Weights]) -> list[Tensor]:
+def _mean_features(scene: ProbeContext, cohort: Iterable[Weights]) -> list[Tensor]:
     return [
         features.double().flatten(1).mean(0).float()
         for features in features_of_models(

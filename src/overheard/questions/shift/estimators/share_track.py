@@ -9,10 +9,10 @@ from torch import Tensor
 from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
 
-RIDGE = 1e-3
+RIDGE_PENALTY = 1e-3
 """Ridge penalty per row, for features of variance 1; it only resolves collinear features."""
 
-LEAST_SLOPE = 0.05
+MIN_SLOPE = 0.05
 """Lower bound of the slope: estimates of a round with little signal are scaled up at most
 twentyfold. Their errors scale with them, so such rounds have almost no weight."""
 
@@ -30,31 +30,33 @@ class ShareTrack:
     (inverse calibration), so that a share that rises by 0.2 is estimated to rise by 0.2.
 
     Args:
-        of_virtual: estimated shares of virtual clients, each from the regression of the other
+        virtual_shares: estimated shares of virtual clients, each from the regression of the other
             half.
-        signs: the scale of each feature, for each label and round.
-        roots: the scale of the root of each label's share.
-        maps: coefficients from features to roots, by half.
+        feature_scale: the scale of each feature, for each label and round.
+        root_scale: the scale of the root of each label's share.
+        coefficients: coefficients from features to roots, by half.
         slopes: slopes by half and round.
 
     """
 
-    of_virtual: Float[Tensor, "virtual rounds classes"]
-    signs: Standardizer
-    roots: Standardizer
-    maps: Float[Tensor, "halves features"]
+    virtual_shares: Float[Tensor, "virtual rounds classes"]
+    feature_scale: Standardizer
+    root_scale: Standardizer
+    coefficients: Float[Tensor, "halves features"]
     slopes: Float[Tensor, "halves rounds"]
 
     def read(
         self, signs: Float[Tensor, "rounds classes features"]
     ) -> Float[Tensor, "rounds classes"]:
         """Return the mean of both regressions' estimates for one target."""
-        features = self.signs.standardize(signs.double()[None])[0]
-        roots = torch.einsum("rck,hk->hrc", features, self.maps) / self.slopes[:, :, None]
-        return _shares(roots.mean(0), self.roots)
+        features = self.feature_scale.standardize(signs.double()[None])[0]
+        roots = (
+            torch.einsum("rck,hk->hrc", features, self.coefficients) / self.slopes[:, :, None]
+        )
+        return _shares_from_roots(roots.mean(0), self.root_scale)
 
 
-def share_track(
+def fit_share_track(
     signs: Float[Tensor, "virtual rounds classes features"],
     shares: Float[Tensor, "virtual classes"],
     halves: Int[Tensor, " virtual"],
@@ -70,17 +72,17 @@ def share_track(
         own, others = halves == half, halves != half
         goal = roots[own][:, None].expand(-1, rounds, -1)
         rows = features[own].flatten(0, 2)
-        penalty = rows.new_full((rows.shape[1],), RIDGE * len(rows))
+        penalty = rows.new_full((rows.shape[1],), RIDGE_PENALTY * len(rows))
         coefficients = fit_ridge(rows, goal.flatten(), penalty)
         predicted, true = features[others] @ coefficients, roots[others][:, None]
-        slope = ((predicted * true).sum((0, 2)) / true.square().sum()).clamp(min=LEAST_SLOPE)
-        estimates[others] = _shares(predicted / slope[:, None], scale)
+        slope = ((predicted * true).sum((0, 2)) / true.square().sum()).clamp(min=MIN_SLOPE)
+        estimates[others] = _shares_from_roots(predicted / slope[:, None], scale)
         maps.append(coefficients)
         slopes.append(slope)
     return ShareTrack(estimates, by_feature, scale, torch.stack(maps), torch.stack(slopes))
 
 
-def _shares(
+def _shares_from_roots(
     roots: Float[Tensor, "*many classes"], scale: Standardizer
 ) -> Float[Tensor, "*many classes"]:
     # A label with equal shares in all virtual clients has no spread; it keeps its mean.

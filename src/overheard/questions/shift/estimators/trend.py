@@ -10,7 +10,7 @@ from overheard.core.claims import Timeline
 from overheard.core.errors import NeedsError
 from overheard.questions.shift.claim import Shift
 
-ROUNDING = 2.0**-23
+FLOAT32_PRECISION = 2.0**-23
 """Relative precision of float32, in which weights are sent."""
 
 
@@ -61,7 +61,7 @@ class Trend:
                 )
         return by_round
 
-    def shift(
+    def claim_shift(
         self, series: Mapping[int, float], heard: Sequence[int], lag: int, teller: str
     ) -> Shift:
         """Claim a shift since the round of the largest divergence, without any alarm.
@@ -78,7 +78,7 @@ class Trend:
         """
         divergences = self.divergences(series)
         if not divergences:
-            raise NeedsError(f"{teller} {self._lack(series, heard, lag)}")
+            raise NeedsError(f"{teller} {self._explain_too_few(series, heard, lag)}")
         return Shift(
             Timeline(
                 rounds=tuple(divergences),
@@ -97,14 +97,16 @@ class Trend:
         residuals = [y - expected - slope * x for x, y in zip(places, before, strict=True)]
         scatter = sqrt(sum(r * r for r in residuals) / (len(before) - 2))
         # Without a lower bound, a series on its line up to rounding would diverge infinitely.
-        scatter = max(scatter, ROUNDING * max(map(abs, (*before, observed))))
+        scatter = max(scatter, FLOAT32_PRECISION * max(map(abs, (*before, observed))))
         mean = sum(places) / len(places)
         spread = sum((x - mean) ** 2 for x in places)
         return divergence / (scatter * sqrt(1 + 1 / len(before) + mean**2 / spread))
 
-    def _lack(self, series: Mapping[int, float], heard: Sequence[int], lag: int) -> str:
+    def _explain_too_few(
+        self, series: Mapping[int, float], heard: Sequence[int], lag: int
+    ) -> str:
         """Explain why there is no divergence."""
-        needed, longest = lag + self.rounds + 1, _longest(heard)
+        needed, longest = lag + self.rounds + 1, _longest_streak(heard)
         explanation = (
             f"needs {needed} consecutive rounds, as its trend is fitted to {self.rounds}, and "
             f"reads {len(heard)} rounds, at most {longest} consecutive: choose a shorter trend"
@@ -120,7 +122,7 @@ class Trend:
         return f"{explanation}; weights are not finite around rounds {_listed(lost)}"
 
 
-def _longest(rounds: Sequence[int]) -> int:
+def _longest_streak(rounds: Sequence[int]) -> int:
     """Return the length of the longest sequence of consecutive rounds."""
     longest = length = 0
     for place, number in enumerate(rounds):

@@ -14,20 +14,20 @@ from overheard.statistics.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _DetectionColumn:
     """One score in a table, with or without a column for guessing.
 
     Args:
         score: the name of the score.
-        beside: the head of the column for guessing; "" = no such column.
+        guess_head: the head of the column for guessing; "" = no such column.
 
     """
 
     score: str
-    beside: str = ""
+    guess_head: str = ""
 
     def heads(self) -> list[str]:
-        return [MEASURES[self.score].title, *([self.beside] if self.beside else [])]
+        return [MEASURES[self.score].title, *([self.guess_head] if self.guess_head else [])]
 
     def cells(self, row: ScoreRow | None) -> list[str]:
         if row is None:
@@ -35,10 +35,13 @@ class _Column:
         measure = MEASURES[self.score]
         # Without an uninformed guess, the rate that the claim itself states.
         guess = next(iter(row.references.values()), None) if row.blind is None else row.blind
-        return [_spanned(row.value, measure), *([measure.format(guess)] if self.beside else [])]
+        return [
+            _with_interval(row.value, measure),
+            *([measure.format(guess)] if self.guess_head else []),
+        ]
 
 
-def _spanned(value: Estimate, measure: Measure) -> str:
+def _with_interval(value: Estimate, measure: Measure) -> str:
     """Format the value with its interval; for an infinite time, only its lower bound."""
     if value.low is None or value.high is None:
         return measure.format(value.mean)
@@ -55,36 +58,36 @@ _TABLES = (
     (
         "Shifts compared with controls",
         (
-            _Column("auc", beside="Guessing"),
-            _Column("auc_told"),
-            _Column("power_at_5"),
-            _Column("power_at_1"),
+            _DetectionColumn("auc", guess_head="Guessing"),
+            _DetectionColumn("auc_told"),
+            _DetectionColumn("power_at_5"),
+            _DetectionColumn("power_at_1"),
         ),
     ),
     (
         "Alarms raised by the attacks",
         (
-            _Column("detection_rate"),
-            _Column("false_alarm_rate", beside="Stated"),
-            _Column("rounds_between_false_alarms"),
-            _Column("median_delay"),
+            _DetectionColumn("detection_rate"),
+            _DetectionColumn("false_alarm_rate", guess_head="Stated"),
+            _DetectionColumn("rounds_between_false_alarms"),
+            _DetectionColumn("median_delay"),
         ),
     ),
     (
         "Claimed round and change",
         (
-            _Column("round_error", beside="Guessing"),
-            _Column("direction", beside="Guessing"),
-            _Column("direction_detected"),
+            _DetectionColumn("round_error", guess_head="Guessing"),
+            _DetectionColumn("direction", guess_head="Guessing"),
+            _DetectionColumn("direction_detected"),
         ),
     ),
     (
         "Claimed shares after the shift, and coverage of the intervals",
         (
-            _Column("risen_error", beside="Guessing"),
-            _Column("risen_coverage"),
-            _Column("coverage"),
-            _Column("width"),
+            _DetectionColumn("risen_error", guess_head="Guessing"),
+            _DetectionColumn("risen_coverage"),
+            _DetectionColumn("coverage"),
+            _DetectionColumn("width"),
         ),
     ),
 )
@@ -102,7 +105,7 @@ def detection_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
         ]
         for title, columns in _TABLES:
             lines = tuple(
-                _line(arm, case, columns)
+                _table_row(arm, case, columns)
                 for arm, case in cases
                 if any(column.score in case.rows_by_score for column in columns)
             )
@@ -118,7 +121,9 @@ def detection_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _line(arm: str, case: AttackResult, columns: Sequence[_Column]) -> tuple[str, ...]:
+def _table_row(
+    arm: str, case: AttackResult, columns: Sequence[_DetectionColumn]
+) -> tuple[str, ...]:
     cells = [
         cell
         for column in columns

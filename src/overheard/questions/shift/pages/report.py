@@ -16,8 +16,8 @@ from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.shift.measures import MEASURES
 from overheard.questions.shift.pages.detection_tables import detection_tables
-from overheard.questions.shift.pages.shift_words import shift_words
-from overheard.questions.shift.pages.timeline_plates import timeline_plates
+from overheard.questions.shift.pages.shift_sentences import shift_sentences
+from overheard.questions.shift.pages.timeline_figures import timeline_figures
 
 
 @final
@@ -47,7 +47,7 @@ class ShiftPages(Pages):
     def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe detection, delay, direction, and the coverage of intervals."""
         return (
-            *shift_words(exposure.attack_results[0]),
+            *shift_sentences(exposure.attack_results[0]),
             *coverage_words(exposure, "coverage", MEASURES["coverage"], "change"),
         )
 
@@ -78,7 +78,7 @@ class ShiftPages(Pages):
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return tables that compare shifts with controls, and figures of evidence by round."""
-        tables, plates = detection_tables(every), timeline_plates(audit, every)
+        tables, plates = detection_tables(every), timeline_figures(audit, every)
         if not tables and not plates:
             return ()
         paragraphs = (_NOTE,) if tables else (_NOTE, _NO_CONTROLS)

@@ -17,7 +17,7 @@ SHIFT_DASHES = (0, (1, 1.6))
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AxisRange:
     """The limits of an axis."""
 
     low: float
@@ -25,7 +25,11 @@ class Span:
 
 
 def timeline_chart(
-    shifted: Timeline, control: Timeline | None, since: int | None, height: Span, label: str
+    shifted: Timeline,
+    control: Timeline | None,
+    since: int | None,
+    height: AxisRange,
+    label: str,
 ) -> Markup:
     """Draw the statistic of a run with its threshold and alarm, and that of its control.
 

@@ -6,7 +6,7 @@ from overheard.core.claims import Timeline
 from overheard.core.scorer import Score
 
 
-def may_alarm(evidence: Timeline) -> bool:
+def can_raise_alarm(evidence: Timeline) -> bool:
     """Return whether the claim has a threshold or an alarm."""
     return evidence.threshold is not None or evidence.alarm is not None
 
@@ -19,14 +19,18 @@ def is_detected(evidence: Timeline, since: int) -> bool:
 def alarm_scores(evidence: Timeline, since: int) -> tuple[Score, ...]:
     """Score the evidence of a run with a shift in round `since`."""
     scores = []
-    stated = _as_stated("an alarm at random", evidence)
-    if may_alarm(evidence):
+    stated = _stated_rate("an alarm at random", evidence)
+    if can_raise_alarm(evidence):
         detected = is_detected(evidence, since)
         early = evidence.alarm is not None and not detected
         scores += [
             Score("detected", float(detected), "higher", stated, {}),
             Score(
-                "false_alarm_before", float(early), "lower", {}, _as_stated("stated", evidence)
+                "false_alarm_before",
+                float(early),
+                "lower",
+                {},
+                _stated_rate("stated", evidence),
             ),
         ]
     if evidence.alarm is not None and is_detected(evidence, since):
@@ -47,12 +51,12 @@ def alarm_scores(evidence: Timeline, since: int) -> tuple[Score, ...]:
 
 def false_alarm_scores(evidence: Timeline) -> tuple[Score, ...]:
     """Score the evidence of a run in which the target's data did not shift."""
-    if not may_alarm(evidence):
+    if not can_raise_alarm(evidence):
         return ()
     raised = float(evidence.alarm is not None)
-    return (Score("false_alarm", raised, "lower", {}, _as_stated("stated", evidence)),)
+    return (Score("false_alarm", raised, "lower", {}, _stated_rate("stated", evidence)),)
 
 
-def _as_stated(name: str, evidence: Timeline) -> dict[str, float]:
+def _stated_rate(name: str, evidence: Timeline) -> dict[str, float]:
     rate = evidence.false_alarm_rate
     return {} if rate is None else {name: rate}

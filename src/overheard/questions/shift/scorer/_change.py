@@ -3,14 +3,14 @@
 from jaxtyping import Bool
 from torch import Tensor
 
-from overheard.questions.shift.claim import Measured, Shift
+from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.statistics.score_metric import ScoreMetric
 
 ROUNDING = 1e-6
 """Tolerance for rounding: smaller changes count as 0, and intervals are widened by it."""
 
 
-def risen(truth: Shift) -> Bool[Tensor, " classes"] | None:
+def risen_labels(truth: Shift) -> Bool[Tensor, " classes"] | None:
     """Return the labels whose true share rose; None if there are none."""
     if truth.change is None:
         return None
@@ -24,16 +24,16 @@ def _change_l1(claim: Shift, truth: Shift) -> float | None:
     return float((claim.change.value - truth.change.value).abs().sum())
 
 
-def direction(claim: Shift, truth: Shift) -> float | None:
+def direction_score(claim: Shift, truth: Shift) -> float | None:
     """Return 1 if the labels that rose are claimed to rise in sum, 0 if to fall, else 0.5."""
-    labels = risen(truth)
+    labels = risen_labels(truth)
     if claim.change is None or labels is None:
         return None
     return (float(claim.change.value[labels].sum().sign()) + 1) / 2
 
 
 def _signs_right(claim: Shift, truth: Shift) -> float | None:
-    if claim.change is None or truth.change is None or risen(truth) is None:
+    if claim.change is None or truth.change is None or risen_labels(truth) is None:
         return None
     true = truth.change.value
     correct = (claim.change.value.sign() * true.sign() + 1) / 2  # (classes,)
@@ -41,18 +41,18 @@ def _signs_right(claim: Shift, truth: Shift) -> float | None:
 
 
 def _risen_error(claim: Shift, truth: Shift) -> float | None:
-    labels = risen(truth)
-    if claim.after is None or truth.after is None or labels is None:
+    labels = risen_labels(truth)
+    if claim.shares_after is None or truth.shares_after is None or labels is None:
         return None
-    return abs(float((claim.after.value - truth.after.value)[labels].sum()))
+    return abs(float((claim.shares_after.value - truth.shares_after.value)[labels].sum()))
 
 
 def _risen_coverage(claim: Shift, truth: Shift) -> float | None:
-    labels = risen(truth)
-    if claim.after is None or truth.after is None or labels is None:
+    labels = risen_labels(truth)
+    if claim.shares_after is None or truth.shares_after is None or labels is None:
         return None
-    _, low, high = claim.after.total(labels)
-    true, _, _ = truth.after.total(labels)
+    _, low, high = claim.shares_after.sum_over(labels)
+    true, _, _ = truth.shares_after.sum_over(labels)
     return float(low - ROUNDING <= true <= high + ROUNDING)
 
 
@@ -60,21 +60,21 @@ def _coverage(claim: Shift, truth: Shift) -> float | None:
     if claim.change is None or truth.change is None:
         return None
     error = (claim.change.value - truth.change.value).abs()
-    return float((error <= _reach(claim.change) + ROUNDING).double().mean())
+    return float((error <= _half_widths(claim.change) + ROUNDING).double().mean())
 
 
 def _width(claim: Shift, truth: Shift) -> float | None:
-    return None if claim.change is None else 2 * float(_reach(claim.change).mean())
+    return None if claim.change is None else 2 * float(_half_widths(claim.change).mean())
 
 
-def _reach(estimate: Measured) -> Tensor:
+def _half_widths(estimate: GaussianEstimate) -> Tensor:
     """Return half the width of the interval of each number."""
     return estimate.value.new_tensor(estimate.interval().high) - estimate.value
 
 
-CHANGE = (
+CHANGE_MEASURES = (
     ScoreMetric("change_l1", "lower", _change_l1),
-    ScoreMetric("direction", "higher", direction),
+    ScoreMetric("direction", "higher", direction_score),
     ScoreMetric("signs_right", "higher", _signs_right),
     ScoreMetric("risen_error", "lower", _risen_error),
     ScoreMetric("risen_coverage", "higher", _risen_coverage, is_guessable=False),

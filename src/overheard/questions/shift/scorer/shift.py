@@ -14,13 +14,13 @@ from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
-from overheard.questions.shift.claim import Measured, Shift
+from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.shift.scorer._alarm import (
     alarm_scores,
     false_alarm_scores,
     is_detected,
 )
-from overheard.questions.shift.scorer._change import CHANGE, direction
+from overheard.questions.shift.scorer._change import CHANGE_MEASURES, direction_score
 
 
 @final
@@ -46,7 +46,7 @@ class ShiftScorer(Scorer[Shift]):
     If it states which labels rose and fell (true change c, claimed change d):
 
     - `change_l1`: sum |d - c|, 0 to 4; the uninformed guess is no change.
-    - `direction`: 1 if d, summed over the labels that truly rose, is above 0; 0 if below; 0.5
+    - `direction_score`: 1 if d, summed over the labels that truly rose, is above 0; 0 if below; 0.5
       if it is 0, as in a claim of no change.
     - `direction_detected`: the same, only if detected.
     - `signs_right`: the share of the true change with the correct sign, sum |c| [sign correct]
@@ -104,7 +104,8 @@ class ShiftScorer(Scorer[Shift]):
             (
                 first
                 for party, numbers in rounds_of.items()
-                if (first := _since(numbers, truth.shifts_of(party))) is not None
+                if (first := _first_round_on_new_data(numbers, truth.shifts_of(party)))
+                is not None
             ),
             default=None,
         )
@@ -116,30 +117,38 @@ class ShiftScorer(Scorer[Shift]):
                 party: [number for number in numbers if number < since] or numbers[:1]
                 for party, numbers in rounds_of.items()
             }
-            before = _shares(truth, starts)
+            before = _pooled_shares(truth, starts)
             ends = {party: numbers[-1:] for party, numbers in rounds_of.items()}
-            after = _shares(truth, ends)
-        return Shift(Timeline(since=since), _certain(after - before), _certain(after))
+            after = _pooled_shares(truth, ends)
+        return Shift(
+            Timeline(since=since), _exact_estimate(after - before), _exact_estimate(after)
+        )
 
     def uninformed_guesses(self, asked: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
         """Return no change with equal shares, and the auxiliary examples' shares after it."""
         no_change = torch.zeros(knowledge.classes, dtype=torch.float64)
         uniform = torch.full_like(no_change, 1 / len(no_change))
-        blind = {"no change": Shift(Timeline(), _certain(no_change), _certain(uniform))}
+        blind = {
+            "no change": Shift(Timeline(), _exact_estimate(no_change), _exact_estimate(uniform))
+        }
         prior = knowledge.auxiliary_label_shares()
         if prior is not None:
-            blind["auxiliary prior"] = Shift(Timeline(), after=_certain(prior.to(no_change)))
+            blind["auxiliary prior"] = Shift(
+                Timeline(), shares_after=_exact_estimate(prior.to(no_change))
+            )
         return blind
 
     def informed_guesses(self, truth: Shift) -> Mapping[str, Shift]:
         """Return a guess that knows the shares before the shift and repeats them."""
-        if truth.change is None or truth.after is None:
+        if truth.change is None or truth.shares_after is None:
             raise ValueError(
                 "the ground truth of a shift must state the change and the shares after it"
             )
         no_change = torch.zeros_like(truth.change.value)
-        before = truth.after.value - truth.change.value
-        return {"as before": Shift(Timeline(), _certain(no_change), _certain(before))}
+        before = truth.shares_after.value - truth.change.value
+        return {
+            "as before": Shift(Timeline(), _exact_estimate(no_change), _exact_estimate(before))
+        }
 
     def score(self, claim: Shift, truth: Shift, guesses: Guesses[Shift]) -> tuple[Score, ...]:
         """Return every score that applies to the claim, in the order of the class docstring.
@@ -153,7 +162,7 @@ class ShiftScorer(Scorer[Shift]):
             return false_alarm_scores(claim.evidence)
         claimed = _in_float64(claim, truth)
         scores = list(alarm_scores(claim.evidence, since))
-        for yardstick in CHANGE:
+        for yardstick in CHANGE_MEASURES:
             value = yardstick.measure(claimed, truth)
             if value is None:
                 continue
@@ -165,12 +174,12 @@ class ShiftScorer(Scorer[Shift]):
                 yardstick.measure_each(guesses.informed, truth),
             )
             scores.append(score)
-            if yardstick.measure is direction and is_detected(claim.evidence, since):
+            if yardstick.measure is direction_score and is_detected(claim.evidence, since):
                 scores.append(replace(score, name="direction_detected"))
         return tuple(scores)
 
 
-def _since(rounds: list[int], shifts: tuple[int, ...]) -> int | None:
+def _first_round_on_new_data(rounds: list[int], shifts: tuple[int, ...]) -> int | None:
     """Return the first of these rounds with new data, if there is a round before it."""
     for shift in shifts:
         later = [number for number in rounds if number >= shift]
@@ -179,7 +188,9 @@ def _since(rounds: list[int], shifts: tuple[int, ...]) -> int | None:
     return None
 
 
-def _shares(truth: GroundTruth, rounds: dict[Party, list[int]]) -> Float[Tensor, " classes"]:
+def _pooled_shares(
+    truth: GroundTruth, rounds: dict[Party, list[int]]
+) -> Float[Tensor, " classes"]:
     """Return the pooled label shares of some clients, from their mean counts per round."""
     mean_counts = [
         truth.label_counts(party, numbers).double() / len(numbers)
@@ -188,22 +199,28 @@ def _shares(truth: GroundTruth, rounds: dict[Party, list[int]]) -> Float[Tensor,
     return normalize_to_shares(torch.stack(mean_counts).sum(0))
 
 
-def _certain(value: Float[Tensor, " classes"]) -> Measured:
-    return Measured(value, value.new_zeros(len(value), len(value)))
+def _exact_estimate(value: Float[Tensor, " classes"]) -> GaussianEstimate:
+    return GaussianEstimate(value, value.new_zeros(len(value), len(value)))
 
 
 def _in_float64(claim: Shift, truth: Shift) -> Shift:
     """Return the claim in float64 on the device of the ground truth."""
     return replace(
-        claim, change=_like(claim.change, truth.change), after=_like(claim.after, truth.after)
+        claim,
+        change=_cast_like(claim.change, truth.change),
+        shares_after=_cast_like(claim.shares_after, truth.shares_after),
     )
 
 
-def _like(claimed: Measured | None, true: Measured | None) -> Measured | None:
+def _cast_like(
+    claimed: GaussianEstimate | None, true: GaussianEstimate | None
+) -> GaussianEstimate | None:
     if claimed is None or true is None:
         return None
     if claimed.value.shape != true.value.shape:
         raise ValueError(
             f"the claim has {len(claimed.value)} labels, the ground truth {len(true.value)}"
         )
-    return Measured(claimed.value.to(true.value), claimed.covariance.to(true.covariance))
+    return GaussianEstimate(
+        claimed.value.to(true.value), claimed.covariance.to(true.covariance)
+    )

@@ -11,8 +11,13 @@ from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, Finding
 from overheard.findings.score_row import ScoreRow, row_group
-from overheard.questions.shift.statistics.pairs import Pair, pairs, peaks, told
-from overheard.questions.shift.statistics.ranks import auc, power
+from overheard.questions.shift.statistics.pairs import (
+    RunPair,
+    evidence_at_shift,
+    pair_runs,
+    peak_evidence,
+)
+from overheard.questions.shift.statistics.ranks import estimate_auc, estimate_power
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import (
     estimate_mean_time_between,
@@ -20,10 +25,10 @@ from overheard.statistics.exact_intervals import (
     estimate_proportion,
 )
 
-POWER = (5, 1)
+POWER_PERCENTS = (5, 1)
 """Percentages of false alarms at which the power is reported."""
 
-NO_GUESS: Mapping[str, float] = MappingProxyType({})
+NO_REFERENCES: Mapping[str, float] = MappingProxyType({})
 
 
 def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
@@ -31,7 +36,7 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, .
 
     A run counts by its peak, the largest statistic of its timeline.
 
-    - `auc`: the probability that a run with a shift has a higher peak than a control, ties
+    - `estimate_auc`: the probability that a run with a shift has a higher peak than a control, ties
       count half. Uninformed guess: 0.5. `auc_told`: the same with the statistic in the true
       round (in the control, the round of its exchange), as if the round were known; this is the
       paper's evaluation.
@@ -59,28 +64,28 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, .
 
 
 def _rows(members: Sequence[Finding], seed: Seed) -> list[ScoreRow]:
-    run_pairs = pairs(members)
+    run_pairs = pair_runs(members)
     if not run_pairs:
         return []
-    place = _Place(members[0].cell, run_pairs)
-    return [*_by_rank(place, seed), *_by_alarm(place)]
+    place = _PairedCell(members[0].cell, run_pairs)
+    return [*_rank_rows(place, seed), *_alarm_rows(place)]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PairedCell:
     """The cell of some rows, and the pairs of runs that they summarise."""
 
     cell: Cell
-    found: tuple[Pair, ...]
+    run_pairs: tuple[RunPair, ...]
 
     def row(
         self,
         score: str,
         better: Better,
         value: Estimate,
-        blinds: Mapping[str, float] = NO_GUESS,
-        references: Mapping[str, float] = NO_GUESS,
+        blinds: Mapping[str, float] = NO_REFERENCES,
+        references: Mapping[str, float] = NO_REFERENCES,
     ) -> ScoreRow:
         blind = max(blinds.values()) if blinds else None
         return ScoreRow(
@@ -95,13 +100,13 @@ class _Place:
             blinds=blinds,
             references=references,
             blind=blind,
-            gain=None if blind is None else _less(value, blind),
-            targets=len({pair.target for pair in self.found}),
-            seeds=len({pair.seed for pair in self.found}),
+            gain=None if blind is None else _subtract(value, blind),
+            targets=len({pair.target for pair in self.run_pairs}),
+            seeds=len({pair.seed for pair in self.run_pairs}),
         )
 
 
-def _less(value: Estimate, guess: float) -> Estimate:
+def _subtract(value: Estimate, guess: float) -> Estimate:
     return Estimate(
         value.mean - guess,
         None if value.low is None else value.low - guess,
@@ -109,33 +114,33 @@ def _less(value: Estimate, guess: float) -> Estimate:
     )
 
 
-def _by_rank(place: _Place, seed: Seed) -> list[ScoreRow]:
+def _rank_rows(place: _PairedCell, seed: Seed) -> list[ScoreRow]:
     draws = seed.child("pairs", place.cell.arm, place.cell.attack)
-    highest, at_round = peaks(place.found), told(place.found)
+    highest, at_round = peak_evidence(place.run_pairs), evidence_at_shift(place.run_pairs)
     chance = {"a coin": 0.5}
     rows = [
-        place.row("auc", "higher", auc(highest, draws), chance),
-        place.row("auc_told", "higher", auc(at_round, draws), chance),
+        place.row("auc", "higher", estimate_auc(highest, draws), chance),
+        place.row("auc_told", "higher", estimate_auc(at_round, draws), chance),
     ]
-    for percent in POWER:
-        value = power(highest, percent, draws)
+    for percent in POWER_PERCENTS:
+        value = estimate_power(highest, percent, draws)
         if value is not None:
             blind = {"an alarm at random": percent / 100}
             rows.append(place.row(f"power_at_{percent}", "higher", value, blind))
     return rows
 
 
-def _by_alarm(place: _Place) -> list[ScoreRow]:
-    if not all(pair.states_alarms for pair in place.found):
+def _alarm_rows(place: _PairedCell) -> list[ScoreRow]:
+    if not all(pair.states_alarms for pair in place.run_pairs):
         return []
     delays = [
         float(pair.shifted.alarm - pair.since)
-        for pair in place.found
+        for pair in place.run_pairs
         if pair.shifted.alarm is not None and pair.shifted.alarm >= pair.since
     ]
-    controls = [pair.control for pair in place.found]
+    controls = [pair.control for pair in place.run_pairs]
     false_alarms = sum(control.alarm is not None for control in controls)
-    count, stated = len(place.found), _stated(place.found)
+    count, stated = len(place.run_pairs), _mean_stated_rate(place.run_pairs)
     rows = [
         place.row(
             "detection_rate",
@@ -150,7 +155,7 @@ def _by_alarm(place: _Place) -> list[ScoreRow]:
             references={} if stated is None else {"stated": stated},
         ),
     ]
-    watched = sum(map(_watched, controls))
+    watched = sum(map(_rounds_watched, controls))
     if watched:
         rows.append(
             place.row(
@@ -164,7 +169,7 @@ def _by_alarm(place: _Place) -> list[ScoreRow]:
     return rows
 
 
-def _stated(run_pairs: Sequence[Pair]) -> float | None:
+def _mean_stated_rate(run_pairs: Sequence[RunPair]) -> float | None:
     rates = [
         rate
         for pair in run_pairs
@@ -174,7 +179,7 @@ def _stated(run_pairs: Sequence[Pair]) -> float | None:
     return sum(known) / len(known) if len(known) == len(rates) else None
 
 
-def _watched(control: Timeline) -> int:
+def _rounds_watched(control: Timeline) -> int:
     """Return the number of rounds up to and including that of the first alarm."""
     if control.alarm is None:
         return len(control.rounds)

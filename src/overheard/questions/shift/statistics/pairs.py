@@ -13,7 +13,7 @@ from overheard.findings.finding import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RunPair:
     """The evidence of one attack about one target and seed, with and without the shift.
 
     Args:
@@ -37,7 +37,7 @@ class Pair:
         return self.shifted.threshold is not None and self.control.threshold is not None
 
 
-def pairs(findings: Sequence[Finding]) -> tuple[Pair, ...]:
+def pair_runs(findings: Sequence[Finding]) -> tuple[RunPair, ...]:
     """Pair the findings of one attack in one arm; findings without a partner are left out.
 
     A target of a planned run whose data did not shift is also left out.
@@ -53,12 +53,12 @@ def pairs(findings: Sequence[Finding]) -> tuple[Pair, ...]:
         control = controls.get((cell.seed, finding.target))
         if cell.is_control or since is None or shifted is None or control is None:
             continue
-        run_pairs.append(Pair(cell.seed, finding.target, since, shifted, control))
+        run_pairs.append(RunPair(cell.seed, finding.target, since, shifted, control))
     return tuple(run_pairs)
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class PairedEvidence:
     """One number per run; larger = more evidence of a shift.
 
     Args:
@@ -74,37 +74,37 @@ class Evidence:
     clusters: Int[np.ndarray, " pairs"]
 
     @property
-    def independent(self) -> int:
+    def cluster_count(self) -> int:
         """Return the number of clusters."""
         return int(self.clusters.max()) + 1
 
 
-def peaks(run_pairs: Sequence[Pair]) -> Evidence:
+def peak_evidence(run_pairs: Sequence[RunPair]) -> PairedEvidence:
     """Return the largest statistic of each run: the evidence if the round is unknown."""
-    return _evidence(
+    return _paired_evidence(
         run_pairs,
         [_peak(pair.shifted) for pair in run_pairs],
         [_peak(pair.control) for pair in run_pairs],
     )
 
 
-def told(run_pairs: Sequence[Pair]) -> Evidence:
+def evidence_at_shift(run_pairs: Sequence[RunPair]) -> PairedEvidence:
     """Return the statistic in the true round, or the next round with one; also for controls."""
-    return _evidence(
+    return _paired_evidence(
         run_pairs,
-        [_at(pair.shifted, pair.since) for pair in run_pairs],
-        [_at(pair.control, pair.since) for pair in run_pairs],
+        [_statistic_from(pair.shifted, pair.since) for pair in run_pairs],
+        [_statistic_from(pair.control, pair.since) for pair in run_pairs],
     )
 
 
-def _evidence(
-    run_pairs: Sequence[Pair], shifted: Sequence[float], control: Sequence[float]
-) -> Evidence:
+def _paired_evidence(
+    run_pairs: Sequence[RunPair], shifted: Sequence[float], control: Sequence[float]
+) -> PairedEvidence:
     seeds = np.array([pair.seed for pair in run_pairs])
     distinct, clusters = np.unique(seeds, return_inverse=True)
     if len(distinct) == 1:
         clusters = np.arange(len(run_pairs))
-    return Evidence(np.array(shifted), np.array(control), clusters.astype(np.int64))
+    return PairedEvidence(np.array(shifted), np.array(control), clusters.astype(np.int64))
 
 
 def _peak(timeline: Timeline) -> float:
@@ -112,6 +112,6 @@ def _peak(timeline: Timeline) -> float:
     return max(timeline.statistic, default=-inf)
 
 
-def _at(timeline: Timeline, number: int) -> float:
+def _statistic_from(timeline: Timeline, number: int) -> float:
     by_round = zip(timeline.rounds, timeline.statistic, strict=True)
     return next((value for current, value in by_round if current >= number), -inf)

@@ -8,17 +8,17 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq
 
 from overheard.core.seeds import Seed
-from overheard.questions.shift.statistics.pairs import Evidence
+from overheard.questions.shift.statistics.pairs import PairedEvidence
 from overheard.statistics.estimate import BOOTSTRAP_DRAWS, CONFIDENCE_LEVEL, Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
 
 _NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
 
-_EDGE = 1e-9
+_ROOT_MARGIN = 1e-9
 """Relative distance to the estimate, itself always a root, up to which a root is searched."""
 
 
-def auc(evidence: Evidence, seed: Seed) -> Estimate:
+def estimate_auc(evidence: PairedEvidence, seed: Seed) -> Estimate:
     """Estimate the probability that a shift has more evidence than a control, ties half.
 
     It is over all pairs of a run with a shift and any control run; 0.5 without information.
@@ -28,7 +28,7 @@ def auc(evidence: Evidence, seed: Seed) -> Estimate:
     McNeil 1982, solved as in Newcombe 2006 (method 5), with one run per cluster. The bootstrap
     alone has zero width if all pairs are ranked correctly, however few they are.
     """
-    clusters = evidence.independent
+    clusters = evidence.cluster_count
     wins = np.zeros((clusters, clusters))
     for value, cluster in zip(evidence.shifted, evidence.clusters, strict=True):
         wins_of_value = (value > evidence.control) + (value == evidence.control) / 2  # (pairs,)
@@ -37,26 +37,28 @@ def auc(evidence: Evidence, seed: Seed) -> Estimate:
     value = float(wins.sum() / len(evidence.shifted) ** 2)
     if clusters < 2:
         return Estimate(value, None, None)
-    drawn = _draws(clusters, seed)
+    drawn = _draw_clusters(clusters, seed)
     drawn_wins = ((drawn @ wins) * drawn).sum(1)
-    return _wider(value, drawn_wins / (drawn @ sizes) ** 2, *_score_interval(value, clusters))
+    return _wider_interval(
+        value, drawn_wins / (drawn @ sizes) ** 2, *_score_interval(value, clusters)
+    )
 
 
 def _score_interval(value: float, runs: int) -> tuple[float, float]:
-    return _low_end(value, runs), 1 - _low_end(1 - value, runs)
+    return _lower_bound(value, runs), 1 - _lower_bound(1 - value, runs)
 
 
-def _low_end(value: float, runs: int) -> float:
+def _lower_bound(value: float, runs: int) -> float:
     """Return the lower end of the score interval of `value` from `runs` runs of each kind."""
 
     def excess(area: float) -> float:
         inflation = 1 + (runs - 1) * ((1 - area) / (2 - area) + area / (1 + area))
         return value - area - _NORMAL * sqrt(area * (1 - area) * inflation) / runs
 
-    return float(brentq(excess, 0.0, value * (1 - _EDGE))) if value > 0 else 0.0
+    return float(brentq(excess, 0.0, value * (1 - _ROOT_MARGIN))) if value > 0 else 0.0
 
 
-def power(evidence: Evidence, percent: int, seed: Seed) -> Estimate | None:
+def estimate_power(evidence: PairedEvidence, percent: int, seed: Seed) -> Estimate | None:
     """Estimate the share of runs with a shift above all but this percentage of controls.
 
     The threshold is the control of rank ceil((n + 1) (1 - a)) of n, with a = percent / 100. A
@@ -67,23 +69,25 @@ def power(evidence: Evidence, percent: int, seed: Seed) -> Estimate | None:
     Each end of the interval is the wider of two: the bootstrap over clusters, including the
     threshold, and the exact interval of a proportion with one run per cluster.
     """
-    count, clusters = len(evidence.control), evidence.independent
-    if _rank(np.array([count]), percent)[0] > count:
+    count, clusters = len(evidence.control), evidence.cluster_count
+    if _threshold_rank(np.array([count]), percent)[0] > count:
         return None
-    (value,) = _above(evidence, np.ones((1, clusters), dtype=np.int64), percent)
+    (value,) = _power_of_draws(evidence, np.ones((1, clusters), dtype=np.int64), percent)
     if clusters < 2:
         return Estimate(float(value), None, None)
-    drawn = _above(evidence, _draws(clusters, seed), percent)
+    drawn = _power_of_draws(evidence, _draw_clusters(clusters, seed), percent)
     exact = estimate_proportion(float(value) * clusters, clusters)
-    return _wider(float(value), drawn, exact.low, exact.high)
+    return _wider_interval(float(value), drawn, exact.low, exact.high)
 
 
-def _rank(counts: Int[np.ndarray, " draws"], percent: int) -> Int[np.ndarray, " draws"]:
+def _threshold_rank(
+    counts: Int[np.ndarray, " draws"], percent: int
+) -> Int[np.ndarray, " draws"]:
     return -(-(counts + 1) * (100 - percent) // 100)
 
 
-def _above(
-    evidence: Evidence, drawn: Int[np.ndarray, "draws clusters"], percent: int
+def _power_of_draws(
+    evidence: PairedEvidence, drawn: Int[np.ndarray, "draws clusters"], percent: int
 ) -> Float[np.ndarray, " draws"]:
     """Return the share above the threshold, with clusters weighted by their draws."""
     order = np.argsort(evidence.control, kind="stable")
@@ -91,7 +95,7 @@ def _above(
     running = weights[:, order].cumsum(1)
     counts = running[:, -1]
     # A draw of small clusters may lack this rank; the highest control is then used.
-    rank = np.minimum(_rank(counts, percent), counts)
+    rank = np.minimum(_threshold_rank(counts, percent), counts)
     place = (running >= rank[:, None]).argmax(1)
     threshold = evidence.control[order][place]  # (draws,)
     above: Bool[np.ndarray, "draws pairs"] = evidence.shifted[None] > threshold[:, None]
@@ -99,12 +103,12 @@ def _above(
     return shares
 
 
-def _draws(clusters: int, seed: Seed) -> Int[np.ndarray, "draws clusters"]:
+def _draw_clusters(clusters: int, seed: Seed) -> Int[np.ndarray, "draws clusters"]:
     """Return how often each cluster is drawn in each bootstrap sample."""
     return seed.numpy().multinomial(clusters, np.full(clusters, 1 / clusters), BOOTSTRAP_DRAWS)
 
 
-def _wider(
+def _wider_interval(
     value: float, drawn: Float[np.ndarray, " draws"], low: float | None, high: float | None
 ) -> Estimate:
     ends = np.quantile(drawn, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])

@@ -8,27 +8,27 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-LEAST = 2
+MIN_MODELS = 2
 """Minimum in (or out) models for a record to have its own mean."""
 
-FLOOR = 1e-6
+MIN_DEVIATION = 1e-6
 """Lower bound of a standard deviation, in log-odds."""
 
-BOUND = 30.0
+MAX_LOG_ODDS = 30.0
 """Log-odds are clamped to this magnitude: beyond it they reflect the model, not the record.
 Without clamping, a few nearly diverging shadow models dominate every mean. With an MLP at rate
 0.1 on CIFAR-10, where some log-odds reach a million, `lira` has an AUC of .52 without clamping
 and .94 with it. On MNIST, WISDM and AG-News it changes nothing."""
 
 
-def bounded(log_odds: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Clamp to `BOUND`; the authors' code clamps at about 103, the limit of float32."""
-    return log_odds.clamp(-BOUND, BOUND)
+def clamp_log_odds(log_odds: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Clamp to `MAX_LOG_ODDS`; the authors' code clamps at about 103, the limit of float32."""
+    return log_odds.clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class LogOddsGaussian:
     """Gaussians of the log-odds of the true label under in-models, or under out-models.
 
     Args:
@@ -44,19 +44,19 @@ class Side:
     deviation: Float[Tensor, ""]
 
 
-def side_of(
+def fit_log_odds(
     shadows: Float[Tensor, "models records"], selected: Bool[Tensor, "models records"]
-) -> Side:
+) -> LogOddsGaussian:
     """Fit the log-odds of the selected models for each record."""
     count = selected.sum(0)
     mean = (shadows * selected).sum(0) / count.clamp(min=1)
-    has_enough = count >= LEAST
+    has_enough = count >= MIN_MODELS
     squares = ((shadows - mean).square() * selected)[:, has_enough].sum()
     degrees = (count[has_enough] - 1).sum().clamp(min=1)
-    return Side(count, mean, (squares / degrees).sqrt().clamp(min=FLOOR))
+    return LogOddsGaussian(count, mean, (squares / degrees).sqrt().clamp(min=MIN_DEVIATION))
 
 
-def log_normal(
+def normal_log_density(
     values: Float[Tensor, " records"],
     mean: Float[Tensor, " records"],
     deviation: Float[Tensor, "*records"],

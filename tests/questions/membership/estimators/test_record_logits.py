@@ -3,7 +3,10 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.parties import SERVER, client
-from overheard.questions.membership.estimators.record_readings import confidence, read_records
+from overheard.questions.membership.estimators.record_logits import (
+    label_log_odds,
+    read_record_logits,
+)
 from overheard.testing.planted_runs.planted_membership import (
     ROUNDS,
     MembershipRun,
@@ -19,16 +22,18 @@ def run() -> MembershipRun:
 
 def read(run: MembershipRun, most_rounds: int = 6):
     view = run.transcript.seen_by(SERVER)
-    return view, read_records(view, (client(0),), run.knowledge, most_rounds)
+    return view, read_record_logits(view, (client(0),), run.knowledge, most_rounds)
 
 
 def test_confidence_is_the_log_odds_of_the_true_label() -> None:
     chances = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.25, 0.25]])
     records = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
-    told = confidence(chances.log(), records)
+    told = label_log_odds(chances.log(), records)
     expected = [torch.tensor(0.7 / 0.3).log().item(), torch.tensor(0.25 / 0.75).log().item()]
     assert told.tolist() == pytest.approx(expected, rel=1e-6)
-    assert confidence(torch.stack([chances.log()] * 3), records)[2].tolist() == told.tolist()
+    assert (
+        label_log_odds(torch.stack([chances.log()] * 3), records)[2].tolist() == told.tolist()
+    )
 
 
 def test_reads_the_updated_model_of_the_target(run) -> None:

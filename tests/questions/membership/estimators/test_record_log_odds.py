@@ -12,8 +12,8 @@ from overheard.core.messages import Broadcast, Message, Update, Weights
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.view import View
-from overheard.questions.membership.estimators.shadow_answers import shadow_answers
-from overheard.questions.membership.estimators.shadow_confidence import shadow_confidence
+from overheard.questions.membership.estimators.record_log_odds import compute_log_odds
+from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 from overheard.testing.planted_runs.planted_membership import MembershipRun, simulate_membership
 
 BOTH = (client(0), client(1))
@@ -66,14 +66,14 @@ def rows(tensor: Tensor) -> list[list[float]]:
 def test_averages_over_rounds_after_clamping_each(
     knowledge: Knowledge,
 ) -> None:
-    read = shadow_confidence(
-        two_round_view(), BOTH, knowledge, models=3, most_rounds=6, asked=True
+    read = compute_log_odds(
+        two_round_view(), BOTH, knowledge, models=3, most_rounds=6, include_candidates=True
     )
     # Steepness 1 + 3 = 4 at x = 1, 3, 10 of labels 1, 0, 1: 4, -12, 40, clamped to 30;
     # 4 - 5 = -1: -1, 3, -10. Means: 1.5, -4.5, 10 (15 if clamped last).
-    assert read.targets[client(0)].own.tolist() == pytest.approx([1.5, -4.5, 10.0])
+    assert read.targets[client(0)].target.tolist() == pytest.approx([1.5, -4.5, 10.0])
     # 4 + 1 = 5: 5, -15, 50, clamped to 30.
-    assert read.targets[client(1)].own.tolist() == pytest.approx([5.0, -15.0, 30.0])
+    assert read.targets[client(1)].target.tolist() == pytest.approx([5.0, -15.0, 30.0])
     # Shadow models have steepness 1 and 4; in the second round alone, 4:
     # 1, -3, 10 and 4, -12, 30.
     assert rows(read.targets[client(0)].shadows) == [[2.5, -7.5, 20.0]] * 3
@@ -81,30 +81,35 @@ def test_averages_over_rounds_after_clamping_each(
 
 
 def test_reads_the_last_round_of_targets_and_shadow_models(knowledge: Knowledge) -> None:
-    read = shadow_confidence(
-        two_round_view(), BOTH, knowledge, models=2, most_rounds=1, asked=True
+    read = compute_log_odds(
+        two_round_view(), BOTH, knowledge, models=2, most_rounds=1, include_candidates=True
     )
-    assert read.targets[client(0)].own.tolist() == pytest.approx([-1.0, 3.0, -10.0])
+    assert read.targets[client(0)].target.tolist() == pytest.approx([-1.0, 3.0, -10.0])
     for target in BOTH:
         assert rows(read.targets[target].shadows) == [[4.0, -12.0, 30.0]] * 2
 
 
 def test_reads_only_the_targets(knowledge: Knowledge) -> None:
-    alone = shadow_confidence(
-        two_round_view(), (client(1),), knowledge, models=2, most_rounds=6, asked=True
+    alone = compute_log_odds(
+        two_round_view(),
+        (client(1),),
+        knowledge,
+        models=2,
+        most_rounds=6,
+        include_candidates=True,
     )
     assert list(alone.targets) == [client(1)]
-    assert alone.targets[client(1)].own.tolist() == pytest.approx([5.0, -15.0, 30.0])
+    assert alone.targets[client(1)].target.tolist() == pytest.approx([5.0, -15.0, 30.0])
 
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_models_train_on_candidates_only_if_included(knowledge: Knowledge, asked: bool) -> None:
-    read = shadow_confidence(
-        two_round_view(), BOTH, knowledge, models=8, most_rounds=6, asked=asked
+    read = compute_log_odds(
+        two_round_view(), BOTH, knowledge, models=8, most_rounds=6, include_candidates=asked
     )
-    assert read.inside.shape == (8, 3)
-    assert bool(read.inside.any()) == asked
-    assert not read.inside.all()
+    assert read.is_member.shape == (8, 3)
+    assert bool(read.is_member.any()) == asked
+    assert not read.is_member.all()
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +134,10 @@ def test_matches_the_logits_of_trained_shadow_models_by_round(run: MembershipRun
     )
     view, records = run.transcript.seen_by(SERVER), run.knowledge.candidate_records
     assert records is not None
-    read = shadow_confidence(view, (client(0),), known, models=4, most_rounds=6, asked=True)
-    shadow_logits = shadow_answers(view, known, (0, 1), 4, asked=True)
+    read = compute_log_odds(
+        view, (client(0),), known, models=4, most_rounds=6, include_candidates=True
+    )
+    shadow_logits = compute_shadow_logits(view, known, (0, 1), 4, include_candidates=True)
     first, second = (
         log_odds(shadow_logits.rounds[number], records.labels) for number in (0, 1)
     )
@@ -138,10 +145,10 @@ def test_matches_the_logits_of_trained_shadow_models_by_round(run: MembershipRun
     beside = read.targets[client(0)]
     assert beside.shadows.dtype == torch.float64
     assert torch.allclose(beside.shadows, mean, atol=1e-5)
-    assert read.inside.equal(shadow_logits.inside)
+    assert read.is_member.equal(shadow_logits.is_member)
     # Shadow models and the target are more confident about their members training records.
     members = list(run.truth.members[client(0)])
     others = torch.ones(len(records), dtype=torch.bool)
     others[members] = False
-    assert float(beside.own[members].mean()) > float(beside.own[others].mean()) + 2
-    assert float(mean[read.inside].mean()) > float(mean[~read.inside].mean()) + 2
+    assert float(beside.target[members].mean()) > float(beside.target[others].mean()) + 2
+    assert float(mean[read.is_member].mean()) > float(mean[~read.is_member].mean()) + 2

@@ -12,15 +12,15 @@ from overheard.core.seeds import Seed
 
 Booster = Literal["scikit-learn", "catboost"]
 
-STUMPS: dict[Booster, int] = {"scikit-learn": 300, "catboost": 10_000}
+DEFAULT_STUMPS: dict[Booster, int] = {"scikit-learn": 300, "catboost": 10_000}
 """Default number of stumps; CatBoost's is that of FLiP (arXiv 2410.19548, VI-D2)."""
 
-MISSING = (
+CATBOOST_MISSING = (
     "CatBoost is not installed: run pip install 'overheard[membership]', or omit booster to "
     "use scikit-learn"
 )
 
-LogOdds = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+LogOddsFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """For each row, the log-odds that its label is True, given equal base rates."""
 
 
@@ -32,17 +32,17 @@ def check_booster(booster: Booster) -> None:
 
     """
     if booster == "catboost":
-        _catboost()
+        _load_catboost()
 
 
-def boosted(
+def fit_boosted_stumps(
     rows: NDArray[np.float64],
     labels: NDArray[np.bool_],
     *,
     booster: Booster,
     stumps: int,
     seed: Seed,
-) -> LogOdds:
+) -> LogOddsFunction:
     """Fit trees of depth 1 by boosting on the log-loss.
 
     The log-odds of the base rate among the rows are subtracted from the predictions. Training
@@ -60,28 +60,28 @@ def boosted(
         NeedsError: if CatBoost is selected but not installed.
 
     """
-    predict = (_by_catboost if booster == "catboost" else _by_scikit_learn)(
+    predict = (_fit_catboost if booster == "catboost" else _fit_scikit_learn)(
         rows, labels, stumps, seed.value % 2**31
     )
     base_log_odds = np.log(labels.mean() / (1 - labels.mean()))
     return lambda new_rows: predict(new_rows) - base_log_odds
 
 
-def _by_scikit_learn(
+def _fit_scikit_learn(
     rows: NDArray[np.float64], labels: NDArray[np.bool_], stumps: int, state: int
-) -> LogOdds:
+) -> LogOddsFunction:
     # class_weight is not used: with it, scikit-learn 1.9 spends most of its time on binning.
     model = HistGradientBoostingClassifier(
         max_depth=1, max_iter=stumps, early_stopping=False, random_state=state
     )
-    log_odds: LogOdds = model.fit(rows, labels).decision_function
+    log_odds: LogOddsFunction = model.fit(rows, labels).decision_function
     return log_odds
 
 
-def _by_catboost(
+def _fit_catboost(
     rows: NDArray[np.float64], labels: NDArray[np.bool_], stumps: int, state: int
-) -> LogOdds:
-    model = _catboost()(
+) -> LogOddsFunction:
+    model = _load_catboost()(
         depth=1,
         iterations=stumps,
         random_seed=state,
@@ -96,10 +96,10 @@ def _by_catboost(
 
 
 # Any: CatBoost has no type hints.
-def _catboost() -> Callable[..., Any]:
+def _load_catboost() -> Callable[..., Any]:
     try:
         from catboost import CatBoostClassifier
     except ImportError as missing:
-        raise NeedsError(MISSING) from missing
+        raise NeedsError(CATBOOST_MISSING) from missing
     classifier: Callable[..., Any] = CatBoostClassifier
     return classifier

@@ -20,27 +20,27 @@ from overheard.learning.training_job import ClientTask
 from overheard.learning.workers.job import Job
 from overheard.simulation.job_tensors import unpack_broadcast, unpack_examples
 
-ANSWERS = "answers"
+LOGITS_TENSOR = "answers"
 """The name of the tensor of logits: (models, records, classes)."""
 
-INSIDE = "inside"
+IS_MEMBER_TENSOR = "inside"
 """The name of the tensor that says which model trained on which record."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TrainShadows(Job):
+class ShadowTrainingJob(Job):
     """Train some shadow models in one round and compute their logits; weights are discarded.
 
-    It reads the broadcast and the examples "auxiliary" and "records", and returns `ANSWERS` and
-    `INSIDE`. The examples of a model depend only on its number, so they are the same in all
+    It reads the broadcast and the examples "auxiliary" and "records", and returns `LOGITS_TENSOR` and
+    `IS_MEMBER_TENSOR`. The examples of a model depend only on its number, so they are the same in all
     rounds.
 
     Args:
         round: the round.
-        numbers: the numbers of the models.
+        models: the numbers of the models.
         size: number of training examples per model.
-        asked: whether models also train on candidate records.
+        include_candidates: whether models also train on candidate records.
         build_model: builds the architecture.
         recipe: the clients' training recipe.
         seed: the seed of all draws.
@@ -49,9 +49,9 @@ class TrainShadows(Job):
     """
 
     round: int
-    numbers: range
+    models: range
     size: int
-    asked: bool
+    include_candidates: bool
     build_model: BuildModel
     recipe: Recipe
     seed: Seed
@@ -69,8 +69,10 @@ class TrainShadows(Job):
             unpack_examples(tensors, "auxiliary"),
             unpack_examples(tensors, "records"),
         )
-        pool = concatenate_examples((auxiliary, records)) if self.asked else auxiliary
-        rows_of = [self._drawn(number, len(pool)) for number in self.numbers]
+        pool = (
+            concatenate_examples((auxiliary, records)) if self.include_candidates else auxiliary
+        )
+        rows_of = [self._draw_rows(number, len(pool)) for number in self.models]
         is_member = torch.zeros(len(rows_of), len(records), dtype=torch.bool)
         for members, rows in zip(is_member, rows_of, strict=True):
             members[rows[rows >= len(auxiliary)] - len(auxiliary)] = True
@@ -81,12 +83,12 @@ class TrainShadows(Job):
                 Examples(pool.inputs.to(self.device), pool.labels.to(self.device)),
                 [
                     ClientTask(f"shadow/{number}", rows)
-                    for number, rows in zip(self.numbers, rows_of, strict=True)
+                    for number, rows in zip(self.models, rows_of, strict=True)
                 ],
                 self.recipe,
                 seed=self.seed.child("training"),
                 round=self.round,
-                chunk=len(self.numbers),
+                chunk=len(self.models),
                 workers=1,
                 device=self.device,
             )
@@ -106,9 +108,9 @@ class TrainShadows(Job):
                 "infinite logits): lower the learning rate of the recipe that the attacker "
                 "assumes"
             )
-        return {ANSWERS: logits, INSIDE: is_member}
+        return {LOGITS_TENSOR: logits, IS_MEMBER_TENSOR: is_member}
 
-    def _drawn(self, number: int, available: int) -> Tensor:
+    def _draw_rows(self, number: int, available: int) -> Tensor:
         """Return the rows of the pool that a model trains on."""
         generator = self.seed.child("shadow", number).generator()
         return torch.randperm(available, generator=generator)[: self.size]

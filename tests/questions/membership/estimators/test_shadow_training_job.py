@@ -8,16 +8,16 @@ from overheard.core.examples import concatenate_examples
 from overheard.core.seeds import Seed
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
-from overheard.questions.membership.estimators.train_shadows import (
-    ANSWERS,
-    INSIDE,
-    TrainShadows,
+from overheard.questions.membership.estimators.shadow_training_job import (
+    IS_MEMBER_TENSOR,
+    LOGITS_TENSOR,
+    ShadowTrainingJob,
 )
 from overheard.simulation.job_tensors import BROADCAST_PREFIX
 from tests.simulation.small_run import CLASSES, RECIPE, blobs, broadcast, build
 
 AUXILIARY, RECORDS = blobs(4, seed=1), blobs(6, seed=2)
-JOB = TrainShadows(1, range(2, 5), 10, True, build, RECIPE, Seed(3), "cpu")
+JOB = ShadowTrainingJob(1, range(2, 5), 10, True, build, RECIPE, Seed(3), "cpu")
 
 
 def tensors() -> dict[str, torch.Tensor]:
@@ -32,10 +32,10 @@ def tensors() -> dict[str, torch.Tensor]:
 
 def test_logits_are_those_of_a_model_trained_on_the_stated_records() -> None:
     result = JOB.run(tensors())
-    assert result[ANSWERS].shape == (3, len(RECORDS), CLASSES)
+    assert result[LOGITS_TENSOR].shape == (3, len(RECORDS), CLASSES)
     # The remaining ones of its ten examples are among the twelve auxiliary examples.
     rows = torch.randperm(30, generator=Seed(3).child("shadow", 4).generator())[:10]
-    assert result[INSIDE][2].nonzero().flatten().tolist() == sorted(
+    assert result[IS_MEMBER_TENSOR][2].nonzero().flatten().tolist() == sorted(
         row - 12 for row in rows.tolist() if row >= 12
     )
     (trained,) = train_cohort(
@@ -52,21 +52,21 @@ def test_logits_are_those_of_a_model_trained_on_the_stated_records() -> None:
         {name: weight + trained.delta[name] for name, weight in broadcast(1).items()}
     )
     expected = model(RECORDS.inputs).detach()
-    torch.testing.assert_close(result[ANSWERS][2], expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(result[LOGITS_TENSOR][2], expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_model_has_equal_examples_in_all_rounds_and_other_logits() -> None:
     first, later = JOB.run(tensors()), replace(JOB, round=2).run(tensors())
-    assert first[INSIDE].equal(later[INSIDE])
-    assert not first[ANSWERS].equal(later[ANSWERS])
+    assert first[IS_MEMBER_TENSOR].equal(later[IS_MEMBER_TENSOR])
+    assert not first[LOGITS_TENSOR].equal(later[LOGITS_TENSOR])
 
 
 def test_models_do_not_train_on_excluded_candidates() -> None:
-    assert not replace(JOB, asked=False).run(tensors())[INSIDE].any()
+    assert not replace(JOB, include_candidates=False).run(tensors())[IS_MEMBER_TENSOR].any()
 
 
 def test_the_same_job_gives_the_same_bits() -> None:
-    assert JOB.run(tensors())[ANSWERS].equal(JOB.run(tensors())[ANSWERS])
+    assert JOB.run(tensors())[LOGITS_TENSOR].equal(JOB.run(tensors())[LOGITS_TENSOR])
 
 
 def test_refuses_a_diverging_training() -> None:

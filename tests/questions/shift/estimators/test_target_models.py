@@ -9,7 +9,7 @@ from overheard.core.messages import Aggregate, Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.core.view import mean_update
-from overheard.questions.shift.estimators.models_heard import ModelsHeard
+from overheard.questions.shift.estimators.target_models import TargetModels
 
 RIVAL, OTHER, THIRD = client(0), client(1), client(2)
 
@@ -42,7 +42,7 @@ def broadcast(number, clients, weight):
 
 
 def models(view, target, extract=True):
-    course = ModelsHeard(view, target, extract)
+    course = TargetModels(view, target, extract)
     weights = [float(model["w"]) for model in course.models()]
     return dict(zip(course.rounds(), weights, strict=True))
 
@@ -111,8 +111,8 @@ def test_a_server_takes_the_mean_of_updates_in_the_clear():
 
 def test_omits_rounds_without_an_update_of_the_target():
     run = federation([(1.0, 2.0)] * 3, silent={(1, OTHER)})
-    assert ModelsHeard(run.seen_by(SERVER), OTHER).rounds() == (0, 2)
-    assert ModelsHeard(run.seen_by(SERVER), THIRD).rounds() == ()
+    assert TargetModels(run.seen_by(SERVER), OTHER).rounds() == (0, 2)
+    assert TargetModels(run.seen_by(SERVER), THIRD).rounds() == ()
 
 
 def test_omits_rounds_without_a_recorded_broadcast():
@@ -120,12 +120,12 @@ def test_omits_rounds_without_a_recorded_broadcast():
     kept = tuple(
         m for m in run.messages if not (m.round == 1 and isinstance(m.body, Broadcast))
     )
-    assert ModelsHeard(Transcript(kept).seen_by(SERVER), OTHER).rounds() == (0, 2, 3)
+    assert TargetModels(Transcript(kept).seen_by(SERVER), OTHER).rounds() == (0, 2, 3)
     # Without the start of round 1, a rival can read neither round 0 nor round 1.
-    assert ModelsHeard(Transcript(kept).seen_by(RIVAL), COHORT).rounds() == (2, 3)
+    assert TargetModels(Transcript(kept).seen_by(RIVAL), COHORT).rounds() == (2, 3)
 
 
 def test_a_single_client_has_no_target():
     view = federation([(1.0,)] * 3).seen_by(RIVAL)
-    assert ModelsHeard(view, COHORT).rounds() == ()
-    assert ModelsHeard(view, COHORT, extract=False).rounds() == ()
+    assert TargetModels(view, COHORT).rounds() == ()
+    assert TargetModels(view, COHORT, extract=False).rounds() == ()

@@ -7,7 +7,7 @@ from overheard.core.seeds import Seed
 from overheard.drawing.pair_plates import MOST_ATTACKS
 from overheard.drawing.plates import Plate
 from overheard.findings.finding import Finding
-from overheard.questions.identity.pages.identity_plates import identity_plates
+from overheard.questions.identity.pages.identity_figures import identity_figures
 from tests.report.people import (
     identity_findings,
     people_audit,
@@ -16,7 +16,7 @@ from tests.runs.audits import HOSTILE
 
 
 def plates(findings: list[Finding]) -> tuple[Plate, ...]:
-    return identity_plates(arms(people_audit(findings, {"none": 0.8}), Seed(0)))
+    return identity_figures(arms(people_audit(findings, {"none": 0.8}), Seed(0)))
 
 
 def test_draws_the_panel_for_unknown_users_only_if_there_are_some() -> None:

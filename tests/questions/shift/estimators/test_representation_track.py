@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from overheard.questions.shift.estimators.look_track import look_track
+from overheard.questions.shift.estimators.representation_track import fit_representation_track
 
 ROUNDS, NUMBERS = 3, 5
 SCALE = torch.tensor([1.0, 10.0, 0.1], dtype=torch.float64)[:, None]
@@ -16,26 +16,29 @@ def numbers_of(clients: int, length: float, seed: int = 0) -> torch.Tensor:
 
 
 def test_virtual_clients_have_distances_of_at_least_their_mean() -> None:
-    track = look_track(numbers_of(400, 1.0))
-    assert float(track.of_virtual.min()) == 0
+    track = fit_representation_track(numbers_of(400, 1.0))
+    assert float(track.virtual_distances.min()) == 0
     # Half of them are below the mean; for a normal number E max(z, 0) = 0.399.
-    assert float((track.of_virtual == 0).double().mean()) == pytest.approx(0.5, abs=0.05)
-    assert float(track.of_virtual.mean()) == pytest.approx(0.399, abs=0.05)
+    assert float((track.virtual_distances == 0).double().mean()) == pytest.approx(0.5, abs=0.05)
+    assert float(track.virtual_distances.mean()) == pytest.approx(0.399, abs=0.05)
 
 
 def test_larger_changes_have_larger_distances_in_every_round() -> None:
-    track = look_track(numbers_of(100, 1.0))
+    track = fit_representation_track(numbers_of(100, 1.0))
     read = track.read(numbers_of(1, 1.6, seed=5)[0])
     assert read.shape == (ROUNDS, 1)
     assert float(read.min()) > 2
 
 
 def test_smaller_changes_count_as_the_mean() -> None:
-    track = look_track(numbers_of(100, 1.0))
+    track = fit_representation_track(numbers_of(100, 1.0))
     assert not bool(track.read(numbers_of(1, 0.4, seed=6)[0]).any())
 
 
 def test_directions_do_not_matter_and_zero_changes_are_finite() -> None:
-    track, target = look_track(numbers_of(100, 1.0)), numbers_of(1, 1.5, seed=7)[0]
+    track, target = (
+        fit_representation_track(numbers_of(100, 1.0)),
+        numbers_of(1, 1.5, seed=7)[0],
+    )
     assert torch.allclose(track.read(target), track.read(-target.flip(1)))
     assert bool(track.read(torch.zeros(ROUNDS, NUMBERS)).isfinite().all())

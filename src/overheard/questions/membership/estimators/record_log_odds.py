@@ -10,48 +10,51 @@ from torch import Tensor
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.view import View
-from overheard.questions.membership.estimators.record_readings import confidence, read_records
-from overheard.questions.membership.estimators.shadow_answers import shadow_answers
-from overheard.questions.membership.estimators.sides import bounded
+from overheard.questions.membership.estimators.in_out_models import clamp_log_odds
+from overheard.questions.membership.estimators.record_logits import (
+    label_log_odds,
+    read_record_logits,
+)
+from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Beside:
+class TargetLogOdds:
     """Clamped log-odds of the true label, averaged over the rounds of one target.
 
     Args:
-        own: log-odds under the target's models.
+        target: log-odds under the target's models.
         shadows: log-odds under shadow models that started from the same broadcasts.
 
     """
 
-    own: Float[Tensor, " records"]
+    target: Float[Tensor, " records"]
     shadows: Float[Tensor, "models records"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShadowConfidence:
+class RecordLogOdds:
     """Log-odds of each candidate record for all targets.
 
     Args:
         targets: the log-odds of each target and of its shadow models.
-        inside: whether each shadow model trained on each record.
+        is_member: whether each shadow model trained on each record.
 
     """
 
-    targets: Mapping[Party, Beside]
-    inside: Bool[Tensor, "models records"]
+    targets: Mapping[Party, TargetLogOdds]
+    is_member: Bool[Tensor, "models records"]
 
 
-def shadow_confidence(
+def compute_log_odds(
     view: View,
     targets: Sequence[Party],
     knowledge: Knowledge,
     *,
     models: int,
     most_rounds: int,
-    asked: bool,
-) -> ShadowConfidence:
+    include_candidates: bool,
+) -> RecordLogOdds:
     """Compute log-odds of the candidate records under targets' models and shadow models.
 
     Args:
@@ -60,20 +63,24 @@ def shadow_confidence(
         knowledge: with the candidate records.
         models: shadow models per round.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
-        asked: whether some shadow models train on candidate records.
+        include_candidates: whether some shadow models train on candidate records.
 
     """
     assert knowledge.candidate_records is not None
     records = knowledge.candidate_records
-    readings = read_records(view, targets, knowledge, most_rounds)
-    shadow_logits = shadow_answers(view, knowledge, readings.rounds, models, asked=asked)
+    readings = read_record_logits(view, targets, knowledge, most_rounds)
+    shadow_logits = compute_shadow_logits(
+        view, knowledge, readings.rounds, models, include_candidates=include_candidates
+    )
     shadow_log_odds = {
-        number: bounded(confidence(logits, records))
+        number: clamp_log_odds(label_log_odds(logits, records))
         for number, logits in shadow_logits.rounds.items()
     }
     by_target = {}
     for target, by_round in readings.targets.items():
-        log_odds = [bounded(confidence(logits, records)) for logits in by_round.values()]
+        log_odds = [
+            clamp_log_odds(label_log_odds(logits, records)) for logits in by_round.values()
+        ]
         shadows = torch.stack([shadow_log_odds[number] for number in by_round]).mean(0)
-        by_target[target] = Beside(torch.stack(log_odds).mean(0), shadows)
-    return ShadowConfidence(by_target, shadow_logits.inside)
+        by_target[target] = TargetLogOdds(torch.stack(log_odds).mean(0), shadows)
+    return RecordLogOdds(by_target, shadow_logits.is_member)

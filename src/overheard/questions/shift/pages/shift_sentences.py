@@ -7,14 +7,14 @@ from overheard.findings.threat_results import AttackResult
 from overheard.questions.shift.measures import MEASURES
 
 
-def shift_words(case: AttackResult) -> tuple[str, ...]:
+def shift_sentences(case: AttackResult) -> tuple[str, ...]:
     """Describe how well the best attack detects shifts."""
-    return (*_at_stated_alarms(case), *_own_alarm(case), *_direction(case))
+    return (*_power_sentence(case), *_alarm_sentence(case), *_direction_sentence(case))
 
 
-def _at_stated_alarms(case: AttackResult) -> tuple[str, ...]:
+def _power_sentence(case: AttackResult) -> tuple[str, ...]:
     found = [
-        f"{format_percent(row.value.mean)} of shifts{_span(row)} at {level}{SPACE}% false alarms"
+        f"{format_percent(row.value.mean)} of shifts{_interval(row)} at {level}{SPACE}% false alarms"
         for level in (5, 1)
         if (row := case.rows_by_score.get(f"power_at_{level}")) is not None
     ]
@@ -26,7 +26,7 @@ def _at_stated_alarms(case: AttackResult) -> tuple[str, ...]:
     return (f"{known} If it is unknown, the attack detects {' and '.join(found)}.",)
 
 
-def _own_alarm(case: AttackResult) -> tuple[str, ...]:
+def _alarm_sentence(case: AttackResult) -> tuple[str, ...]:
     found, false = (
         case.rows_by_score.get("detection_rate"),
         case.rows_by_score.get("false_alarm_rate"),
@@ -36,22 +36,22 @@ def _own_alarm(case: AttackResult) -> tuple[str, ...]:
     stated = false.references.get("stated")
     stated_rate = "" if stated is None else f"; stated rate: {format_percent(stated)}"
     alarms = (
-        f"Its alarm detects {format_percent(found.value.mean)} of shifts{_span(found)} and is raised "
-        f"in {format_percent(false.value.mean)} of controls{_span(false, stated_rate)}."
+        f"Its alarm detects {format_percent(found.value.mean)} of shifts{_interval(found)} and is raised "
+        f"in {format_percent(false.value.mean)} of controls{_interval(false, stated_rate)}."
     )
     delay = case.rows_by_score.get("median_delay")
     if delay is None:
         return (alarms,)
-    return (f"{alarms} {_late(delay.value.mean)}",)
+    return (f"{alarms} {_delay_clause(delay.value.mean)}",)
 
 
-def _late(rounds: float) -> str:
+def _delay_clause(rounds: float) -> str:
     if rounds == 0:
         return "At least half of the detections come in the round of the shift."
     return f"The median delay of the detections is {rounds:g}{SPACE}rounds."
 
 
-def _direction(case: AttackResult) -> tuple[str, ...]:
+def _direction_sentence(case: AttackResult) -> tuple[str, ...]:
     right = case.rows_by_score.get("direction_detected") or case.rows_by_score.get("direction")
     if right is None:
         return ()
@@ -71,5 +71,5 @@ def _direction(case: AttackResult) -> tuple[str, ...]:
     )
 
 
-def _span(row: ScoreRow, beside: str = "") -> str:
+def _interval(row: ScoreRow, beside: str = "") -> str:
     return bracketed_interval(row, MEASURES[row.score], beside)

@@ -10,7 +10,7 @@ from overheard.learning.fitting.standardizer import Standardizer, fit_standardiz
 
 
 @dataclass(frozen=True, slots=True)
-class LookTrack:
+class RepresentationTrack:
     """How much further a client moves mean representations than virtual clients do.
 
     Inputs unlike any that the model was trained on move its representations further. New
@@ -20,27 +20,29 @@ class LookTrack:
     as that mean, and only larger ones are evidence.
 
     Args:
-        of_virtual: distances of virtual clients, in standard deviations; 0 = their mean or
+        virtual_distances: distances of virtual clients, in standard deviations; 0 = their mean or
             below.
         scale: the scale of the log-distance of each round.
 
     """
 
-    of_virtual: Float[Tensor, "virtual rounds one"]
+    virtual_distances: Float[Tensor, "virtual rounds one"]
     scale: Standardizer
 
     def read(self, numbers: Float[Tensor, "rounds numbers"]) -> Float[Tensor, "rounds one"]:
         """Return the same distances for a target."""
-        return self.scale.standardize(_distance(numbers)[None]).clamp(min=0).T
+        return self.scale.standardize(_log_distance(numbers)[None]).clamp(min=0).T
 
 
-def look_track(numbers: Float[Tensor, "virtual rounds numbers"]) -> LookTrack:
+def fit_representation_track(
+    numbers: Float[Tensor, "virtual rounds numbers"],
+) -> RepresentationTrack:
     """Fit how far virtual clients move representations in each round."""
-    distances = _distance(numbers)  # (virtual, rounds)
+    distances = _log_distance(numbers)  # (virtual, rounds)
     scale = fit_standardizer(distances)
-    return LookTrack(scale.standardize(distances).clamp(min=0)[:, :, None], scale)
+    return RepresentationTrack(scale.standardize(distances).clamp(min=0)[:, :, None], scale)
 
 
-def _distance(numbers: Float[Tensor, "*many numbers"]) -> Float[Tensor, "*many"]:
+def _log_distance(numbers: Float[Tensor, "*many numbers"]) -> Float[Tensor, "*many"]:
     squares = numbers.double().square().sum(-1)
     return squares.clamp(min=torch.finfo(torch.float64).tiny).log() / 2

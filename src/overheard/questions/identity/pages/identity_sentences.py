@@ -7,22 +7,22 @@ from overheard.findings.number_format import SPACE, format_number, format_percen
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult
 from overheard.questions.identity.measures import MEASURES
-from overheard.questions.identity.statistics.identity_rows import FALSE_ALARMS
+from overheard.questions.identity.statistics.identity_rows import FALSE_ALARM_PERCENT
 
 
-def identity_words(exposure: ThreatResult) -> tuple[str, ...]:
+def identity_sentences(exposure: ThreatResult) -> tuple[str, ...]:
     """Describe how well the best attack re-identifies users over all its targets."""
     case = exposure.attack_results[0]
     return (
-        *_ranked(case),
+        *_precision_sentences(case),
         *pair_words(case),
-        *_strangers(case),
-        _control(case),
-        *_gain(case, exposure),
+        *_open_set_sentences(case),
+        _control_sentence(case),
+        *_gain_sentences(case, exposure),
     )
 
 
-def _ranked(case: AttackResult) -> tuple[str, ...]:
+def _precision_sentences(case: AttackResult) -> tuple[str, ...]:
     row, times = (
         case.rows_by_score.get("mean_average_precision"),
         case.rows_by_score.get("times_chance"),
@@ -36,24 +36,24 @@ def _ranked(case: AttackResult) -> tuple[str, ...]:
     )
 
 
-def _strangers(case: AttackResult) -> tuple[str, ...]:
-    row = case.rows_by_score.get(f"dir_at_{FALSE_ALARMS}_percent")
+def _open_set_sentences(case: AttackResult) -> tuple[str, ...]:
+    row = case.rows_by_score.get(f"dir_at_{FALSE_ALARM_PERCENT}_percent")
     if row is None:
         return ()
     count = row.references["unknown targets"]
     few = (
         ""
-        if count * FALSE_ALARMS >= 100
+        if count * FALSE_ALARM_PERCENT >= 100
         else " The targets of unknown users are too few to measure this rate."
     )
     return (
-        f"If at most {FALSE_ALARMS}{SPACE}% of the {count:.0f} targets of unknown users may be "
+        f"If at most {FALSE_ALARM_PERCENT}{SPACE}% of the {count:.0f} targets of unknown users may be "
         "mistaken for a known user, the attack names the right user for "
         f"{format_percent(row.value.mean)} of the targets of known users{_interval(row)}.{few}",
     )
 
 
-def _control(case: AttackResult) -> str:
+def _control_sentence(case: AttackResult) -> str:
     row = case.rows_by_score.get("control_excess")
     if row is None:
         return control_words(case, MEASURES[case.headline])
@@ -67,7 +67,7 @@ def _control(case: AttackResult) -> str:
     )
 
 
-def _gain(case: AttackResult, exposure: ThreatResult) -> tuple[str, ...]:
+def _gain_sentences(case: AttackResult, exposure: ThreatResult) -> tuple[str, ...]:
     row = case.rows_by_score.get("gain_over_published")
     if row is None:
         return ()

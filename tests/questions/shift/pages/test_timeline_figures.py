@@ -10,24 +10,24 @@ from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.drawing.plates import Plate
 from overheard.findings.finding import Audit
-from overheard.questions.shift.pages.timeline_plates import (
-    ATTACKS,
-    RUNS,
-    TARGETS,
-    timeline_plates,
+from overheard.questions.shift.pages.timeline_figures import (
+    MAX_ATTACKS,
+    MAX_RUNS,
+    MAX_TARGETS,
+    timeline_figures,
 )
 from tests.report.shifts import SINCE, shift_audit, shift_findings
 from tests.runs.audits import HOSTILE
 
 
 def plates(audit: Audit) -> tuple[Plate, ...]:
-    return timeline_plates(audit, arms(audit, Seed(0)))
+    return timeline_figures(audit, arms(audit, Seed(0)))
 
 
 def test_draws_several_runs_of_one_target_and_states_how_many_there_are() -> None:
     (plate,) = plates(shift_audit(shift_findings("none", "sharp", 5.0, runs=5)))
     assert [panel.heading for panel in plate.panels] == [
-        f"The other clients together, seed {seed}" for seed in range(RUNS)
+        f"The other clients together, seed {seed}" for seed in range(MAX_RUNS)
     ]
     assert "The figure shows 3 of 5 claims. All others are in findings.json." in plate.note
 
@@ -45,7 +45,7 @@ def test_draws_at_most_the_maximum_number_of_targets() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
     findings = [replace(bare, target=client(number)) for number in range(20)]
     (plate,) = plates(shift_audit(findings))
-    assert len(plate.panels) == TARGETS
+    assert len(plate.panels) == MAX_TARGETS
 
 
 def test_the_table_lists_the_drawn_values() -> None:
@@ -72,7 +72,7 @@ def test_draws_only_the_best_attacks_in_order() -> None:
         for finding in shift_findings("none", f"attack {number}", 9.0 * (number == 4), runs=6)
     ]
     best, *others = plates(shift_audit(findings))
-    assert len(others) == ATTACKS - 1
+    assert len(others) == MAX_ATTACKS - 1
     assert best.title.endswith("attack 4")
     assert "the 3 best of 5 attacks" in best.note
 

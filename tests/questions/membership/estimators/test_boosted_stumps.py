@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
-from overheard.questions.membership.estimators.stumps import (
-    STUMPS,
+from overheard.questions.membership.estimators.boosted_stumps import (
+    DEFAULT_STUMPS,
     Booster,
-    boosted,
     check_booster,
+    fit_boosted_stumps,
 )
 
 
@@ -34,7 +34,9 @@ def boosters() -> list[Booster]:
 def test_log_odds_are_those_of_two_normals_for_any_base_rate(
     booster: Booster, share: float
 ) -> None:
-    log_odds = boosted(*rows(4000, share, 0), booster=booster, stumps=200, seed=Seed(0))
+    log_odds = fit_boosted_stumps(
+        *rows(4000, share, 0), booster=booster, stumps=200, seed=Seed(0)
+    )
     where = np.array([[x, 0.0] for x in (0.0, 0.5, 1.0, 1.5, 2.0)])
     # The log-odds of N(2, 1) against N(0, 1) are 2 x - 2.
     assert log_odds(where) == pytest.approx([-2.0, -1.0, 0.0, 1.0, 2.0], abs=0.6)
@@ -49,7 +51,8 @@ def test_the_same_seed_gives_the_same_bits_and_writes_no_file(
     monkeypatch.chdir(tmp_path)
     data, kinds = rows(300, 0.5, 1)
     first, again = (
-        boosted(data, kinds, booster=booster, stumps=50, seed=Seed(7))(data) for _ in range(2)
+        fit_boosted_stumps(data, kinds, booster=booster, stumps=50, seed=Seed(7))(data)
+        for _ in range(2)
     )
     assert (first == again).all()
     assert not list(tmp_path.iterdir())
@@ -60,8 +63,8 @@ def test_boosters_agree_on_the_classes() -> None:
     pytest.importorskip("catboost", reason="the extra membership is not installed")
     data, kinds = rows(2000, 0.5, 2)
     one, other = (
-        boosted(data, kinds, booster=booster, stumps=100, seed=Seed(0))(data)
-        for booster in STUMPS
+        fit_boosted_stumps(data, kinds, booster=booster, stumps=100, seed=Seed(0))(data)
+        for booster in DEFAULT_STUMPS
     )
     assert float(np.corrcoef(one, other)[0, 1]) > 0.95
 
@@ -73,4 +76,4 @@ def test_the_error_for_a_missing_extra_says_what_to_install(monkeypatch) -> None
     with pytest.raises(NeedsError, match=r"pip install 'overheard\[membership\]'"):
         check_booster("catboost")
     with pytest.raises(NeedsError, match=r"overheard\[membership\]"):
-        boosted(*rows(20, 0.5, 3), booster="catboost", stumps=1, seed=Seed(0))
+        fit_boosted_stumps(*rows(20, 0.5, 3), booster="catboost", stumps=1, seed=Seed(0))

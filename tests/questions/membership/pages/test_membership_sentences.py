@@ -8,7 +8,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Audit, Cell, Finding
 from overheard.questions.membership.claim import Membership
-from overheard.questions.membership.pages.membership_words import membership_words
+from overheard.questions.membership.pages.membership_sentences import membership_sentences
 from overheard.questions.membership.scorer import MembershipScorer
 from overheard.report.words import exposure_words
 
@@ -42,7 +42,7 @@ def said(strength: float, outsiders: int = 1000, clients: int = 4, seeds: int = 
     audit = Audit("Records", "Made up", ("a", "b"), runs, findings, (), "", {})
     (arm,) = arms(audit, Seed(0))
     (exposure,) = arm.threat_results
-    words = membership_words(exposure.attack_results[0])
+    words = membership_sentences(exposure.attack_results[0])
     assert all(sentence in exposure_words(exposure) for sentence in words)
     return " ".join(words).replace("\u00a0", " ")
 

@@ -5,13 +5,16 @@ from math import log, nan
 import pytest
 import torch
 
-from overheard.questions.identity.estimators.users_apart import LEAST_LASTING, learn_users_apart
+from overheard.questions.identity.estimators.gaussian_users import (
+    MIN_DEVICE_VARIANCE_SHARE,
+    fit_gaussian_users,
+)
 
 
 def learn(numbers, users, devices=None, count=None):
     column = torch.tensor(numbers, dtype=torch.float64)[:, None]
     devices = users if devices is None else devices
-    return learn_users_apart(
+    return fit_gaussian_users(
         column, torch.tensor(users), torch.tensor(devices), count or max(users) + 1
     )
 
@@ -28,19 +31,19 @@ class TestFitGaussianUsers:
         # 4 - 2 degrees: 2, of which 2 / 2 rounds = 1 is from rounds: devices 1.
         # Users: mean 7, 2 deviations of 5, 1 degree: 50, of which 1 / 2 + 2 / 4 = 1 is chance.
         apart = learn([0, 2, 2, 4, 10, 12, 12, 14], [0] * 4 + [1] * 4, [0, 0, 1, 1, 2, 2, 3, 3])
-        assert float(apart.fleeting) == pytest.approx(2)
-        assert float(apart.between) == pytest.approx(49)
+        assert float(apart.round_variance) == pytest.approx(2)
+        assert float(apart.user_variance) == pytest.approx(49)
         # At least a twentieth of 49.
-        assert float(apart.lasting) == pytest.approx(49 * LEAST_LASTING)
+        assert float(apart.device_variance) == pytest.approx(49 * MIN_DEVICE_VARIANCE_SHARE)
         # The means are shrunk to 7 -+ 5 * 49 / 50.
         assert apart.means[:, 0].tolist() == pytest.approx([2.1, 11.9])
 
     def test_users_who_differ_only_by_chance_have_no_variance(self):
         # Means 0 and 0.5, and rounds that lie 2 apart: variance between 0.125, chance 1.
         apart = learn([-1, 1, -0.5, 1.5], [0, 0, 1, 1])
-        assert float(apart.between) == 0
+        assert float(apart.user_variance) == 0
         assert apart.means[:, 0].tolist() == [0.25, 0.25]
-        assert apart.evidence(row(1.0)).tolist() == [0, 0]
+        assert apart.log_likelihood_ratios(row(1.0)).tolist() == [0, 0]
 
     def test_a_user_without_numbers_has_the_mean_of_all(self):
         apart = learn([0, 1, 10, 11], [0, 0, 2, 2], count=3)
@@ -48,12 +51,15 @@ class TestFitGaussianUsers:
 
     def test_without_numbers_all_users_have_equal_evidence(self):
         nothing = torch.empty(4, 0, dtype=torch.float64)
-        apart = learn_users_apart(nothing, torch.arange(4), torch.arange(4), 4)
-        assert apart.evidence(torch.empty(1, 0, dtype=torch.float64)).tolist() == [0] * 4
+        apart = fit_gaussian_users(nothing, torch.arange(4), torch.arange(4), 4)
+        assert (
+            apart.log_likelihood_ratios(torch.empty(1, 0, dtype=torch.float64)).tolist()
+            == [0] * 4
+        )
 
     def test_a_number_missing_from_all_known_users_is_ignored(self):
         apart = learn([nan, nan], [0, 1])
-        assert apart.evidence(row(3.0)).tolist() == [0, 0]
+        assert apart.log_likelihood_ratios(row(3.0)).tolist() == [0, 0]
 
 
 class TestLogLikelihoodRatios:
@@ -62,15 +68,15 @@ class TestLogLikelihoodRatios:
         apart = learn([0, 10], [0, 1])
         # x = 0: for user 0, log N(0; 0, 2.5); for the population, log N(0; 5, 52.5).
         expected = -log(2.5) / 2 + (25 / 52.5 + log(52.5)) / 2
-        assert float(apart.evidence(row(0.0))[0]) == pytest.approx(expected)
+        assert float(apart.log_likelihood_ratios(row(0.0))[0]) == pytest.approx(expected)
 
     def test_favour_the_user_with_the_nearest_numbers(self):
         apart = learn([0, 1, 10, 11, 20, 21], [0, 0, 1, 1, 2, 2])
-        assert int(apart.evidence(row(12.0)).argmax()) == 1
+        assert int(apart.log_likelihood_ratios(row(12.0)).argmax()) == 1
 
     def test_rounds_average_out_only_the_variance_between_rounds(self):
         apart = learn([0, 8, 10, 18], [0, 0, 1, 1])
-        once, often = (apart.evidence(row(*[4.0] * times)) for times in (1, 1000))
+        once, often = (apart.log_likelihood_ratios(row(*[4.0] * times)) for times in (1, 1000))
         gaps = [float(each[0] - each[1]) for each in (once, often)]
         # The means differ by g. Users 50 - 16 = 34, devices 1.7, rounds 32: g^2 / 2 over
         # 1.7 + 32 with one round, over 1.7 with many.
@@ -78,6 +84,8 @@ class TestLogLikelihoodRatios:
 
     def test_a_missing_number_is_ignored(self):
         apart = learn([0, 1, 10, 11], [0, 0, 1, 1])
-        assert apart.evidence(row(nan)).tolist() == [0, 0]
-        assert apart.evidence(row()).tolist() == [0, 0]
-        assert torch.equal(apart.evidence(row(nan, 3.0)), apart.evidence(row(3.0)))
+        assert apart.log_likelihood_ratios(row(nan)).tolist() == [0, 0]
+        assert apart.log_likelihood_ratios(row()).tolist() == [0, 0]
+        assert torch.equal(
+            apart.log_likelihood_ratios(row(nan, 3.0)), apart.log_likelihood_ratios(row(3.0))
+        )

@@ -9,11 +9,11 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
-from overheard.questions.membership.estimators import shadow_answers as module
-from overheard.questions.membership.estimators.record_readings import confidence
-from overheard.questions.membership.estimators.shadow_answers import (
-    ShadowAnswers,
-    shadow_answers,
+from overheard.questions.membership.estimators import shadow_logits as module
+from overheard.questions.membership.estimators.record_logits import label_log_odds
+from overheard.questions.membership.estimators.shadow_logits import (
+    ShadowLogits,
+    compute_shadow_logits,
 )
 from overheard.testing.planted_runs.planted_membership import (
     EXAMPLES_PER_CLIENT,
@@ -42,20 +42,23 @@ def logits_of(
     shelf: CountingCache | None = None,
     online: bool = True,
     knowledge: Knowledge | None = None,
-) -> ShadowAnswers:
+) -> ShadowLogits:
     known = knowledge or run.knowledge
     known = replace(known, compute=replace(known.compute, cache=shelf or CountingCache()))
     view = run.transcript.seen_by(SERVER).during(rounds)
-    return shadow_answers(view, known, rounds, count, asked=online)
+    return compute_shadow_logits(view, known, rounds, count, include_candidates=online)
 
 
 def test_models_are_confident_about_their_training_records(run) -> None:
     shadows = logits_of(run)
-    assert shadows.inside.shape == (6, len(run.knowledge.candidate_records))
+    assert shadows.is_member.shape == (6, len(run.knowledge.candidate_records))
     assert shadows.rounds.keys() == {0, 1}
-    log_odds = confidence(shadows.rounds[1], run.knowledge.candidate_records)
-    assert float(log_odds[shadows.inside].mean()) > float(log_odds[~shadows.inside].mean()) + 2
-    assert len(set(map(tuple, shadows.inside.tolist()))) == 6
+    log_odds = label_log_odds(shadows.rounds[1], run.knowledge.candidate_records)
+    assert (
+        float(log_odds[shadows.is_member].mean())
+        > float(log_odds[~shadows.is_member].mean()) + 2
+    )
+    assert len(set(map(tuple, shadows.is_member.tolist()))) == 6
 
 
 def test_models_train_on_as_many_examples_as_clients_report(run) -> None:
@@ -63,7 +66,8 @@ def test_models_train_on_as_many_examples_as_clients_report(run) -> None:
         run.knowledge, auxiliary=run.knowledge.auxiliary.take(torch.zeros(0).long())
     )
     assert (
-        logits_of(run, 4, knowledge=nothing).inside.sum(1).tolist() == [EXAMPLES_PER_CLIENT] * 4
+        logits_of(run, 4, knowledge=nothing).is_member.sum(1).tolist()
+        == [EXAMPLES_PER_CLIENT] * 4
     )
 
 
@@ -74,13 +78,15 @@ def test_models_train_on_half_of_the_examples_without_reported_sizes(run) -> Non
         for m in run.transcript.messages
     ]
     silent = replace(run, transcript=replace(run.transcript, messages=tuple(hidden)))
-    assert float(logits_of(silent, 40).inside.double().mean()) == pytest.approx(0.5, abs=0.05)
+    assert float(logits_of(silent, 40).is_member.double().mean()) == pytest.approx(
+        0.5, abs=0.05
+    )
 
 
 def test_models_do_not_train_on_excluded_candidates(run) -> None:
     shadows = logits_of(run, 4, online=False)
-    assert not shadows.inside.any()
-    log_odds = confidence(shadows.rounds[1], run.knowledge.candidate_records)
+    assert not shadows.is_member.any()
+    log_odds = label_log_odds(shadows.rounds[1], run.knowledge.candidate_records)
     members = list(run.truth.members[client(0)])
     others = [n for n in range(log_odds.shape[1]) if n not in members]
     assert float((log_odds[:, members].mean() - log_odds[:, others].mean()).abs()) < 1.5
@@ -99,7 +105,7 @@ def test_reuses_models_for_fewer_rounds_or_more_models(run) -> None:
     alone = logits_of(run, 8, (1,), shelf=shelf)
     assert len(shelf.saved) == 4
     assert alone.rounds[1].equal(both.rounds[1])
-    assert alone.inside.equal(both.inside)
+    assert alone.is_member.equal(both.is_member)
     more = logits_of(run, 12, shelf=shelf)
     assert len(shelf.saved) == 4 + 2
     assert more.rounds[0][:8].equal(both.rounds[0])

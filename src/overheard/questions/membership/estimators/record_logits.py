@@ -19,7 +19,7 @@ from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class RecordReadings:
+class RecordLogits:
     """Logits of the targets' models on the candidate records, by round.
 
     Args:
@@ -32,9 +32,9 @@ class RecordReadings:
     targets: Mapping[Party, Mapping[int, Float[Tensor, "records classes"]]]
 
 
-def read_records(
+def read_record_logits(
     view: View, targets: Sequence[Party], knowledge: Knowledge, most_rounds: int
-) -> RecordReadings:
+) -> RecordLogits:
     """Compute logits of the targets' updated models in some of the rounds.
 
     The rounds are evenly spaced among those with an update of any sender, from first to last. A
@@ -65,10 +65,10 @@ def read_records(
         )
         read[target] = dict(zip(numbers, logits, strict=True))
     rounds = tuple(sorted({number for by_round in read.values() for number in by_round}))
-    return RecordReadings(rounds, read)
+    return RecordLogits(rounds, read)
 
 
-def confidence(
+def label_log_odds(
     logits: Float[Tensor, "*models records classes"], records: Examples
 ) -> Float[Tensor, "*models records"]:
     """Return the log-odds of the true label: log p - log(1 - p), in float64."""

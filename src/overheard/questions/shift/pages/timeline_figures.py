@@ -11,20 +11,24 @@ from overheard.findings.finding import Audit, Finding
 from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import NO_NUMBER, format_number
 from overheard.findings.threat_results import ArmResult, ThreatResult
-from overheard.questions.shift.pages.timeline_chart import Span, timeline_chart, timeline_legend
+from overheard.questions.shift.pages.timeline_chart import (
+    AxisRange,
+    timeline_chart,
+    timeline_legend,
+)
 
-ATTACKS = 3
+MAX_ATTACKS = 3
 """The best attacks to draw for one group of observers."""
 
-TARGETS = 12
+MAX_TARGETS = 12
 """Targets to draw from one run."""
 
-RUNS = 3
+MAX_RUNS = 3
 """Runs to draw if each has one target."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _DrawnTimeline:
     """One timeline with its name and its control run."""
 
     name: str
@@ -33,17 +37,19 @@ class _Drawn:
     control: Timeline | None
 
 
-def timeline_plates(audit: Audit, arms: Sequence[ArmResult]) -> tuple[Plate, ...]:
+def timeline_figures(audit: Audit, arms: Sequence[ArmResult]) -> tuple[Plate, ...]:
     """Draw a figure for each of the best attacks with timelines, arm by arm."""
     return tuple(
         plate
         for arm in arms
         for exposure in arm.threat_results
-        for plate in _of_exposure(exposure, _timed(exposure, audit.findings))
+        for plate in _exposure_figures(exposure, _timelines_by_attack(exposure, audit.findings))
     )
 
 
-def _timed(exposure: ThreatResult, findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
+def _timelines_by_attack(
+    exposure: ThreatResult, findings: Sequence[Finding]
+) -> Mapping[str, list[Finding]]:
     """Return the findings with a timeline by attack, the best attack first."""
     timed: dict[str, list[Finding]] = {case.attack: [] for case in exposure.attack_results}
     for finding in findings:
@@ -57,27 +63,27 @@ def _timed(exposure: ThreatResult, findings: Sequence[Finding]) -> Mapping[str, 
     return {attack: found for attack, found in timed.items() if found}
 
 
-def _of_exposure(
+def _exposure_figures(
     exposure: ThreatResult, timed: Mapping[str, Sequence[Finding]]
 ) -> tuple[Plate, ...]:
     return tuple(
-        _plate(exposure, attack, found, len(timed))
-        for attack, found in list(timed.items())[:ATTACKS]
+        _attack_figure(exposure, attack, found, len(timed))
+        for attack, found in list(timed.items())[:MAX_ATTACKS]
         if any(not finding.cell.is_control for finding in found)
     )
 
 
-def _plate(
+def _attack_figure(
     exposure: ThreatResult, attack: str, found: Sequence[Finding], attacks: int
 ) -> Plate:
     planned = [finding for finding in found if not finding.cell.is_control]
-    drawn = _chosen(planned, found, exposure.observers)
+    drawn = _select_timelines(planned, found, exposure.observers)
     title = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
-    height = _height(drawn)
+    height = _axis_range(drawn)
     return Plate(
         title,
         "The attack's test statistic by round; a larger value is stronger evidence of a shift. "
-        f"{_left_out(drawn, planned, attacks)}",
+        f"{_selection_note(drawn, planned, attacks)}",
         timeline_legend(f"Legend: {title}"),
         tuple(
             Panel(
@@ -97,9 +103,9 @@ def _plate(
     )
 
 
-def _chosen(
+def _select_timelines(
     planned: Sequence[Finding], found: Sequence[Finding], observers: Sequence[Party]
-) -> list[_Drawn]:
+) -> list[_DrawnTimeline]:
     """Select targets of the first run, shifted ones first; or several runs of one target."""
     controls = {
         (finding.cell.seed, finding.target): finding.timeline
@@ -110,12 +116,14 @@ def _chosen(
     run = [finding for finding in planned if finding.cell.seed == first]
     if len(run) == 1:
         by_seed = sorted(planned, key=lambda finding: finding.cell.seed)
-        selected = [finding for finding in by_seed if finding.target == run[0].target][:RUNS]
+        selected = [finding for finding in by_seed if finding.target == run[0].target][
+            :MAX_RUNS
+        ]
     else:
-        selected = sorted(run, key=lambda finding: finding.true_since is None)[:TARGETS]
+        selected = sorted(run, key=lambda finding: finding.true_since is None)[:MAX_TARGETS]
     return [
-        _Drawn(
-            f"{_capital(name_target(finding.target, observers))}, seed {finding.cell.seed}",
+        _DrawnTimeline(
+            f"{_capitalise(name_target(finding.target, observers))}, seed {finding.cell.seed}",
             finding,
             finding.timeline,
             controls.get((finding.cell.seed, finding.target)),
@@ -125,32 +133,34 @@ def _chosen(
     ]
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _height(drawn: Sequence[_Drawn]) -> Span:
+def _axis_range(drawn: Sequence[_DrawnTimeline]) -> AxisRange:
     """Return limits that hold every line of these charts, with a margin."""
     values = [0.0]
     for one in drawn:
         control = one.control.statistic if one.control else ()
         values += chain(one.shifted.statistic, one.shifted.threshold or (), control)
     margin = 0.06 * (max(values) - min(values)) or 1.0
-    return Span(min(values) - margin if min(values) < 0 else 0.0, max(values) + margin)
+    return AxisRange(min(values) - margin if min(values) < 0 else 0.0, max(values) + margin)
 
 
-def _left_out(drawn: Sequence[_Drawn], planned: Sequence[Finding], attacks: int) -> str:
+def _selection_note(
+    drawn: Sequence[_DrawnTimeline], planned: Sequence[Finding], attacks: int
+) -> str:
     claims = f"The figure shows {len(drawn)} of {len(planned)} claims."
     best = (
-        f" Only the {ATTACKS} best of {attacks} attacks have a figure."
-        if attacks > ATTACKS
+        f" Only the {MAX_ATTACKS} best of {attacks} attacks have a figure."
+        if attacks > MAX_ATTACKS
         else ""
     )
     is_partial = len(drawn) < len(planned) or best
     return f"{claims}{best} All others are in findings.json." if is_partial else ""
 
 
-def _table(drawn: Sequence[_Drawn], title: str) -> Table:
+def _table(drawn: Sequence[_DrawnTimeline], title: str) -> Table:
     rounds = sorted(
         {
             number
@@ -163,22 +173,22 @@ def _table(drawn: Sequence[_Drawn], title: str) -> Table:
     return Table(
         f"Evidence by round: {title}",
         ("Target", "Line", "True shift", "Alarm", "Claimed shift", *(f"{n}" for n in rounds)),
-        tuple(line for one in drawn for line in _lines(one, rounds)),
+        tuple(line for one in drawn for line in _table_rows(one, rounds)),
         2,
     )
 
 
-def _lines(one: _Drawn, rounds: Sequence[int]) -> list[tuple[str, ...]]:
-    since = _number(one.finding.true_since)
+def _table_rows(one: _DrawnTimeline, rounds: Sequence[int]) -> list[tuple[str, ...]]:
+    since = _round_text(one.finding.true_since)
     run, lines = one.shifted, list[tuple[str, ...]]()
-    marks = (since, _number(run.alarm), _number(run.since))
+    marks = (since, _round_text(run.alarm), _round_text(run.since))
     lines.append((one.name, "planned run", *marks, *_values(run, run.statistic, rounds)))
     if run.threshold is not None:
         nothing = (NO_NUMBER,) * 3
         lines.append((one.name, "threshold", *nothing, *_values(run, run.threshold, rounds)))
     if one.control is not None:
         control = one.control
-        marks = (NO_NUMBER, _number(control.alarm), _number(control.since))
+        marks = (NO_NUMBER, _round_text(control.alarm), _round_text(control.since))
         values = _values(control, control.statistic, rounds)
         lines.append((one.name, "control run", *marks, *values))
     return lines
@@ -189,5 +199,5 @@ def _values(run: Timeline, column: Sequence[float], rounds: Sequence[int]) -> li
     return [format_number(by_round.get(number)) for number in rounds]
 
 
-def _number(value: int | None) -> str:
+def _round_text(value: int | None) -> str:
     return NO_NUMBER if value is None else str(value)

@@ -8,17 +8,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-LEAST_LASTING = 0.05
+MIN_DEVICE_VARIANCE_SHARE = 0.05
 """Minimum variance between devices of one user, as a share of the variance between users. It
 cannot be estimated if each user has one device."""
 
-ROUNDING = 1e-20
+ROUNDING_TOLERANCE = 1e-20
 """Share of the squared largest number below which a variance counts as 0."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class UsersApart:
+class GaussianUsers:
     """Variance components of some numbers that are assumed independent of each other.
 
     A number is the mean of its user + an effect of the device + an effect of the round, all
@@ -27,40 +27,42 @@ class UsersApart:
     Args:
         means: mean of each user, shrunk towards the mean of all (James and Stein); NaN for a
             number without known values.
-        between: variance between users.
-        lasting: variance between devices of a user.
-        fleeting: variance between rounds of a device.
+        user_variance: variance between users.
+        device_variance: variance between devices of a user.
+        round_variance: variance between rounds of a device.
 
     """
 
     means: Float[Tensor, "users numbers"]
-    between: Float[Tensor, " numbers"]
-    lasting: Float[Tensor, " numbers"]
-    fleeting: Float[Tensor, " numbers"]
+    user_variance: Float[Tensor, " numbers"]
+    device_variance: Float[Tensor, " numbers"]
+    round_variance: Float[Tensor, " numbers"]
 
-    def evidence(self, numbers: Float[Tensor, "updates numbers"]) -> Float[Tensor, " users"]:
+    def log_likelihood_ratios(
+        self, numbers: Float[Tensor, "updates numbers"]
+    ) -> Float[Tensor, " users"]:
         """Return each user's log-likelihood ratio of a device's numbers against the population.
 
         A number that is missing from the device or from all known users contributes 0.
         """
         counts = numbers.isfinite().sum(0)
         observed = numbers.nanmean(0)
-        within = self.lasting + self.fleeting / counts.clamp(min=1)
-        total = within + self.between
+        within = self.device_variance + self.round_variance / counts.clamp(min=1)
+        total = within + self.user_variance
         centre = self.means.nanmean(0)
         # A number without variance between users is not informative.
-        is_informative = observed.isfinite() & centre.isfinite() & (self.between > 0)
+        is_informative = observed.isfinite() & centre.isfinite() & (self.user_variance > 0)
         of_user = _log_density(observed - self.means, within)
         of_anybody = _log_density(observed - centre, total)
         return torch.where(is_informative, of_user - of_anybody, 0.0).sum(1)
 
 
-def learn_users_apart(
+def fit_gaussian_users(
     numbers: Float[Tensor, "updates numbers"],
     users: Int[Tensor, " updates"],
     devices: Int[Tensor, " updates"],
     count: int,
-) -> UsersApart:
+) -> GaussianUsers:
     """Estimate the variance components by the method of moments, number by number.
 
     Args:
@@ -70,37 +72,37 @@ def learn_users_apart(
         count: number of users. A user without numbers gets the mean of all.
 
     """
-    fits = [_apart(column, users, devices, count) for column in numbers.double().unbind(1)]
-    return UsersApart(
+    fits = [_fit_number(column, users, devices, count) for column in numbers.double().unbind(1)]
+    return GaussianUsers(
         torch.stack([fit.means for fit in fits], 1)
         if fits
         else torch.zeros(count, 0, dtype=torch.float64),
-        torch.tensor([fit.between for fit in fits], dtype=torch.float64),
-        torch.tensor([fit.lasting for fit in fits], dtype=torch.float64),
-        torch.tensor([fit.fleeting for fit in fits], dtype=torch.float64),
+        torch.tensor([fit.user_variance for fit in fits], dtype=torch.float64),
+        torch.tensor([fit.device_variance for fit in fits], dtype=torch.float64),
+        torch.tensor([fit.round_variance for fit in fits], dtype=torch.float64),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Apart:
+class _NumberFit:
     """The variance components of one number."""
 
     means: Float[Tensor, " users"]
-    between: float
-    lasting: float
-    fleeting: float
+    user_variance: float
+    device_variance: float
+    round_variance: float
 
 
-def _apart(
+def _fit_number(
     numbers: Float[Tensor, " updates"],
     users: Int[Tensor, " updates"],
     devices: Int[Tensor, " updates"],
     count: int,
-) -> _Apart:
+) -> _NumberFit:
     is_present = numbers.isfinite()
     numbers, users, devices = numbers[is_present], users[is_present], devices[is_present]
     if not len(numbers):
-        return _Apart(torch.full((count,), nan, dtype=torch.float64), 0.0, 0.0, 0.0)
+        return _NumberFit(torch.full((count,), nan, dtype=torch.float64), 0.0, 0.0, 0.0)
     device_ids = sorted(set(devices.tolist()))
     places = torch.tensor([device_ids.index(device) for device in devices.tolist()])
     rounds = places.bincount().double()
@@ -126,7 +128,9 @@ def _apart(
     user_variance = max(0.0, observed_variance - float(sampling_variance[known].mean()))
     # A variance within rounding error counts as 0.
     user_variance = (
-        user_variance if user_variance > ROUNDING * float(numbers.abs().max()) ** 2 else 0.0
+        user_variance
+        if user_variance > ROUNDING_TOLERANCE * float(numbers.abs().max()) ** 2
+        else 0.0
     )
     weight = (
         user_variance / (user_variance + sampling_variance)
@@ -134,10 +138,10 @@ def _apart(
         else torch.zeros_like(sampling_variance)
     )
     shrunken = centre + weight * (user_means - centre)
-    return _Apart(
+    return _NumberFit(
         torch.where(known, shrunken, centre),
         user_variance,
-        max(device_variance, LEAST_LASTING * user_variance),
+        max(device_variance, MIN_DEVICE_VARIANCE_SHARE * user_variance),
         round_variance,
     )
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from overheard.core.seeds import Seed
-from overheard.questions.identity.estimators.one_each import one_each
+from overheard.questions.identity.estimators.sinkhorn_assignment import sinkhorn_assignment
 
 
 def log(*rows: list[float]) -> torch.Tensor:
@@ -14,14 +14,14 @@ def log(*rows: list[float]) -> torch.Tensor:
 
 def test_two_equal_senders_share_one_user() -> None:
     # By the price x of the first user: .8 x / (.8 x + .2) = 1/2 for both.
-    result = one_each(log([0.8, 0.2], [0.8, 0.2])).exp()
+    result = sinkhorn_assignment(log([0.8, 0.2], [0.8, 0.2])).exp()
     assert result.flatten().tolist() == pytest.approx([0.5] * 4, abs=1e-4)
 
 
 def test_the_sender_with_the_higher_score_gets_the_user() -> None:
     # Odds 9 x and 1.5 x, whose probabilities sum to 1 if their product is 1: x =
     # 13.5^(-1/2). The odds are 6^(1/2) = 2.449 and its inverse, or .7101 and .2899.
-    result = one_each(log([0.9, 0.1], [0.6, 0.4])).exp()
+    result = sinkhorn_assignment(log([0.9, 0.1], [0.6, 0.4])).exp()
     assert result.flatten().tolist() == pytest.approx(
         [0.7101, 0.2899, 0.2899, 0.7101], abs=2e-4
     )
@@ -29,17 +29,17 @@ def test_the_sender_with_the_higher_score_gets_the_user() -> None:
 
 def test_one_sender_is_unchanged_if_other_users_sent_nothing() -> None:
     scores = log([0.7, 0.2, 0.1])
-    assert one_each(scores).allclose(scores)
+    assert sinkhorn_assignment(scores).allclose(scores)
 
 
 def test_with_more_senders_than_users_each_user_gets_an_equal_sum() -> None:
-    result = one_each(log([0.9, 0.1], [0.6, 0.4], [0.8, 0.2])).exp()
+    result = sinkhorn_assignment(log([0.9, 0.1], [0.6, 0.4], [0.8, 0.2])).exp()
     assert result.sum(0).tolist() == pytest.approx([1.5, 1.5], abs=1e-3)
 
 
 def test_evidence_about_one_sender_changes_another() -> None:
     # The second sender is the first user for certain, so the first sender is not.
-    result = one_each(log([0.6, 0.4], [0.999, 0.001])).exp()
+    result = sinkhorn_assignment(log([0.6, 0.4], [0.999, 0.001])).exp()
     assert float(result[0, 1]) > 0.9
 
 
@@ -59,7 +59,7 @@ scores_of = st.tuples(st.integers(0, 999), st.integers(1, 6), st.integers(0, 3))
 @settings(deadline=None, max_examples=30)
 @given(scores_of)
 def test_sums_are_at_most_one_over_senders_and_one_over_users(scores) -> None:
-    chances = one_each(scores).exp()
+    chances = sinkhorn_assignment(scores).exp()
     assert float(chances.sum(0).max()) <= 1.02
     assert chances.sum(1).allclose(torch.ones(len(chances)).double())
 
@@ -69,7 +69,7 @@ def test_sums_are_at_most_one_over_senders_and_one_over_users(scores) -> None:
 def test_a_constant_added_to_a_sender_changes_nothing(scores, level) -> None:
     moved = scores.clone()
     moved[0] += level
-    assert one_each(moved).allclose(one_each(scores), atol=1e-6)
+    assert sinkhorn_assignment(moved).allclose(sinkhorn_assignment(scores), atol=1e-6)
 
 
 @settings(deadline=None, max_examples=30)
@@ -77,8 +77,8 @@ def test_a_constant_added_to_a_sender_changes_nothing(scores, level) -> None:
 def test_permuting_senders_and_users_permutes_the_result(scores, random) -> None:
     rows = random.sample(range(len(scores)), len(scores))
     columns = random.sample(range(scores.shape[1]), scores.shape[1])
-    assert one_each(scores[rows][:, columns]).allclose(
-        one_each(scores)[rows][:, columns], atol=1e-6
+    assert sinkhorn_assignment(scores[rows][:, columns]).allclose(
+        sinkhorn_assignment(scores)[rows][:, columns], atol=1e-6
     )
 
 
@@ -87,7 +87,7 @@ def test_permuting_senders_and_users_permutes_the_result(scores, random) -> None
 def test_a_clear_assignment_is_unchanged(order, seed) -> None:
     scores = torch.randn(5, 5, generator=Seed(seed).generator(), dtype=torch.float64)
     scores[range(5), list(order)] += 12
-    assert one_each(scores).argmax(1).tolist() == list(order)
+    assert sinkhorn_assignment(scores).argmax(1).tolist() == list(order)
 
 
 @pytest.mark.parametrize("scale", [300.0, 10000.0])
@@ -95,7 +95,7 @@ def test_scores_far_apart_give_the_best_assignment(scale: float) -> None:
     draw = Seed(0).generator()
     scores = scale * torch.randn(40, 40, generator=draw, dtype=torch.float64)
     senders, users = linear_sum_assignment(scores.numpy(), maximize=True)
-    result = one_each(scores)
+    result = sinkhorn_assignment(scores)
     # By each sender's own scores, several would be one user.
     assert len(set(scores.argmax(1).tolist())) < 35
     assert result.argmax(1)[senders].tolist() == users.tolist()

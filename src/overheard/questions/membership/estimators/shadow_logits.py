@@ -13,10 +13,10 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.view import View
 from overheard.learning.initialization import fresh_model
 from overheard.learning.workers.job import TensorBundle
-from overheard.questions.membership.estimators.train_shadows import (
-    ANSWERS,
-    INSIDE,
-    TrainShadows,
+from overheard.questions.membership.estimators.shadow_training_job import (
+    IS_MEMBER_TENSOR,
+    LOGITS_TENSOR,
+    ShadowTrainingJob,
 )
 from overheard.simulation.cache_keys import broadcast_key, combined_key
 from overheard.simulation.cached_jobs import (
@@ -29,33 +29,38 @@ from overheard.simulation.cached_jobs import (
 from overheard.simulation.chunk import CHUNK
 from overheard.simulation.job_tensors import pack_examples
 
-WHAT = "shadow models"
+PROGRESS_LABEL = "shadow models"
 """The label of their training in `ComputeSettings.on_progress`."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class ShadowAnswers:
+class ShadowLogits:
     """Logits of shadow models on the candidate records.
 
     Args:
         rounds: by round, the logits of models that started from its broadcast.
-        inside: whether each model trained on each record, the same in all rounds.
+        is_member: whether each model trained on each record, the same in all rounds.
 
     """
 
     rounds: Mapping[int, Float[Tensor, "models records classes"]]
-    inside: Bool[Tensor, "models records"]
+    is_member: Bool[Tensor, "models records"]
 
 
-def shadow_answers(
-    view: View, knowledge: Knowledge, rounds: Sequence[int], count: int, *, asked: bool
-) -> ShadowAnswers:
+def compute_shadow_logits(
+    view: View,
+    knowledge: Knowledge,
+    rounds: Sequence[int],
+    count: int,
+    *,
+    include_candidates: bool,
+) -> ShadowLogits:
     """Train shadow models at the broadcasts of these rounds and compute their logits.
 
     Each model trains on as many examples as clients report (the median), or on half of the
     available examples if no size is reported or fewer are available. They are drawn from the
-    auxiliary examples and, if `asked`, from the candidate records, so that each record is
+    auxiliary examples and, if `include_candidates`, from the candidate records, so that each record is
     a member of some models and not of others.
 
     One job trains `CHUNK` models in one round and is cached when it is done. Calls with fewer
@@ -66,7 +71,7 @@ def shadow_answers(
         knowledge: with auxiliary examples, candidates, a model and a recipe.
         rounds: one or more rounds, each with a broadcast.
         count: number of models per round.
-        asked: whether the models also train on candidate records.
+        include_candidates: whether the models also train on candidate records.
 
     Raises:
         NeedsError: if there are fewer than two examples to draw from.
@@ -74,28 +79,33 @@ def shadow_answers(
         WorkerError: if workers fail repeatedly.
 
     """
-    jobs = _jobs(view, knowledge, rounds, count, asked=asked)
+    jobs = _shadow_jobs(view, knowledge, rounds, count, include_candidates=include_candidates)
     results: dict[int, JobResult] = {}
 
     def save_result(place: int, _: int, answer: JobResult) -> None:
         results[place] = answer
 
-    inputs = JobInputs(lambda: _shared(knowledge), view.broadcasts())
-    run_cached_jobs(WHAT, jobs, inputs, knowledge.compute, save_result)
+    inputs = JobInputs(lambda: _shared_tensors(knowledge), view.broadcasts())
+    run_cached_jobs(PROGRESS_LABEL, jobs, inputs, knowledge.compute, save_result)
     by_round: dict[int, list[JobResult]] = {number: [] for number in rounds}
     for place, job in enumerate(jobs):
         by_round[job.round].append(results[place])
-    return ShadowAnswers(
+    return ShadowLogits(
         {
-            number: torch.cat([chunk[ANSWERS] for chunk in chunks])
+            number: torch.cat([chunk[LOGITS_TENSOR] for chunk in chunks])
             for number, chunks in by_round.items()
         },
-        torch.cat([chunk[INSIDE] for chunk in by_round[rounds[0]]]),
+        torch.cat([chunk[IS_MEMBER_TENSOR] for chunk in by_round[rounds[0]]]),
     )
 
 
-def _jobs(
-    view: View, knowledge: Knowledge, rounds: Sequence[int], count: int, *, asked: bool
+def _shadow_jobs(
+    view: View,
+    knowledge: Knowledge,
+    rounds: Sequence[int],
+    count: int,
+    *,
+    include_candidates: bool,
 ) -> list[CachedJob]:
     assert knowledge.auxiliary is not None
     assert knowledge.candidate_records is not None
@@ -106,15 +116,15 @@ def _jobs(
         knowledge.auxiliary,
         knowledge.candidate_records,
     )
-    available = len(auxiliary) + (len(records) if asked else 0)
+    available = len(auxiliary) + (len(records) if include_candidates else 0)
     if available < 2:
         raise NeedsError(
             "shadow models need two or more examples: give the attacker more auxiliary examples"
         )
-    size = min(_told_size(view) or available, available // 2)
+    size = min(_reported_size(view) or available, available // 2)
     seed, broadcasts = means.seed.child("shadow models"), view.broadcasts()
     common = combined_key(
-        repr((knowledge.recipe, seed, size, asked)),
+        repr((knowledge.recipe, seed, size, include_candidates)),
         str(fresh_model(knowledge.build_model, seed)),
         auxiliary.inputs,
         auxiliary.labels,
@@ -126,11 +136,11 @@ def _jobs(
         part = broadcast_key(common, number, broadcasts[number])
         for begin in range(0, count, CHUNK):
             numbers = range(begin, min(begin + CHUNK, count))
-            job = TrainShadows(
+            job = ShadowTrainingJob(
                 number,
                 numbers,
                 size,
-                asked,
+                include_candidates,
                 knowledge.build_model,
                 knowledge.recipe,
                 seed,
@@ -140,7 +150,7 @@ def _jobs(
     return jobs
 
 
-def _shared(knowledge: Knowledge) -> tuple[TensorBundle, ...]:
+def _shared_tensors(knowledge: Knowledge) -> tuple[TensorBundle, ...]:
     """Return the tensors that the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
     assert knowledge.candidate_records is not None
@@ -148,7 +158,7 @@ def _shared(knowledge: Knowledge) -> tuple[TensorBundle, ...]:
     return (TensorBundle(auxiliary | pack_examples("records", knowledge.candidate_records)),)
 
 
-def _told_size(view: View) -> int | None:
+def _reported_size(view: View) -> int | None:
     sizes = [
         update.examples
         for sender in view.senders()

@@ -11,7 +11,7 @@ from overheard.core.view import View
 
 @final
 @dataclass(frozen=True, slots=True)
-class ModelsHeard:
+class TargetModels:
     """A target's model after training in each round, if it can be read.
 
     The model of round t is the broadcast of round t plus the update in reply, and was trained
@@ -35,13 +35,17 @@ class ModelsHeard:
     def rounds(self) -> tuple[int, ...]:
         """Return the rounds with a readable model, in order, without reading weights."""
         with_updates = self.view.rounds_with_updates(self.target)
-        readable = self._ends() if self._plain else self.view.broadcasts()
+        readable = (
+            self._models_after_rounds()
+            if self._uses_broadcasts_only
+            else self.view.broadcasts()
+        )
         return tuple(number for number in with_updates if number in readable)
 
     def models(self) -> Iterator[Weights]:
         """Yield the model of each of these rounds."""
-        if self._plain:
-            ends = self._ends()
+        if self._uses_broadcasts_only:
+            ends = self._models_after_rounds()
             yield from (ends[number] for number in self.rounds())
             return
         starts = self.view.broadcasts()
@@ -59,10 +63,10 @@ class ModelsHeard:
             yield from ((number, updates[number]) for number in self.rounds())
 
     @property
-    def _plain(self) -> bool:
+    def _uses_broadcasts_only(self) -> bool:
         return self.target == COHORT and not self.extract
 
-    def _ends(self) -> dict[int, Weights]:
+    def _models_after_rounds(self) -> dict[int, Weights]:
         """Return the weights after each round, from the next round's broadcast."""
         return {
             message.round - 1: message.body.weights

@@ -3,52 +3,57 @@
 from overheard.findings.number_format import SPACE, format_percent
 from overheard.findings.threat_results import AttackResult
 from overheard.questions.membership.measures import MEASURES
-from overheard.questions.membership.scorer import FALSE_POSITIVES
-from overheard.questions.membership.statistics.record_rates import RecordRates, record_rates
+from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
+from overheard.questions.membership.statistics.record_rates import (
+    RecordRates,
+    estimate_record_rates,
+)
 from overheard.statistics.estimate import Estimate
 
 ACCURACY = "membership_accuracy"
 
 
-def membership_words(case: AttackResult) -> tuple[str, ...]:
+def membership_sentences(case: AttackResult) -> tuple[str, ...]:
     """Describe the best attack at low false positive rates.
 
     Each rate has two intervals: over clients and runs, as everywhere in a report, and over
     records (`statistics.record_rates`).
     """
-    rates = record_rates(case.findings)
-    return (*_found(case, rates), _told_right(case, rates))
+    rates = estimate_record_rates(case.findings)
+    return (*_true_positive_sentences(case, rates), _accuracy_sentence(case, rates))
 
 
-def _found(case: AttackResult, rates: RecordRates) -> tuple[str, ...]:
-    scored = [(rate, name) for rate, name in FALSE_POSITIVES if name in rates.found]
+def _true_positive_sentences(case: AttackResult, rates: RecordRates) -> tuple[str, ...]:
+    scored = [
+        (rate, name) for rate, name in FALSE_POSITIVE_RATES if name in rates.true_positive_rates
+    ]
     if not scored:
         return ()
     shares = [
-        f"{format_percent(case.rows_by_score[name].value.mean)} of members at {_rate(rate)} false positives "
-        f"(95{SPACE}% interval {_spans(case, name, rates.found[name])}; guessing "
+        f"{format_percent(case.rows_by_score[name].value.mean)} of members at {_rate_text(rate)} false positives "
+        f"(95{SPACE}% interval {_intervals(case, name, rates.true_positive_rates[name])}; guessing "
         f"{format_percent(case.rows_by_score[name].blind)})"
         for rate, name in scored
     ]
     rate, name = scored[-1]
     return (
         f"The attack finds {' and '.join(shares)}.",
-        f"With {rates.outsiders:,} non-members, the 95{SPACE}% interval of the {_rate(rate)} "
-        f"false positive rate is {MEASURES[name].format_interval(rates.passing[name])}.",
+        f"With {rates.non_members:,} non-members, the 95{SPACE}% interval of the {_rate_text(rate)} "
+        f"false positive rate is {MEASURES[name].format_interval(rates.false_positive_rates[name])}.",
     )
 
 
-def _told_right(case: AttackResult, rates: RecordRates) -> str:
+def _accuracy_sentence(case: AttackResult, rates: RecordRates) -> str:
     row = case.rows_by_score[ACCURACY]
     return (
         f"At a threshold fixed in advance, the attack classifies {format_percent(row.value.mean)} of "
         f"the records correctly, averaged over members and non-members (95{SPACE}% interval "
-        f"{_spans(case, ACCURACY, rates.accuracy)}; guessing {format_percent(row.blind)}). Intervals "
+        f"{_intervals(case, ACCURACY, rates.accuracy)}; guessing {format_percent(row.blind)}). Intervals "
         "over records treat the records of one client as independent, given its model."
     )
 
 
-def _spans(case: AttackResult, name: str, exact: Estimate) -> str:
+def _intervals(case: AttackResult, name: str, exact: Estimate) -> str:
     """Format both intervals; a single claim has only the interval over records."""
     measure, row = MEASURES[name], case.rows_by_score[name]
     over_records = f"{measure.format_interval(exact)} over records"
@@ -58,5 +63,5 @@ def _spans(case: AttackResult, name: str, exact: Estimate) -> str:
     return f"{measure.format_interval(row.value)} over {units}, {over_records}"
 
 
-def _rate(rate: float) -> str:
+def _rate_text(rate: float) -> str:
     return f"{100 * rate:g}{SPACE}%"
