@@ -35,9 +35,9 @@ from _identity.labels_alone import MOST_CLASSES, labels_alone
 from _identity.measured import DRAWS, merge_audits
 from _identity.page import checks_table, page
 from overheard.archive.atomic import write_text
-from overheard.auditing.progress import Step
+from overheard.auditing.inputs import Resources, load_data
+from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources, load_data
 from overheard.core.errors import AuditError
 from overheard.findings.finding import Audit
 from overheard.report.write import write_report
@@ -139,7 +139,7 @@ def audit_seed(
             return result
     bar = bars.add_task(f"{case.about}, seed {seed}")
 
-    def on_step(step: Step) -> None:
+    def on_step(step: ProgressStep) -> None:
         bars.update(bar, completed=step.done, total=step.total)
 
     result = audit(plan, folder, resources=resources_of(request), on_step=on_step)

@@ -24,7 +24,7 @@ import torch
 from overheard.archive.manifest import Manifest, is_complete
 from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
-from overheard.auditing.pseudonyms import Renamed, renamed
+from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -159,9 +159,9 @@ def _train(
 def attack(folder: Path, users: int, row: Row) -> None:
     """Run the attack once in this process, and print its time and memory."""
     truth = GroundTruth({}, {}, users={client(n): user(n) for n in range(users)})
-    run = Renamed(open_transcript(folder), truth)
+    run = PseudonymizedRun(open_transcript(folder), truth)
     if not row.lasts:
-        run = renamed(run.transcript, truth, Seed(0))
+        run = pseudonymize(run.transcript, truth, Seed(0))
     view, users_of = run.transcript.seen_by(SERVER), run.truth.users
     knowledge = Knowledge(
         VOCABULARY,

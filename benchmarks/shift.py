@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overheard.archive.atomic import write_text
-from overheard.auditing.progress import Step
+from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.auditing.summary import summarise
-from overheard.auditing.supplies import Resources
 from overheard.core.errors import AuditError
 from overheard.core.seeds import Seed
 from overheard.data.dataset import DataSource
@@ -219,7 +219,7 @@ def measure(request: argparse.Namespace, name: str, even: int, bars: Progress) -
     """Return the table of one case at one severity, over all existing or requested blocks."""
     case, began = CASES[name], time.perf_counter()
     resources = Resources(
-        data=request.data, workers=request.workers, bank=request.out / "bank" / name
+        data=request.data, workers=request.workers, simulation_cache=request.out / "bank" / name
     )
     audits = []
     for first in range(request.first, request.first + request.seeds, case.block):
@@ -229,7 +229,7 @@ def measure(request: argparse.Namespace, name: str, even: int, bars: Progress) -
             continue
         bar = bars.add_task(f"{name} {even}-{100 - even}, seeds {first} on")
 
-        def on_step(step: Step, bar: object = bar) -> None:
+        def on_step(step: ProgressStep, bar: object = bar) -> None:
             bars.update(bar, completed=step.done, total=step.total)
 
         plan = case.plan(even, seeds, request.virtual)

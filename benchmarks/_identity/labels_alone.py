@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from overheard.auditing.supplies import deal_examples
+from overheard.auditing.inputs import partition_for_plan
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
@@ -23,7 +23,7 @@ def labels_alone(plan: Plan, dataset: Dataset, seed: Seed) -> Estimate:
     """
     hits, seeds = [], []
     for number in plan.seeds:
-        partition = deal_examples(plan, dataset, number)
+        partition = partition_for_plan(plan, dataset, number)
         assert partition.participants is not None
         priors, classes = partition.participants.known.prior_examples, dataset.task.classes
         names = tuple(priors)

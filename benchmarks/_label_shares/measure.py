@@ -12,8 +12,8 @@ import torch
 from _label_shares.grid import RECIPES, ROUNDS, SOURCES, VIEWS, Cell, Scale, Setting
 from _label_shares.store import CellResult, ClientResult, Store
 from overheard.archive.tensor_cache import FolderTensorCache
-from overheard.auditing.simulate import federation_of
-from overheard.auditing.supplies import Resources, deal_examples, load_data
+from overheard.auditing.inputs import Resources, load_data, partition_for_plan
+from overheard.auditing.simulate import build_federation
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -68,8 +68,8 @@ def measure(
     )
     dataset = load_data(plan, resources)
     folder = workplace.store.folder
-    partition = deal_examples(plan, dataset, setting.seed)
-    federation = federation_of(
+    partition = partition_for_plan(plan, dataset, setting.seed)
+    federation = build_federation(
         plan, plan.arms[0], setting.seed, partition, dataset.task, resources
     )
     transcript, truth = run(federation, folder / "runs" / setting.name)

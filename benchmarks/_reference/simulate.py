@@ -6,8 +6,8 @@ python simulate.py PLAN FOLDER WORKERS
 import sys
 from pathlib import Path
 
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.plans.plan import read_plan
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from .archive.reader import open_transcript as open_transcript
 from .auditing.canaries import draw_canaries as draw_canaries
 from .auditing.run import audit as audit
 from .auditing.score import score as score
-from .auditing.supplies import Resources as Resources
+from .auditing.inputs import Resources as Resources
 from .auditing.simulate import knowledge as knowledge
 from .auditing.simulate import simulate as simulate
 from .gate.check import check as check

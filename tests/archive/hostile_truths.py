@@ -13,8 +13,8 @@ from overheard.archive.layout import transcript_folder, truth_path
 from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
 from overheard.auditing.canaries import draw_canaries
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
@@ -64,7 +64,7 @@ def with_canaries(home: Path) -> Path:
     """Record a run, with the canaries of each client in its ground truth."""
     draw_canaries(PLAN, home / "drawn", resources=HERE)
     audit(PLAN, home / "audit", resources=HERE)
-    run = shutil.copytree(AuditFolder(home / "audit").run("noise", 0), home / "run")
+    run = shutil.copytree(AuditFolder(home / "audit").run_path("noise", 0), home / "run")
     shutil.copy(truth_path(home / "drawn"), truth_path(run))
     stated = DefenseRecord("mod", repr(NOISE), "client", "each client", NOISE.mechanism())
     manifest = replace(read_manifest(run), data="", task=None, defenses=(stated,))

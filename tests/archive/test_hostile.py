@@ -11,8 +11,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from overheard.archive.layout import manifest_path, messages_path, truth_path
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.core.errors import AuditError
 from overheard.core.seeds import Seed
 from overheard.report.write import write_report

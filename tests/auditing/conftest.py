@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.progress import Step
+from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources, Supplies, supply
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.findings.finding import Audit
 from overheard.plans.plan import Plan
@@ -18,36 +18,36 @@ HERE = Resources(device="cpu", workers=1)
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedAudit:
     """An audit, its folder and its progress steps."""
 
-    found: Audit
+    audit: Audit
     folder: Path
-    steps: tuple[Step, ...]
+    steps: tuple[ProgressStep, ...]
 
 
-def supplies_of(plan: Plan) -> Supplies:
+def inputs_for(plan: Plan) -> AuditInputs:
     """Return the inputs of this plan's audit, with a cache in memory."""
-    return supply(plan, HERE, MemoryTensorCache())
+    return load_inputs(plan, HERE, MemoryTensorCache())
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Done:
+def small(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
     """The small plan, audited. Look at its folder, change nothing in it."""
-    folder, steps = tmp_path_factory.mktemp("audits") / "small", list[Step]()
+    folder, steps = tmp_path_factory.mktemp("audits") / "small", list[ProgressStep]()
     found = audit(SMALL, folder, resources=HERE, on_step=steps.append)
-    return Done(found, folder, tuple(steps))
+    return FinishedAudit(found, folder, tuple(steps))
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Done:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
     """The tiny plan, audited. Copy its folder before changing anything in it."""
-    folder, steps = tmp_path_factory.mktemp("audits") / "tiny", list[Step]()
+    folder, steps = tmp_path_factory.mktemp("audits") / "tiny", list[ProgressStep]()
     found = audit(TINY, folder, resources=HERE, on_step=steps.append)
-    return Done(found, folder, tuple(steps))
+    return FinishedAudit(found, folder, tuple(steps))
 
 
 @pytest.fixture(scope="session")
-def recording(tiny: Done) -> Path:
+def recording(tiny: FinishedAudit) -> Path:
     """The folder of the one run of the tiny plan: transcript and truth."""
-    return AuditFolder(tiny.folder).run("no defense", 0)
+    return AuditFolder(tiny.folder).run_path("no defense", 0)

@@ -18,27 +18,27 @@ DATA = DataPlan(
     test=30,
 )
 TRAINING = TrainingPlan(model=Logistic(), rounds=2, rate=0.1, batch=10)
-OPEN = ArmPlan(name="no defense")
-MASKED = ArmPlan(name="secure aggregation", defenses=(SecureAggregation(),))
+NO_DEFENSE = ArmPlan(name="no defense")
+SECURE_AGGREGATION = ArmPlan(name="secure aggregation", defenses=(SecureAggregation(),))
 
-SERVER_ALONE = ThreatPlan(attacks=(BiasInversion(), MeanSoftmax()))
-ABOUT_ALL = ThreatPlan(attacks=(BiasInversion(),), about="cohort", by_round=False)
-ONE_CLIENT = ThreatPlan(observers=("client/0",), attacks=(BiasInversion(),), by_round=False)
+SERVER_THREAT = ThreatPlan(attacks=(BiasInversion(), MeanSoftmax()))
+COHORT_THREAT = ThreatPlan(attacks=(BiasInversion(),), about="cohort", by_round=False)
+CLIENT_THREAT = ThreatPlan(observers=("client/0",), attacks=(BiasInversion(),), by_round=False)
 
 SMALL = Plan(
     title="Three clients",
     seeds=(0, 1),
     data=DATA,
     training=TRAINING,
-    arms=(OPEN, MASKED),
-    threats=(SERVER_ALONE, ABOUT_ALL, ONE_CLIENT),
+    arms=(NO_DEFENSE, SECURE_AGGREGATION),
+    threats=(SERVER_THREAT, COHORT_THREAT, CLIENT_THREAT),
 )
 """Two seeds, two arms, three observers' threats, four attacks."""
 
-TINY = Plan(data=DATA, training=TRAINING, threats=(SERVER_ALONE,))
+TINY = Plan(data=DATA, training=TRAINING, threats=(SERVER_THREAT,))
 """One seed, one arm, one threat."""
 
 
-def changed(plan: Plan, **tables: object) -> Plan:
+def replace_tables(plan: Plan, **tables: object) -> Plan:
     """The same plan with other values in its first level, checked anew."""
     return Plan.model_validate({**dict(plan), **tables})

@@ -26,15 +26,15 @@ def texts() -> Dataset:
     """Twelve random words each."""
     draw = Seed(2).generator()
     words = torch.randint(1, WORDS, (TRAIN + TEST, 12), generator=draw)
-    return _dealt(words, Task((12,), CLASSES, WORDS))
+    return _split_dataset(words, Task((12,), CLASSES, WORDS))
 
 
 def _dataset(shape: tuple[int, ...]) -> Dataset:
     noise = torch.randn(TRAIN + TEST, *shape, generator=Seed(1).generator())
-    return _dealt(noise, Task(shape, CLASSES))
+    return _split_dataset(noise, Task(shape, CLASSES))
 
 
-def _dealt(inputs: torch.Tensor, task: Task) -> Dataset:
+def _split_dataset(inputs: torch.Tensor, task: Task) -> Dataset:
     labels = torch.randint(len(CLASSES), (len(inputs),), generator=Seed(3).generator())
     return Dataset(
         Examples(inputs[:TRAIN], labels[:TRAIN]), Examples(inputs[TRAIN:], labels[TRAIN:]), task

@@ -14,8 +14,8 @@ from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.truth import read_truth, truth_path, write_truth
 from overheard.auditing.canaries import DrawnCanaries, draw_canaries
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import deal_examples
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
 from overheard.data.datasets.own import Own
@@ -29,8 +29,8 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.membership.attacks.loss_membership import LossMembership
-from tests.auditing.conftest import HERE, supplies_of
-from tests.auditing.plans import TINY, changed
+from tests.auditing.conftest import HERE, inputs_for
+from tests.auditing.plans import TINY, replace_tables
 
 WEAK, STRONG = LocalDp(5.0, 1e-4), LocalDp(5.0, 20.0)
 PLAN = Plan(
@@ -72,7 +72,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> AuditedCanaries:
 
 def external_copy(ran: AuditedCanaries, arm: str, to: Path, states: LocalDp = STRONG) -> Path:
     """Copy a run as an external recording, of which only the canaries are known."""
-    copy = shutil.copytree(ran.runs.run(arm, 0), to)
+    copy = shutil.copytree(ran.runs.run_path(arm, 0), to)
     shutil.copy(truth_path(ran.folder), truth_path(copy))
     stated = StoredDefense("mod", repr(states), "client", "each client", states.mechanism())
     manifest = read_manifest(copy)
@@ -88,7 +88,7 @@ def towards_server(found: Audit) -> dict[str, EpsilonResult]:
 
 
 def test_writes_a_file_for_each_client_and_the_ground_truth(ran: AuditedCanaries) -> None:
-    partition = deal_examples(PLAN, supplies_of(PLAN).dataset, 0)
+    partition = partition_for_plan(PLAN, inputs_for(PLAN).dataset, 0)
     records, truth = partition.candidates, read_truth(ran.folder)
     assert records is not None
     assert truth.members == partition.members
@@ -102,7 +102,7 @@ def test_writes_a_file_for_each_client_and_the_ground_truth(ran: AuditedCanaries
             assert torch.equal(torch.from_numpy(stored["x"]), records.inputs[own])
             assert torch.equal(torch.from_numpy(stored["y"]), records.labels[own])
         assert ran.drawn.counts[client(number)] == len(own)
-    assert ran.drawn.outsiders == 180 - sum(ran.drawn.counts.values())
+    assert ran.drawn.held_out == 180 - sum(ran.drawn.counts.values())
 
 
 def test_redraws_the_same_canaries_and_refuses_another_plan(
@@ -113,14 +113,14 @@ def test_redraws_the_same_canaries_and_refuses_another_plan(
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
     draw_canaries(PLAN, tmp_path / "again", resources=HERE)
     with pytest.raises(OutputError, match="holds the audit of another plan"):
-        draw_canaries(changed(PLAN, seeds=(1,)), tmp_path / "again", resources=HERE)
+        draw_canaries(replace_tables(PLAN, seeds=(1,)), tmp_path / "again", resources=HERE)
 
 
 @pytest.mark.parametrize("candidates", [None, CandidateSettings(2, 5)])
 def test_refuses_a_plan_without_canaries(
     tmp_path: Path, candidates: CandidateSettings | None
 ) -> None:
-    plan = changed(PLAN, data=PLAN.data.model_copy(update={"candidates": candidates}))
+    plan = replace_tables(PLAN, data=PLAN.data.model_copy(update={"candidates": candidates}))
     with pytest.raises(PlanError, match='canaries = "labelled" or "mislabelled"'):
         draw_canaries(plan, tmp_path / "out", resources=HERE)
     assert not (tmp_path / "out").exists()
@@ -190,7 +190,9 @@ def test_without_ground_truth_there_are_claims_and_no_bound(
 def test_refuses_canaries_of_another_draw(ran: AuditedCanaries, tmp_path: Path) -> None:
     copy = external_copy(ran, "little", tmp_path / "run")
     with pytest.raises(TranscriptError, match="lists other canaries than the plan draws"):
-        audit(changed(PLAN, seeds=(1,)), tmp_path / "out", recording=copy, resources=HERE)
+        audit(
+            replace_tables(PLAN, seeds=(1,)), tmp_path / "out", recording=copy, resources=HERE
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -200,7 +202,7 @@ def test_refuses_candidate_records_of_unknown_membership(
     copy = external_copy(ran, "little", tmp_path / "run")
     data = PLAN.data.model_copy(update={"candidates": CandidateSettings(5, 20)})
     with pytest.raises(PlanError, match="use canaries, which `overheard canaries` draws"):
-        audit(changed(PLAN, data=data), tmp_path / "out", recording=copy, resources=HERE)
+        audit(replace_tables(PLAN, data=data), tmp_path / "out", recording=copy, resources=HERE)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,9 @@ def test_refuses_canaries_that_were_not_assigned_to_these_clients(
     )
     copy = external_copy(ran, "little", tmp_path / "run")
     with pytest.raises(TranscriptError, match="are not those that the plan gives to one"):
-        audit(changed(PLAN, data=other), tmp_path / "out", recording=copy, resources=HERE)
+        audit(
+            replace_tables(PLAN, data=other), tmp_path / "out", recording=copy, resources=HERE
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -276,7 +280,9 @@ def test_clients_may_be_renamed_or_left_out_of_the_ground_truth(
 def test_auditing_a_simulated_run_as_a_recording_repeats_its_claims(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
-    found = audit(PLAN, tmp_path / "out", recording=ran.runs.run("little", 0), resources=HERE)
+    found = audit(
+        PLAN, tmp_path / "out", recording=ran.runs.run_path("little", 0), resources=HERE
+    )
     bound = towards_server(found)["recorded"].lower_bound
     assert bound is not None
     assert bound == towards_server(ran.found)["little"].lower_bound

@@ -10,24 +10,24 @@ from overheard.core.errors import OutputError
 
 def test_creates_the_folder_and_accepts_it_again(tmp_path: Path):
     home = AuditFolder(tmp_path / "deep" / "audit")
-    home.claim("a = 1\n")
+    home.reserve("a = 1\n")
     assert (home.path / "plan.toml").read_text() == "a = 1\n"
-    home.claim("a = 1\n")
+    home.reserve("a = 1\n")
 
 
 def test_accepts_an_empty_folder(tmp_path: Path):
-    AuditFolder(tmp_path).claim("a = 1\n")
+    AuditFolder(tmp_path).reserve("a = 1\n")
     assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
 
 
 def test_checking_changes_nothing(tmp_path: Path):
-    AuditFolder(tmp_path / "audit").check("a = 1\n")
+    AuditFolder(tmp_path / "audit").check_plan("a = 1\n")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("step", ["check", "claim"])
 def test_refuses_the_folder_of_another_plan_and_says_how_they_differ(tmp_path: Path, step: str):
-    AuditFolder(tmp_path).claim("a = 1\nb = 2\n")
+    AuditFolder(tmp_path).reserve("a = 1\nb = 2\n")
     with pytest.raises(OutputError, match=r"another plan \(-b = 2; \+b = 3\): choose another"):
         getattr(AuditFolder(tmp_path), step)("a = 1\nb = 3\n")
     assert (tmp_path / "plan.toml").read_text() == "a = 1\nb = 2\n"
@@ -36,7 +36,7 @@ def test_refuses_the_folder_of_another_plan_and_says_how_they_differ(tmp_path: P
 def test_refuses_a_folder_with_other_files_and_changes_nothing(tmp_path: Path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(OutputError, match="choose another folder with --out"):
-        AuditFolder(tmp_path).claim("a = 1\n")
+        AuditFolder(tmp_path).reserve("a = 1\n")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -45,19 +45,19 @@ def test_refuses_a_file_as_folder_and_a_folder_as_plan(tmp_path: Path):
     (tmp_path / "odd" / "plan.toml").mkdir(parents=True)
     for place in ("file", "odd"):
         with pytest.raises(OutputError, match="neither empty nor the folder of an audit"):
-            AuditFolder(tmp_path / place).claim("a = 1\n")
+            AuditFolder(tmp_path / place).reserve("a = 1\n")
 
 
 def test_a_plan_that_is_not_utf8_is_another_plan(tmp_path: Path):
     (tmp_path / "plan.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(OutputError, match="another plan"):
-        AuditFolder(tmp_path).claim("a = 1\n")
+        AuditFolder(tmp_path).reserve("a = 1\n")
     assert (tmp_path / "plan.toml").read_bytes() == b"\xff\xfe"
 
 
 def test_each_arm_seed_and_control_has_its_own_folder():
     home = AuditFolder(Path("audit"))
-    assert home.run("local DP", 3) == Path("audit/runs/local_DP-seed3")
-    control = home.run("local DP", 3, is_control=True)
+    assert home.run_path("local DP", 3) == Path("audit/runs/local_DP-seed3")
+    control = home.run_path("local DP", 3, is_control=True)
     assert control == Path("audit/runs/local_DP-seed3-control")
-    assert home.cells == Path("audit/cells")
+    assert home.cells_path == Path("audit/cells")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.auditing.summary import summarise
-from overheard.auditing.supplies import Resources
 from overheard.core.attack import Attack
 from overheard.core.seeds import Seed
 from overheard.data.datasets.own import Own

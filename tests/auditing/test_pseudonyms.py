@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.auditing.pseudonyms import Renamed, renamed
+from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.core.examples import Examples
 from overheard.core.messages import (
     Aggregate,
@@ -80,11 +80,11 @@ def number_of(who: Party) -> int:
     return int(who.rpartition("/")[2])
 
 
-def hidden(transcript: Transcript, seed: int = 0) -> Renamed:
-    return renamed(transcript, truth_of(transcript), Seed(seed))
+def hidden(transcript: Transcript, seed: int = 0) -> PseudonymizedRun:
+    return pseudonymize(transcript, truth_of(transcript), Seed(seed))
 
 
-def values(found: Renamed) -> dict[Party, float]:
+def values(found: PseudonymizedRun) -> dict[Party, float]:
     return {
         message.sender: float(message.body.delta["w"])
         for message in found.transcript.messages
@@ -92,7 +92,7 @@ def values(found: Renamed) -> dict[Party, float]:
     }
 
 
-def order_of(found: Renamed, number: int) -> list[int]:
+def order_of(found: PseudonymizedRun, number: int) -> list[int]:
     """The clients in the order in which their updates of a round come."""
     return [
         int(value) % 100
@@ -213,7 +213,7 @@ def test_a_distilled_set_and_its_derived_update_share_a_pseudonym() -> None:
             messages.append(replace(message, body=distilled(number)))
         messages.append(message)
     whole = Transcript((Message(0, SERVER, TO_SERVER, distilled(9.0)), *messages))
-    told = renamed(whole, truth_of(whole), Seed(3)).transcript.messages
+    told = pseudonymize(whole, truth_of(whole), Seed(3)).transcript.messages
     sets = {m.sender: m.body.rates for m in told if isinstance(m.body, DistilledSet)}
     assert float(sets.pop(SERVER)) == 9
     updates = {
@@ -240,7 +240,7 @@ def test_the_partition_is_indexed_by_pseudonym() -> None:
         (number, who): torch.tensor([100 * number + number_of(who)])
         for number, who in truth.counts
     }
-    found = renamed(transcript, replace(truth, partition=Partition(pool, rows)), Seed(0))
+    found = pseudonymize(transcript, replace(truth, partition=Partition(pool, rows)), Seed(0))
     sent = {who: value for who, value in values(found).items() if not is_shadow_device(who)}
     assert len(sent) == 6
     for who, value in sent.items():

@@ -14,12 +14,12 @@ from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import truth_path
-from overheard.auditing.exposures import arms
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.progress import Step
-from overheard.auditing.recording import identity, recorded
+from overheard.auditing.inputs import partition_for_plan
+from overheard.auditing.progress import ProgressStep
+from overheard.auditing.recording import open_recorded_run, recording_digest
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import deal_examples
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Broadcast, Timestamps, Update, apply_update
@@ -34,10 +34,18 @@ from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
-from overheard.report.page import page
-from tests.auditing.conftest import HERE, Done, supplies_of
-from tests.auditing.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
-from tests.auditing.planted import Pull
+from overheard.report.page import render_page
+from tests.auditing.conftest import HERE, FinishedAudit, inputs_for
+from tests.auditing.plans import (
+    DATA,
+    NO_DEFENSE,
+    SECURE_AGGREGATION,
+    SERVER_THREAT,
+    TINY,
+    TRAINING,
+    replace_tables,
+)
+from tests.auditing.shift_attack import Pull
 
 ADAPTIVE = ThreatPlan(
     attacks=(BiasInversion(),),
@@ -53,9 +61,9 @@ def copy(recording: Path, tmp_path: Path) -> Path:
 
 
 def test_a_recorded_run_gives_the_findings_of_the_simulation(
-    tiny: Done, recording: Path, tmp_path: Path
+    tiny: FinishedAudit, recording: Path, tmp_path: Path
 ):
-    steps = list[Step]()
+    steps = list[ProgressStep]()
     found = audit(
         TINY, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append
     )
@@ -64,11 +72,11 @@ def test_a_recorded_run_gives_the_findings_of_the_simulation(
         replace(finding, cell=replace(finding.cell, arm="no defense"))
         for finding in found.findings
     )
-    assert renamed == tiny.found.findings
+    assert renamed == tiny.audit.findings
     assert found.refusals == ()
-    assert found.arms[0].accuracy == tiny.found.arms[0].accuracy
+    assert found.arms[0].accuracy == tiny.audit.arms[0].accuracy
     # Traffic can be counted from a recording; its time is unknown.
-    assert found.arms[0].traffic == tiny.found.arms[0].traffic is not None
+    assert found.arms[0].traffic == tiny.audit.arms[0].traffic is not None
     assert found.arms[0].seconds is None
     # two attacks, each on all rounds and on each of two
     assert [step.done for step in steps] == [1, 2, 3, 4, 5, 6]
@@ -77,8 +85,8 @@ def test_a_recorded_run_gives_the_findings_of_the_simulation(
 
 
 def test_progress_counts_the_recorded_rounds(recording: Path, tmp_path: Path):
-    longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
-    steps = list[Step]()
+    longer = replace_tables(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
+    steps = list[ProgressStep]()
     audit(longer, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append)
     assert (steps[-1].done, steps[-1].total) == (6, 6)
 
@@ -86,7 +94,7 @@ def test_progress_counts_the_recorded_rounds(recording: Path, tmp_path: Path):
 def test_the_subject_describes_the_recording_instead_of_the_plan(
     recording: Path, tmp_path: Path
 ):
-    longer = changed(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
+    longer = replace_tables(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
     found = audit(longer, tmp_path / "out", recording=recording, resources=HERE)
     assert found.subject.startswith(
         "a recorded run of 4 parties over 2 rounds; model Logistic()"
@@ -100,7 +108,7 @@ def test_distinguishes_recordings_with_the_same_folder_name(
     audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
     other = tmp_path / "elsewhere" / copy.name
     shutil.copytree(recording, other)
-    assert identity(other) == identity(copy)
+    assert recording_digest(other) == recording_digest(copy)
     truth = json.loads(truth_path(other).read_text())
     truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
     truth_path(other).write_text(json.dumps(truth))
@@ -137,7 +145,7 @@ def with_user(party: str) -> Callable[[Path], None]:
 
 def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
     with_shifts("client/1", 1)(copy)
-    plan = changed(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
+    plan = replace_tables(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
     found = audit(plan, tmp_path / "out", recording=copy, resources=HERE)
     assert [(one.target, one.true_since) for one in found.findings] == [
         (client(0), None), (client(1), 1), (client(2), None)
@@ -194,11 +202,13 @@ def test_refuses_an_incomplete_recording_before_it_writes(
     ("plan", "words"),
     [
         (
-            changed(TINY, training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))})),
+            replace_tables(
+                TINY, training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))})
+            ),
             r"training.model has .*: set training.model to the model of the run, Logistic\(\)",
         ),
         (
-            changed(TINY, training=TRAINING.model_copy(update={"rate": 0.2})),
+            replace_tables(TINY, training=TRAINING.model_copy(update={"rate": 0.2})),
             r"change \[training\] of the plan to the recipe of the run",
         ),
     ],
@@ -226,48 +236,50 @@ def test_refuses_a_run_about_other_data(copy: Path, field: str, value: object, w
         copy / "transcript", replace(manifest, task=replace(manifest.task, **{field: value}))
     )
     with pytest.raises(PlanError, match=f"{words}.*: name the data of the run in the plan"):
-        recorded(TINY, supplies_of(TINY), copy)
+        open_recorded_run(TINY, inputs_for(TINY), copy)
 
 
 def test_refuses_an_observer_that_is_not_a_party_of_the_recording(
     recording: Path, tmp_path: Path
 ):
-    plan = changed(TINY, threats=(SERVER_ALONE.model_copy(update={"observers": ("site-1",)}),))
+    plan = replace_tables(
+        TINY, threats=(SERVER_THREAT.model_copy(update={"observers": ("site-1",)}),)
+    )
     with pytest.raises(PlanError, match="site-1 is not a party of the run"):
         audit(plan, tmp_path / "out", recording=recording, resources=HERE)
 
 
 def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: Path):
-    plan = changed(TINY, arms=(OPEN, MASKED))
+    plan = replace_tables(TINY, arms=(NO_DEFENSE, SECURE_AGGREGATION))
     audit(plan, tmp_path / "simulated", resources=HERE)
-    masked = AuditFolder(tmp_path / "simulated").run(MASKED.name, 0)
-    supplies = supplies_of(TINY)
-    heard = recorded(changed(plan, threats=(ADAPTIVE,)), supplies, masked)
-    assert heard.knowledge(ADAPTIVE).defenses == MASKED.defenses
+    masked = AuditFolder(tmp_path / "simulated").run_path(SECURE_AGGREGATION.name, 0)
+    supplies = inputs_for(TINY)
+    heard = open_recorded_run(replace_tables(plan, threats=(ADAPTIVE,)), supplies, masked)
+    assert heard.knowledge(ADAPTIVE).defenses == SECURE_AGGREGATION.defenses
     assert heard.record.defenses[0].promise == "as recorded: not verified"
     with pytest.raises(PlanError, match="no arm of the plan has them: add an arm with them"):
-        recorded(changed(TINY, threats=(ADAPTIVE,)), supplies, masked)
+        open_recorded_run(replace_tables(TINY, threats=(ADAPTIVE,)), supplies, masked)
     # Who does not know them needs no such arm.
-    assert recorded(TINY, supplies, masked).knowledge(SERVER_ALONE).defenses is None
+    assert open_recorded_run(TINY, supplies, masked).knowledge(SERVER_THREAT).defenses is None
 
 
 @pytest.mark.parametrize(
     "other",
     [
         # More auxiliary examples, or another seed, would be some that clients trained on.
-        changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": 7})),
-        changed(TINY, seeds=(1,)),
+        replace_tables(TINY, data=DATA.model_copy(update={"auxiliary_per_class": 7})),
+        replace_tables(TINY, seeds=(1,)),
     ],
 )
 def test_refuses_a_partition_other_than_that_of_the_run(other, recording):
     with pytest.raises(PlanError, match="auxiliary example could be a client's: use"):
-        recorded(other, supplies_of(other), recording)
+        open_recorded_run(other, inputs_for(other), recording)
 
 
 def test_auxiliary_examples_are_those_that_the_run_set_aside(recording: Path):
-    supplies = supplies_of(TINY)
-    known = recorded(TINY, supplies, recording).knowledge(SERVER_ALONE).auxiliary
-    aside = deal_examples(TINY, supplies.dataset, TINY.seeds[0]).auxiliary
+    supplies = inputs_for(TINY)
+    known = open_recorded_run(TINY, supplies, recording).knowledge(SERVER_THREAT).auxiliary
+    aside = partition_for_plan(TINY, supplies.dataset, TINY.seeds[0]).auxiliary
     assert known is not None
     assert torch.equal(known.inputs, aside.inputs)
 
@@ -278,8 +290,8 @@ def test_accepts_any_partition_for_an_external_recording(recording: Path, tmp_pa
     manifest = elsewhere / "transcript" / "manifest.json"
     told = json.loads(manifest.read_text()) | {"data": ""}
     manifest.write_text(json.dumps(told))
-    other = changed(TINY, seeds=(1,))
-    assert recorded(other, supplies_of(other), elsewhere).rounds
+    other = replace_tables(TINY, seeds=(1,))
+    assert open_recorded_run(other, inputs_for(other), elsewhere).rounds
 
 
 @pytest.fixture(scope="session")
@@ -324,35 +336,37 @@ def unchecked(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Audi
     return audit(TINY, folder, recording=elsewhere, resources=HERE)
 
 
-def test_an_external_recording_gives_the_claims_of_the_simulation(tiny: Done, unchecked: Audit):
-    assert len(unchecked.findings) == len(tiny.found.findings)
-    for there, here in zip(unchecked.findings, tiny.found.findings, strict=True):
+def test_an_external_recording_gives_the_claims_of_the_simulation(
+    tiny: FinishedAudit, unchecked: Audit
+):
+    assert len(unchecked.findings) == len(tiny.audit.findings)
+    for there, here in zip(unchecked.findings, tiny.audit.findings, strict=True):
         assert there.target == here.target
         assert there.claimed == pytest.approx(here.claimed, abs=1e-6)
 
 
 def test_without_ground_truth_claims_have_guesses_instead_of_scores(
-    tiny: Done, unchecked: Audit
+    tiny: FinishedAudit, unchecked: Audit
 ):
     assert not unchecked.arms[0].has_truth
-    assert all(run.has_truth for run in tiny.found.arms)
+    assert all(run.has_truth for run in tiny.audit.arms)
     for finding in unchecked.findings:
         assert not finding.is_checked
         assert finding.scores == finding.true == ()
         assert finding.blind["uniform"] == pytest.approx([0.1] * 10)
         assert finding.blind["auxiliary prior"] == pytest.approx([0.1] * 10)
-    assert all(one.is_checked and not one.blind for one in tiny.found.findings)
+    assert all(one.is_checked and not one.blind for one in tiny.audit.findings)
     assert unchecked.refusals == ()
 
 
 @pytest.mark.slow
 def test_an_external_recording_with_ground_truth_is_scored(
-    tiny: Done, elsewhere: Path, recording: Path, tmp_path: Path
+    tiny: FinishedAudit, elsewhere: Path, recording: Path, tmp_path: Path
 ):
     copy = shutil.copytree(elsewhere, tmp_path / "recording")
     shutil.copy(truth_path(recording), truth_path(copy))
     found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
-    for there, here in zip(found.findings, tiny.found.findings, strict=True):
+    for there, here in zip(found.findings, tiny.audit.findings, strict=True):
         assert there.true == here.true
         assert [one.value for one in there.scores] == pytest.approx(
             [one.value for one in here.scores], abs=1e-5
@@ -361,16 +375,16 @@ def test_an_external_recording_with_ground_truth_is_scored(
 
 @pytest.mark.slow
 def test_tensors_that_are_not_parameters_count_as_traffic_only(
-    tiny: Done, elsewhere: Path, unchecked: Audit
+    tiny: FinishedAudit, elsewhere: Path, unchecked: Audit
 ):
-    plain, wider = tiny.found.arms[0].traffic, unchecked.arms[0].traffic
+    plain, wider = tiny.audit.arms[0].traffic, unchecked.arms[0].traffic
     assert plain is not None
     assert wider is not None
     # two numbers of four bytes in each of 3 x 2 updates
     assert wider.up == plain.up + 6 * 8
     assert read_manifest(elsewhere).left_out == ("norm.num_batches",)
-    heard = recorded(TINY, supplies_of(TINY), elsewhere)
-    build = partial(Logistic().build, supplies_of(TINY).dataset.task)
+    heard = open_recorded_run(TINY, inputs_for(TINY), elsewhere)
+    build = partial(Logistic().build, inputs_for(TINY).dataset.task)
     names = [name for name, _ in initial_weights(build, Seed(0)).items()]
     for weights in heard.transcript.seen_by(SERVER).broadcasts().values():
         assert list(weights) == names
@@ -412,5 +426,5 @@ def test_flags_recorded_mechanisms_with_broken_claims(
     found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
     lines = epsilon_results(found)
     assert {line.verdict for line in lines} == {standing}
-    told = page(found, arms(found, Seed(0)))
+    told = render_page(found, collect_arms(found, Seed(0)))
     assert "Privacy claims that do not hold" in told

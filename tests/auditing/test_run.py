@@ -12,12 +12,12 @@ import torch
 from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.run_time import read_run_time
 from overheard.archive.truth import read_truth
-from overheard.auditing import supplies
+from overheard.auditing import inputs
+from overheard.auditing.attack_runner import NO_OTHER_UPDATE
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.listening import NOBODY
-from overheard.auditing.progress import Step
+from overheard.auditing.inputs import partition_for_plan
+from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import deal_examples
 from overheard.core.attack import Attack
 from overheard.core.claims import Interval, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError
@@ -38,19 +38,19 @@ from overheard.questions.label_shares.attacks.bias_inversion import BiasInversio
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.shift.claim import Shift
-from tests.auditing.conftest import HERE, Done
+from tests.auditing.conftest import HERE, FinishedAudit
 from tests.auditing.plans import (
-    ABOUT_ALL,
+    COHORT_THREAT,
     DATA,
-    MASKED,
-    OPEN,
-    SERVER_ALONE,
+    NO_DEFENSE,
+    SECURE_AGGREGATION,
+    SERVER_THREAT,
     SMALL,
     TINY,
     TRAINING,
-    changed,
+    replace_tables,
 )
-from tests.auditing.planted import Pull
+from tests.auditing.shift_attack import Pull
 
 CLIENTS = (client(0), client(1), client(2))
 
@@ -79,12 +79,14 @@ def stamps(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def test_every_attack_makes_claims_about_every_target_over_all_and_single_rounds(small: Done):
+def test_every_attack_makes_claims_about_every_target_over_all_and_single_rounds(
+    small: FinishedAudit,
+):
     for seed in (0, 1):
         for attack in ("bias_inversion", "mean_softmax"):
             for rounds in ((0, 1), (0,), (1,)):
                 found = findings_of(
-                    small.found,
+                    small.audit,
                     arm="no defense",
                     seed=seed,
                     observers=(SERVER,),
@@ -103,15 +105,15 @@ def test_examples_are_partitioned_once_for_all_arms_and_threats(
         plan: Plan, dataset: Dataset, seed: int, is_control: bool = False
     ) -> DataPartition:
         seeds.append(seed)
-        return deal_examples(plan, dataset, seed, is_control)
+        return partition_for_plan(plan, dataset, seed, is_control)
 
-    monkeypatch.setattr(supplies, "deal_examples", counted)
+    monkeypatch.setattr(inputs, "partition_for_plan", counted)
     audit(SMALL, tmp_path, resources=HERE)  # two seeds, two arms, three threats
     assert sorted(seeds) == [0, 1]
 
 
-def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: Done):
-    for finding in small.found.findings:
+def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: FinishedAudit):
+    for finding in small.audit.findings:
         assert len(finding.claimed) == len(finding.true) == 10
         assert sum(finding.true) == pytest.approx(1)
         first = finding.scores[0]
@@ -121,38 +123,38 @@ def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: Done)
         assert set(first.blinds) == {"uniform", "auxiliary prior"}
 
 
-def test_secure_aggregation_refuses_claims_about_single_clients(small: Done):
+def test_secure_aggregation_refuses_claims_about_single_clients(small: FinishedAudit):
     masked = {"arm": "secure aggregation", "observers": (SERVER,)}
-    assert {finding.target for finding in findings_of(small.found, **masked)} == {COHORT}
-    refused = refusals_of(small.found, **masked)
+    assert {finding.target for finding in findings_of(small.audit, **masked)} == {COHORT}
+    refused = refusals_of(small.audit, **masked)
     assert {refusal.target for refusal in refused} == set(CLIENTS)
     assert {refusal.missing for refusal in refused} == {(UPDATES.description,)}
 
 
-def test_the_cohort_is_a_target_with_and_without_secure_aggregation(small: Done):
+def test_the_cohort_is_a_target_with_and_without_secure_aggregation(small: FinishedAudit):
     about = "bias_inversion, about the cohort"
     for arm in ("no defense", "secure aggregation"):
-        found = findings_of(small.found, arm=arm, attack=about)
+        found = findings_of(small.audit, arm=arm, attack=about)
         assert [(one.target, one.cell.rounds) for one in found] == [(COHORT, (0, 1))] * 2
     # The runs differ only in their masks, so the cohort's true label shares are the same.
-    first, second = (findings_of(small.found, arm=arm, attack=about, seed=0)[0] for arm in
+    first, second = (findings_of(small.audit, arm=arm, attack=about, seed=0)[0] for arm in
                      ("no defense", "secure aggregation"))  # fmt: skip
     assert first.true == second.true
 
 
-def test_an_observing_client_cannot_read_updates_of_others(small: Done):
-    assert findings_of(small.found, observers=(client(0),)) == []
-    refused = refusals_of(small.found, observers=(client(0),), arm="no defense", seed=0)
+def test_an_observing_client_cannot_read_updates_of_others(small: FinishedAudit):
+    assert findings_of(small.audit, observers=(client(0),)) == []
+    refused = refusals_of(small.audit, observers=(client(0),), arm="no defense", seed=0)
     assert [refusal.target for refusal in refused] == [client(1), client(2)]
     assert {refusal.missing for refusal in refused} == {(UPDATES.description,)}
 
 
 RIVAL = ThreatPlan(observers=("client/0",), attacks=(BiasInversion(),), about="cohort")
-SECRETLY_TWO = changed(
+SECRETLY_TWO = replace_tables(
     TINY,
     data=DATA.model_copy(update={"clients": 2, "examples": (40, 40)}),
     training=TRAINING.model_copy(update={"rounds": 3, "rate": 0.05}),
-    arms=(OPEN, MASKED),
+    arms=(NO_DEFENSE, SECURE_AGGREGATION),
     threats=(
         RIVAL,
         ThreatPlan(attacks=(BiasInversion(),)),
@@ -201,7 +203,7 @@ def test_observers_are_subtracted_from_a_secure_aggregate(tmp_path: Path):
 def test_refuses_rounds_in_which_only_the_observer_sent_an_update(tmp_path: Path):
     # One of three clients per round: rounds with an update of the observer only say nothing
     # about the others, and there is no ground truth to score a claim.
-    lonely = changed(
+    lonely = replace_tables(
         TINY,
         training=TRAINING.model_copy(update={"participation": 0.34, "rounds": 1}),
         seeds=tuple(range(6)),
@@ -209,7 +211,7 @@ def test_refuses_rounds_in_which_only_the_observer_sent_an_update(tmp_path: Path
     )
     found = audit(lonely, tmp_path / "out", resources=HERE)
     alone = {one.cell.seed for one in found.refusals}
-    assert {refusal.missing for refusal in found.refusals} == {(NOBODY,)}
+    assert {refusal.missing for refusal in found.refusals} == {(NO_OTHER_UPDATE,)}
     assert 0 < len(alone) < 6
     assert {finding.cell.seed for finding in found.findings} == set(range(6)) - alone
 
@@ -241,25 +243,25 @@ PATIENT = ThreatPlan(attacks=(Patient(),), virtual=VirtualPlan(clients=190))
 
 
 def test_progress_within_a_work_item_does_not_change_the_count(tmp_path: Path):
-    steps = list[Step]()
-    audit(changed(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE,
+    steps = list[ProgressStep]()
+    audit(replace_tables(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE,
           on_step=steps.append)  # fmt: skip
-    within = [step for step in steps if "of 190" in step.what]
+    within = [step for step in steps if "of 190" in step.description]
     name = "no defense, seed 0: patient, with 190 virtual clients"
     # Two rounds are trained; then both are attacked together, then the first alone. The second
     # alone uses the cached result of the first.
     assert within == [
-        Step(f"{name}: virtual clients 1 of 190", 2, 5),
-        Step(f"{name}: virtual clients 2 of 190", 2, 5),
-        Step(f"{name}, round 0: virtual clients 1 of 190", 3, 5),
-        Step(f"{name}, round 0: virtual clients 2 of 190", 3, 5),
+        ProgressStep(f"{name}: virtual clients 1 of 190", 2, 5),
+        ProgressStep(f"{name}: virtual clients 2 of 190", 2, 5),
+        ProgressStep(f"{name}, round 0: virtual clients 1 of 190", 3, 5),
+        ProgressStep(f"{name}, round 0: virtual clients 2 of 190", 3, 5),
     ]
     assert [step.done for step in steps] == sorted(step.done for step in steps)
     assert len(list((tmp_path / "out" / "bank").iterdir())) == 2
 
 
 def test_findings_contain_the_bounds_of_claims(tmp_path: Path):
-    found = audit(changed(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE)
+    found = audit(replace_tables(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE)
     first = found.findings[0]
     assert (first.low, first.high) == ((0.0,) * 10, (0.5,) * 10)
     inside = sum(share <= 0.5 for share in first.true) / 10
@@ -270,7 +272,9 @@ def test_refuses_the_folder_of_a_plan_with_other_virtual_clients(
     recording: Path, tmp_path: Path
 ):
     plans = [
-        changed(TINY, threats=(PATIENT.model_copy(update={"virtual": VirtualPlan(clients=n)}),))
+        replace_tables(
+            TINY, threats=(PATIENT.model_copy(update={"virtual": VirtualPlan(clients=n)}),)
+        )
         for n in (190, 191)
     ]
     for recorded in (None, recording):
@@ -284,58 +288,58 @@ def test_refusals_name_the_knowledge_that_attackers_lack(tmp_path: Path):
     blind = ThreatPlan(
         attacks=(MeanSoftmax(), BiasInversion()), knows=("model",), by_round=False
     )
-    found = audit(changed(TINY, threats=(blind,)), tmp_path / "out", resources=HERE)
+    found = audit(replace_tables(TINY, threats=(blind,)), tmp_path / "out", resources=HERE)
     refused = refusals_of(found, attack="bias_inversion, without auxiliary and recipe")
     assert [refusal.target for refusal in refused] == list(CLIENTS)
     assert refused[0].missing == (AUXILIARY.description, RECIPE.description)
 
 
-def test_records_accuracy_updates_and_defenses_of_each_run(small: Done):
-    assert [(run.arm, run.seed) for run in small.found.arms] == [
+def test_records_accuracy_updates_and_defenses_of_each_run(small: FinishedAudit):
+    assert [(run.arm, run.seed) for run in small.audit.arms] == [
         ("no defense", 0),
         ("no defense", 1),
         ("secure aggregation", 0),
         ("secure aggregation", 1),
     ]
-    assert not any(run.is_control for run in small.found.arms)
-    for run in small.found.arms:
+    assert not any(run.is_control for run in small.audit.arms)
+    for run in small.audit.arms:
         assert sorted(run.accuracy) == [0, 1, 2]  # two rounds and the final model
         assert (run.answers, run.missing) == (6, 0)  # three clients, two rounds
-    assert small.found.arms[0].defenses == ()
-    (record,) = small.found.arms[2].defenses
+    assert small.audit.arms[0].defenses == ()
+    (record,) = small.audit.arms[2].defenses
     assert record.settings == "SecureAggregation()"
     assert record.enforced_at == "protocol"
     assert "2 rounds" in record.promise
 
 
-def test_records_traffic_and_time_of_each_run(small: Done):
+def test_records_traffic_and_time_of_each_run(small: FinishedAudit):
     # 64 pixels x 10 labels and 10 biases: 650 numbers, 2600 bytes. Three clients answer in two
     # rounds; two broadcasts and the closing one go to all three. Masks change nothing of that.
     due = Traffic(up=6 * 2600, down=9 * 2600, answers=6, heard=9)
     home = AuditFolder(small.folder)
-    for one in small.found.arms:
+    for one in small.audit.arms:
         assert one.traffic == due
         assert one.seconds is not None
         assert one.seconds.wall > 0
-        assert one.seconds == read_run_time(home.run(one.arm, one.seed))
+        assert one.seconds == read_run_time(home.run_path(one.arm, one.seed))
     # The two runs of an arm train side by side and share the time.
-    first, second, *_ = small.found.arms
+    first, second, *_ = small.audit.arms
     assert first.seconds == second.seconds
 
 
-def test_describes_what_was_audited(small: Done):
-    assert small.found.title == "Three clients"
-    assert small.found.class_names == tuple("0123456789")
-    assert small.found.subject == (
+def test_describes_what_was_audited(small: FinishedAudit):
+    assert small.audit.title == "Three clients"
+    assert small.audit.class_names == tuple("0123456789")
+    assert small.audit.subject == (
         "3 clients with 20 to 30 examples each of digits, partitioned by dirichlet; model "
         "logistic; 2 rounds of FedAvg, 1 local epoch of sgd at learning rate 0.1 with batches "
         "of 10"
     )
-    assert small.found.plan == SMALL.toml()
-    assert {"overheard", "torch", "python"} <= set(small.found.versions)
+    assert small.audit.plan == SMALL.toml()
+    assert {"overheard", "torch", "python"} <= set(small.audit.versions)
 
 
-def test_progress_increases_up_to_its_total(small: Done):
+def test_progress_increases_up_to_its_total(small: FinishedAudit):
     # Two seeds x two arms x (2 rounds + 2 attacks of 3 cells + 1 + 1 cells) = 4 * 10
     done = [step.done for step in small.steps]
     assert {step.total for step in small.steps} == {40}
@@ -346,37 +350,37 @@ def test_progress_increases_up_to_its_total(small: Done):
     assert set(range(1, 41)) - trained <= set(done)
 
 
-def test_a_second_audit_reuses_all_results(tiny: Done):
-    before, steps = stamps(tiny.folder), list[Step]()
+def test_a_second_audit_reuses_all_results(tiny: FinishedAudit):
+    before, steps = stamps(tiny.folder), list[ProgressStep]()
     again = audit(TINY, tiny.folder, resources=HERE, on_step=steps.append)
-    assert again == tiny.found
+    assert again == tiny.audit
     assert stamps(tiny.folder) == before
     assert (steps[-1].done, steps[-1].total) == (8, 8)  # 2 rounds + 2 attacks of 3 cells
 
 
 @pytest.mark.slow
-def test_recomputes_a_removed_cell_identically(tiny: Done, tmp_path: Path):
+def test_recomputes_a_removed_cell_identically(tiny: FinishedAudit, tmp_path: Path):
     folder = shutil.copytree(tiny.folder, tmp_path / "copy")
     before = {name: content for name, (_, content) in stamps(folder).items()}
     for cell in (folder / "cells").iterdir():
         cell.unlink()
-    assert audit(TINY, folder, resources=HERE) == tiny.found
+    assert audit(TINY, folder, resources=HERE) == tiny.audit
     assert {name: content for name, (_, content) in stamps(folder).items()} == before
 
 
 @pytest.mark.parametrize("stop", [1, 2, 4, 7])
 def test_an_interrupted_audit_resumes_to_the_same_findings(
-    tiny: Done, tmp_path: Path, stop: int
+    tiny: FinishedAudit, tmp_path: Path, stop: int
 ):
-    def pull_the_plug(step: Step) -> None:
+    def pull_the_plug(step: ProgressStep) -> None:
         if step.done == stop:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         audit(TINY, tmp_path / "out", resources=HERE, on_step=pull_the_plug)
-    home = AuditFolder(tmp_path / "out").run("no defense", 0)
+    home = AuditFolder(tmp_path / "out").run_path("no defense", 0)
     before = read_run_time(home)
-    assert audit(TINY, tmp_path / "out", resources=HERE) == tiny.found
+    assert audit(TINY, tmp_path / "out", resources=HERE) == tiny.audit
     broken, whole = stamps(tmp_path / "out"), stamps(tiny.folder)
     clocks = {"runs/no_defense-seed0/seconds.json"}
     assert broken.keys() == whole.keys() > clocks
@@ -390,10 +394,14 @@ def test_an_interrupted_audit_resumes_to_the_same_findings(
     assert after == before if trained_before else 0 < before.wall < after.wall
 
 
-def test_refuses_the_folder_of_a_plan_with_other_threats(tiny: Done):
+def test_refuses_the_folder_of_a_plan_with_other_threats(tiny: FinishedAudit):
     before = stamps(tiny.folder)
     with pytest.raises(OutputError, match="another plan"):
-        audit(changed(TINY, threats=(SERVER_ALONE, ABOUT_ALL)), tiny.folder, resources=HERE)
+        audit(
+            replace_tables(TINY, threats=(SERVER_THREAT, COHORT_THREAT)),
+            tiny.folder,
+            resources=HERE,
+        )
     assert stamps(tiny.folder) == before
 
 
@@ -416,7 +424,7 @@ class Fussy(Attack[LabelShares]):
 def test_refuses_an_attack_that_raises_a_needs_error(tmp_path: Path):
     threat = ThreatPlan(attacks=(Fussy(),))
     # A plan accepts attack objects that are not defined in a plugin file.
-    found = audit(changed(TINY, threats=(threat,)), tmp_path / "out", resources=HERE)
+    found = audit(replace_tables(TINY, threats=(threat,)), tmp_path / "out", resources=HERE)
     assert found.findings == ()
     assert [(one.target, one.missing) for one in found.refusals] == [
         (who, ("fussy needs a model with three layers",)) for who in CLIENTS
@@ -426,7 +434,7 @@ def test_refuses_an_attack_that_raises_a_needs_error(tmp_path: Path):
 
 def test_refuses_every_claim_if_no_client_sends_an_update(tmp_path: Path):
     silent = TRAINING.model_copy(update={"failure_rate": 0.999999})
-    found = audit(changed(TINY, training=silent), tmp_path / "out", resources=HERE)
+    found = audit(replace_tables(TINY, training=silent), tmp_path / "out", resources=HERE)
     assert found.findings == ()
     assert {one.missing for one in found.refusals} == {(UPDATES.description,)}
     assert (found.arms[0].answers, found.arms[0].missing) == (0, 6)
@@ -435,9 +443,12 @@ def test_refuses_every_claim_if_no_client_sends_an_update(tmp_path: Path):
 def test_makes_no_claim_about_a_client_in_a_round_without_its_update(tmp_path: Path):
     # Two of three clients are sampled per round; there is a claim about each of these.
     some = TRAINING.model_copy(update={"participation": 0.67, "rounds": 3})
-    steps = list[Step]()
+    steps = list[ProgressStep]()
     found = audit(
-        changed(TINY, training=some), tmp_path / "out", resources=HERE, on_step=steps.append
+        replace_tables(TINY, training=some),
+        tmp_path / "out",
+        resources=HERE,
+        on_step=steps.append,
     )
     for number in range(3):
         assert len(findings_of(found, attack="bias_inversion", rounds=(number,))) == 2
@@ -446,16 +457,19 @@ def test_makes_no_claim_about_a_client_in_a_round_without_its_update(tmp_path: P
 
 def test_a_run_of_one_round_is_attacked_once(tmp_path: Path):
     once = TRAINING.model_copy(update={"rounds": 1})
-    steps = list[Step]()
+    steps = list[ProgressStep]()
     found = audit(
-        changed(TINY, training=once), tmp_path / "out", resources=HERE, on_step=steps.append
+        replace_tables(TINY, training=once),
+        tmp_path / "out",
+        resources=HERE,
+        on_step=steps.append,
     )
     assert {finding.cell.rounds for finding in found.findings} == {(0,)}
     assert len(found.findings) == 6  # two attacks on three clients
     assert steps[-1].done == steps[-1].total
 
 
-SHIFTING = changed(
+SHIFTING = replace_tables(
     TINY,
     seeds=(0, 1),
     data=DATA.model_copy(
@@ -467,7 +481,7 @@ SHIFTING = changed(
         }
     ),
     training=TRAINING.model_copy(update={"rounds": 4}),
-    arms=(OPEN, MASKED),
+    arms=(NO_DEFENSE, SECURE_AGGREGATION),
     threats=(
         ThreatPlan(attacks=(Pull(), MeanSoftmax())),
         ThreatPlan(observers=("client/1",), attacks=(Pull(),), by_round=False),
@@ -477,14 +491,14 @@ SHIFTING = changed(
 
 
 @pytest.fixture(scope="module")
-def shifting(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    folder, steps = tmp_path_factory.mktemp("audits") / "shifting", list[Step]()
+def shifting(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
+    folder, steps = tmp_path_factory.mktemp("audits") / "shifting", list[ProgressStep]()
     found = audit(SHIFTING, folder, resources=HERE, on_step=steps.append)
-    return Done(found, folder, tuple(steps))
+    return FinishedAudit(found, folder, tuple(steps))
 
 
-def test_shift_attacks_run_on_each_run_and_its_control(shifting: Done):
-    heard = findings_of(shifting.found, attack="pull", arm="no defense", seed=1)
+def test_shift_attacks_run_on_each_run_and_its_control(shifting: FinishedAudit):
+    heard = findings_of(shifting.audit, attack="pull", arm="no defense", seed=1)
     assert [(one.cell.is_control, one.target) for one in heard] == [
         *((False, who) for who in CLIENTS),
         *((True, who) for who in CLIENTS),
@@ -492,29 +506,29 @@ def test_shift_attacks_run_on_each_run_and_its_control(shifting: Done):
     assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3)}
 
 
-def test_detects_a_shift_and_none_in_the_control(shifting: Done):
-    for finding in findings_of(shifting.found, attack="pull", arm="no defense"):
+def test_detects_a_shift_and_none_in_the_control(shifting: FinishedAudit):
+    for finding in findings_of(shifting.audit, attack="pull", arm="no defense"):
         shifts = finding.target == client(1) and not finding.cell.is_control
         assert finding.timeline is not None
         assert finding.timeline.alarm == (2 if shifts else None)
         assert finding.true_since == (2 if shifts else None)
 
 
-def test_other_attacks_skip_controls_and_attack_single_rounds(shifting: Done):
-    heard = findings_of(shifting.found, attack="mean_softmax")
+def test_other_attacks_skip_controls_and_attack_single_rounds(shifting: FinishedAudit):
+    heard = findings_of(shifting.audit, attack="mean_softmax")
     assert not any(one.cell.is_control for one in heard)
     assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3), (0,), (1,), (2,), (3,)}
 
 
-def test_refusals_include_the_control(shifting: Done):
+def test_refusals_include_the_control(shifting: FinishedAudit):
     for where in ({"arm": "secure aggregation"}, {"observers": (client(1),)}):
-        refused = refusals_of(shifting.found, attack="pull", seed=0, **where)
+        refused = refusals_of(shifting.audit, attack="pull", seed=0, **where)
         assert {one.cell.is_control for one in refused} == {False, True}
         assert {one.missing for one in refused} == {(UPDATES.description,)}
 
 
-def test_the_control_is_a_separate_run_without_a_shift(shifting: Done):
-    runs = [(run.arm, run.seed, run.is_control) for run in shifting.found.arms]
+def test_the_control_is_a_separate_run_without_a_shift(shifting: FinishedAudit):
+    runs = [(run.arm, run.seed, run.is_control) for run in shifting.audit.arms]
     assert runs == [
         (arm, seed, is_control)
         for arm in ("no defense", "secure aggregation")
@@ -523,17 +537,17 @@ def test_the_control_is_a_separate_run_without_a_shift(shifting: Done):
     ]
     home = AuditFolder(shifting.folder)
     for _, seed, is_control in runs[:4]:
-        truth = read_truth(home.run("no defense", seed, is_control=is_control))
+        truth = read_truth(home.run_path("no defense", seed, is_control=is_control))
         assert truth.shifts == ({} if is_control else {client(1): (2,)})
         held = truth.counts[2, client(1)].tolist()
         assert (held == [30, *[0] * 9]) is not is_control
 
 
-def test_a_run_and_its_control_are_identical_until_the_shift(shifting: Done):
+def test_a_run_and_its_control_are_identical_until_the_shift(shifting: FinishedAudit):
     home = AuditFolder(shifting.folder)
     for seed in (0, 1):
         planned, control = (
-            transcript_folder(home.run("no defense", seed, is_control=is_control))
+            transcript_folder(home.run_path("no defense", seed, is_control=is_control))
             for is_control in (False, True)
         )
         for number in range(4):
@@ -544,18 +558,20 @@ def test_a_run_and_its_control_are_identical_until_the_shift(shifting: Done):
             assert (one == other) is (number < 2)
 
 
-def test_progress_counts_the_controls(shifting: Done):
+def test_progress_counts_the_controls(shifting: FinishedAudit):
     # Two seeds x two arms x (two runs of 4 rounds, and 1 + 5 + 1 cells beside 1 + 1).
     assert {step.total for step in shifting.steps} == {4 * (8 + 7 + 2)}
     done = [step.done for step in shifting.steps]
     assert done == sorted(done)
     assert done[-1] == 68
-    assert any(step.what == "no defense, seed 1, control: pull" for step in shifting.steps)
+    assert any(
+        step.description == "no defense, seed 1, control: pull" for step in shifting.steps
+    )
 
 
-def test_an_audit_with_controls_reuses_all_results(shifting: Done, tmp_path: Path):
+def test_an_audit_with_controls_reuses_all_results(shifting: FinishedAudit, tmp_path: Path):
     before = stamps(shifting.folder)
-    assert audit(SHIFTING, shifting.folder, resources=HERE) == shifting.found
+    assert audit(SHIFTING, shifting.folder, resources=HERE) == shifting.audit
     assert stamps(shifting.folder) == before
 
 
@@ -576,13 +592,15 @@ def test_attacks_get_the_same_seed_for_a_run_and_its_control(tmp_path: Path):
             seeds.append(seed)
             return {target: Shift(Timeline()) for target in targets}
 
-    plan = changed(SHIFTING, arms=(OPEN,), threats=(ThreatPlan(attacks=(Drawing(),)),))
+    plan = replace_tables(
+        SHIFTING, arms=(NO_DEFENSE,), threats=(ThreatPlan(attacks=(Drawing(),)),)
+    )
     audit(plan, tmp_path / "out", resources=HERE)
     assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
 
 
 def test_there_is_no_control_without_a_shift_attack(tmp_path: Path):
-    plan = changed(SHIFTING, seeds=(0,), threats=(ThreatPlan(attacks=(MeanSoftmax(),)),))
+    plan = replace_tables(SHIFTING, seeds=(0,), threats=(ThreatPlan(attacks=(MeanSoftmax(),)),))
     found = audit(plan, tmp_path / "out", resources=HERE)
     assert not any(run.is_control for run in found.arms)
     assert [path.name for path in sorted((tmp_path / "out" / "runs").iterdir())] == [
@@ -592,7 +610,7 @@ def test_there_is_no_control_without_a_shift_attack(tmp_path: Path):
 
 
 def with_data(**fields: object) -> Plan:
-    return changed(TINY, data=DATA.model_copy(update=fields))
+    return replace_tables(TINY, data=DATA.model_copy(update=fields))
 
 
 STRANGER = ThreatPlan(observers=("sever",), attacks=(MeanSoftmax(),))
@@ -606,7 +624,7 @@ STRANGER = ThreatPlan(observers=("sever",), attacks=(MeanSoftmax(),))
         (with_data(test=301), "301 is not in 1 to 300"),
         (with_data(shifts=(DataShift(client=0, round=1, shares=(0.5, 0.5)),)), "10 labels"),
         (
-            changed(TINY, threats=(SERVER_ALONE, STRANGER)),
+            replace_tables(TINY, threats=(SERVER_THREAT, STRANGER)),
             "threats.1.observers: sever is not a party of the run: choose from server, "
             "client/0, client/1, client/2",
         ),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import overheard
-from overheard.auditing.score import COLUMNS, MOST_LINES, Scored, score
+from overheard.auditing.score import COLUMNS, MAX_ROWS, ScoredClaims, score
 from overheard.core.claims import Claim
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
@@ -73,8 +73,8 @@ def test_refuses_unknown_and_mixed_claims():
 
 def test_a_table_escapes_names_and_stays_small():
     one = Score("<b>", 0.5, "lower", {}, {})
-    page = Scored("label_shares", {Party("<i>"): (one,) * (MOST_LINES + 3)})._repr_html_()
+    page = ScoredClaims("label_shares", {Party("<i>"): (one,) * (MAX_ROWS + 3)})._repr_html_()
     assert "&lt;b&gt;" in page
     assert "<i>" not in page
-    assert page.count("<tr>") == MOST_LINES + 1
+    assert page.count("<tr>") == MAX_ROWS + 1
     assert "3 more rows" in page

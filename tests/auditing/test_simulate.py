@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from overheard.auditing.knowledge import knowledge_of
-from overheard.auditing.simulate import federation_of, simulate
-from overheard.auditing.supplies import Resources, deal_examples, load_data, supply
+from overheard.auditing.inputs import Resources, load_data, load_inputs, partition_for_plan
+from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.simulate import build_federation, simulate
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.messages import Update
@@ -28,14 +28,22 @@ from overheard.learning.models.mlp import Mlp
 from overheard.plans.plan import ArmPlan, KnownPart, ThreatPlan
 from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from tests.auditing.conftest import HERE, supplies_of
-from tests.auditing.peopled import NAMING, plan_of
-from tests.auditing.plans import DATA, MASKED, OPEN, SERVER_ALONE, TINY, TRAINING, changed
+from tests.auditing.conftest import HERE, inputs_for
+from tests.auditing.plans import (
+    DATA,
+    NO_DEFENSE,
+    SECURE_AGGREGATION,
+    SERVER_THREAT,
+    TINY,
+    TRAINING,
+    replace_tables,
+)
+from tests.auditing.user_plans import IDENTITY_THREAT, user_plan
 
-THREE_ARMS = changed(
+THREE_ARMS = replace_tables(
     TINY,
     training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,))}),
-    arms=(OPEN, MASKED, ArmPlan(name="dropout", defenses=(Dropout(),))),
+    arms=(NO_DEFENSE, SECURE_AGGREGATION, ArmPlan(name="dropout", defenses=(Dropout(),))),
 )
 
 
@@ -88,7 +96,9 @@ def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
 def test_every_arm_has_the_same_partition():
     dataset = load_data(TINY, HERE)
     open_, masked = (
-        federation_of(THREE_ARMS, arm, 0, deal_examples(TINY, dataset, 0), dataset.task, HERE)
+        build_federation(
+            THREE_ARMS, arm, 0, partition_for_plan(TINY, dataset, 0), dataset.task, HERE
+        )
         for arm in THREE_ARMS.arms[:2]
     )
     for one, other in zip(open_.rows, masked.rows, strict=True):
@@ -97,7 +107,7 @@ def test_every_arm_has_the_same_partition():
 
 
 def test_the_default_arm_has_no_defenses(tmp_path: Path):
-    plan = changed(TINY, arms=(MASKED, OPEN))
+    plan = replace_tables(TINY, arms=(SECURE_AGGREGATION, NO_DEFENSE))
     transcript, _ = simulate(plan, folder=tmp_path / "run", resources=HERE)
     assert transcript.seen_by(SERVER).senders() == (client(0), client(1), client(2))
 
@@ -127,10 +137,10 @@ def test_writes_to_a_temporary_folder_by_default(
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_auxiliary_examples_equal_no_client_or_test_example(seed: int):
-    plan = changed(
+    plan = replace_tables(
         TINY, data=DATA.model_copy(update={"clients": 20, "refresh_every": 1, "examples": 20})
     )
-    dealt = deal_examples(plan, load_data(plan, HERE), seed)
+    dealt = partition_for_plan(plan, load_data(plan, HERE), seed)
     auxiliary = {tuple(image.flatten().tolist()) for image in dealt.auxiliary.inputs}
     assert len(auxiliary) == 40  # four of each digit, no two alike
     held = torch.cat([rows for clients in dealt.rows for rows in clients])
@@ -154,23 +164,23 @@ def test_an_attacker_knows_exactly_what_its_threat_grants(
     knows: tuple[KnownPart, ...], there: set[str]
 ):
     threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows)
-    known = knowledge_of(OPEN, 0, supplies_of(TINY), threat)
+    known = attacker_knowledge(NO_DEFENSE, 0, inputs_for(TINY), threat)
     for name in ("auxiliary", "build_model", "recipe", "defenses"):
         assert (getattr(known, name) is not None) == (name in there)
     assert known.classes == 10
 
 
 def test_there_are_no_auxiliary_examples_unless_the_plan_has_some():
-    plan = changed(TINY, data=DATA.model_copy(update={"auxiliary_per_class": None}))
-    known = knowledge_of(OPEN, 0, supplies_of(plan), SERVER_ALONE)
+    plan = replace_tables(TINY, data=DATA.model_copy(update={"auxiliary_per_class": None}))
+    known = attacker_knowledge(NO_DEFENSE, 0, inputs_for(plan), SERVER_THREAT)
     assert known.auxiliary is None
 
 
 def test_only_attackers_that_know_the_defenses_simulate_them():
-    supplies, dropout = supplies_of(THREE_ARMS), THREE_ARMS.arms[2]
-    adaptive = SERVER_ALONE.model_copy(update={"knows": ("model", "recipe", "defenses")})
-    plain = knowledge_of(dropout, 0, supplies, SERVER_ALONE)
-    knowing = knowledge_of(dropout, 0, supplies, adaptive)
+    supplies, dropout = inputs_for(THREE_ARMS), THREE_ARMS.arms[2]
+    adaptive = SERVER_THREAT.model_copy(update={"knows": ("model", "recipe", "defenses")})
+    plain = attacker_knowledge(dropout, 0, supplies, SERVER_THREAT)
+    knowing = attacker_knowledge(dropout, 0, supplies, adaptive)
     assert plain.build_model is not None
     assert knowing.build_model is not None
     assert "Dropout" not in repr(plain.build_model())
@@ -180,10 +190,10 @@ def test_only_attackers_that_know_the_defenses_simulate_them():
 
 
 def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
-    supplies = supplies_of(TINY)
-    one = knowledge_of(OPEN, 0, supplies, SERVER_ALONE).auxiliary
-    two = knowledge_of(MASKED, 0, supplies, SERVER_ALONE).auxiliary
-    other = knowledge_of(OPEN, 1, supplies, SERVER_ALONE).auxiliary
+    supplies = inputs_for(TINY)
+    one = attacker_knowledge(NO_DEFENSE, 0, supplies, SERVER_THREAT).auxiliary
+    two = attacker_knowledge(SECURE_AGGREGATION, 0, supplies, SERVER_THREAT).auxiliary
+    other = attacker_knowledge(NO_DEFENSE, 1, supplies, SERVER_THREAT).auxiliary
     assert one is not None
     assert two is not None
     assert other is not None
@@ -193,29 +203,31 @@ def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
 
 def test_the_plan_configures_the_virtual_clients():
     virtual = VirtualPlan(clients=7, splits=(Dirichlet(alpha=0.1),), examples=(5, 9))
-    threat = SERVER_ALONE.model_copy(update={"virtual": virtual})
+    threat = SERVER_THREAT.model_copy(update={"virtual": virtual})
     resources = Resources(device="cpu", workers=3, cluster="local")
-    supplies = supply(TINY, resources, MemoryTensorCache())
-    known = knowledge_of(OPEN, 4, supplies, threat)
+    supplies = load_inputs(TINY, resources, MemoryTensorCache())
+    known = attacker_knowledge(NO_DEFENSE, 4, supplies, threat)
     assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
     assert known.compute == ComputeSettings(
         Seed(4).child("bank"), 7, device="cpu", workers=3, cluster="local"
     )
     # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
-    other = knowledge_of(MASKED, 4, supplies, SERVER_ALONE)
-    assert known.compute.cache is other.compute.cache is supplies.shelf
+    other = attacker_knowledge(SECURE_AGGREGATION, 4, supplies, SERVER_THREAT)
+    assert known.compute.cache is other.compute.cache is supplies.cache
     assert other.compute.seed == known.compute.seed
-    assert knowledge_of(OPEN, 5, supplies, threat).compute.seed != known.compute.seed
+    assert (
+        attacker_knowledge(NO_DEFENSE, 5, supplies, threat).compute.seed != known.compute.seed
+    )
 
 
 def test_known_defenses_change_the_assumed_recipes():
     smooth = ArmPlan(name="smooth", defenses=(LabelSmoothing(),))
-    plan = changed(TINY, arms=(OPEN, smooth))
+    plan = replace_tables(TINY, arms=(NO_DEFENSE, smooth))
     guesses = VirtualPlan(recipes=(RecipePlan(rate=0.3),))
 
     def guessed(*knows: KnownPart) -> tuple[Recipe, ...]:
         threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows, virtual=guesses)
-        known = knowledge_of(smooth, 0, supplies_of(plan), threat)
+        known = attacker_knowledge(smooth, 0, inputs_for(plan), threat)
         assert known.recipe is None
         return known.candidate_recipes()
 
@@ -224,17 +236,19 @@ def test_known_defenses_change_the_assumed_recipes():
 
 
 def test_distortion_changes_auxiliary_examples_only():
-    supplies = supplies_of(TINY)
-    shifted = SERVER_ALONE.model_copy(update={"auxiliary_shift": 0.5})
-    plain = knowledge_of(OPEN, 0, supplies, SERVER_ALONE).auxiliary
-    changed_, again = (knowledge_of(OPEN, 0, supplies, shifted).auxiliary for _ in "12")
+    supplies = inputs_for(TINY)
+    shifted = SERVER_THREAT.model_copy(update={"auxiliary_shift": 0.5})
+    plain = attacker_knowledge(NO_DEFENSE, 0, supplies, SERVER_THREAT).auxiliary
+    changed_, again = (
+        attacker_knowledge(NO_DEFENSE, 0, supplies, shifted).auxiliary for _ in "12"
+    )
     assert plain is not None
     assert changed_ is not None
     assert again is not None
     assert torch.equal(plain.labels, changed_.labels)
     assert not torch.allclose(plain.inputs, changed_.inputs)
     assert torch.equal(changed_.inputs, again.inputs)
-    dealt = deal_examples(TINY, supplies.dataset, 0)
+    dealt = partition_for_plan(TINY, supplies.dataset, 0)
     assert torch.equal(dealt.auxiliary.inputs, plain.inputs)
 
 
@@ -246,26 +260,26 @@ def other_digits(folder: Path, classes: int = 10) -> ThreatPlan:
     path = folder / "other.npz"
     np.savez(path, x_train=images, y_train=labels, x_test=images, y_test=labels,
              class_names=names)  # fmt: skip
-    return SERVER_ALONE.model_copy(update={"auxiliary_from": Own(str(path))})
+    return SERVER_THREAT.model_copy(update={"auxiliary_from": Own(str(path))})
 
 
 def test_auxiliary_examples_may_come_from_another_data_set(tmp_path: Path):
     threat = other_digits(tmp_path)
-    plan = changed(TINY, threats=(threat,))
-    known = knowledge_of(OPEN, 0, supplies_of(plan), threat).auxiliary
+    plan = replace_tables(TINY, threats=(threat,))
+    known = attacker_knowledge(NO_DEFENSE, 0, inputs_for(plan), threat).auxiliary
     assert known is not None
     assert known.label_counts(10).tolist() == [4] * 10
-    dealt = deal_examples(plan, load_data(plan, HERE), 0).auxiliary
+    dealt = partition_for_plan(plan, load_data(plan, HERE), 0).auxiliary
     assert not torch.equal(known.inputs, dealt.inputs)
 
 
 def test_refuses_auxiliary_data_of_another_form_first(tmp_path: Path):
-    plan = changed(TINY, threats=(other_digits(tmp_path, classes=9),))
+    plan = replace_tables(TINY, threats=(other_digits(tmp_path, classes=9),))
     with pytest.raises(PlanError, match=r"auxiliary_from own: has .* 9 classes"):
-        supplies_of(plan)
+        inputs_for(plan)
 
 
-SHIFTING = changed(
+SHIFTING = replace_tables(
     TINY,
     data=DATA.model_copy(
         update={"shifts": (DataShift(client=1, round=1, weights=(3.0, *(1.0,) * 9)),)}
@@ -287,7 +301,7 @@ def test_the_truth_of_a_run_has_shifts_and_that_of_its_control_none(tmp_path: Pa
 def test_auxiliary_and_test_examples_are_the_same_in_the_control():
     dataset = load_data(SHIFTING, HERE)
     planned, control = (
-        deal_examples(SHIFTING, dataset, 0, is_control) for is_control in (False, True)
+        partition_for_plan(SHIFTING, dataset, 0, is_control) for is_control in (False, True)
     )
     assert torch.equal(planned.auxiliary.inputs, control.auxiliary.inputs)
     assert torch.equal(planned.test.inputs, control.test.inputs)
@@ -297,9 +311,9 @@ def test_auxiliary_and_test_examples_are_the_same_in_the_control():
 
 
 def test_partitions_by_the_split_of_the_plan():
-    even = changed(TINY, data=DATA.model_copy(update={"split": Dirichlet(alpha=1000.0)}))
+    even = replace_tables(TINY, data=DATA.model_copy(update={"split": Dirichlet(alpha=1000.0)}))
     dataset = load_data(even, HERE)
-    skewed, alike = (deal_examples(plan, dataset, 0) for plan in (TINY, even))
+    skewed, alike = (partition_for_plan(plan, dataset, 0) for plan in (TINY, even))
     # Of 20 to 30 examples of ten digits, an even share is 2 to 3.
     assert int(alike.client_examples(0, 0).label_counts(10).max()) <= 4
     assert int(skewed.client_examples(0, 0).label_counts(10).max()) > 4
@@ -307,13 +321,15 @@ def test_partitions_by_the_split_of_the_plan():
 
 def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     people = KnownUserSettings(prior="random", unseen=1, holdout=1, shadow_devices=True)
-    plan = plan_of(tmp_path, NAMING, people=people)
+    plan = user_plan(tmp_path, IDENTITY_THREAT, people=people)
     dataset = load_data(plan, HERE)
-    run, control = (deal_examples(plan, dataset, 0, is_control) for is_control in (False, True))
+    run, control = (
+        partition_for_plan(plan, dataset, 0, is_control) for is_control in (False, True)
+    )
     assert run.participants is not None
     assert control.participants is not None
     assert run.participants.users == control.participants.users
-    known = knowledge_of(plan.arms[0], 0, supplies_of(plan), NAMING).known_users
+    known = attacker_knowledge(plan.arms[0], 0, inputs_for(plan), IDENTITY_THREAT).known_users
     for who in (run.participants.known, control.participants.known):
         assert list(who.prior_examples) == list(known.prior_examples)
         assert who.shadow_devices == known.shadow_devices
@@ -325,41 +341,46 @@ def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     for one, other in zip(run.rows[0][6:], control.rows[0][6:], strict=True):
         assert torch.equal(one, other)
     # Without an identity attack nothing is exchanged.
-    unasked = plan_of(tmp_path, SERVER_ALONE, people=people)
+    unasked = user_plan(tmp_path, SERVER_THREAT, people=people)
     plain, same = (
-        deal_examples(unasked, dataset, 0, is_control) for is_control in (False, True)
+        partition_for_plan(unasked, dataset, 0, is_control) for is_control in (False, True)
     )
     assert all(map(torch.equal, plain.rows[0], same.rows[0]))
 
 
 def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
     people = KnownUserSettings(prior="random", shadow_devices=True)
-    plan = plan_of(tmp_path, NAMING, people=people)
+    plan = user_plan(tmp_path, IDENTITY_THREAT, people=people)
     dataset = load_data(plan, HERE)
-    dealt = deal_examples(plan, dataset, 0)
+    dealt = partition_for_plan(plan, dataset, 0)
     arms = (plan.arms[0], ArmPlan(name="adaptive", shadows_defended=True))
-    plain, adaptive = (federation_of(plan, arm, 0, dealt, dataset.task, HERE) for arm in arms)
+    plain, adaptive = (
+        build_federation(plan, arm, 0, dealt, dataset.task, HERE) for arm in arms
+    )
     assert plain.shadows == 6
     assert plain.users == {client(n): plain.users[client(n)] for n in range(6)}
     assert set(plain.attributes) == {"hand"}
     assert not plain.are_shadows_defended
     assert adaptive.are_shadows_defended
-    nobody = plan_of(tmp_path, SERVER_ALONE, people=None)
-    bare = federation_of(
-        nobody, arms[0], 0, deal_examples(nobody, dataset, 0), dataset.task, HERE
+    nobody = user_plan(tmp_path, SERVER_THREAT, people=None)
+    bare = build_federation(
+        nobody, arms[0], 0, partition_for_plan(nobody, dataset, 0), dataset.task, HERE
     )
     assert (bare.shadows, bare.users, bare.attributes, bare.background) == (0, {}, {}, None)
 
 
 def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):
-    plan = plan_of(tmp_path, NAMING, people=KnownUserSettings())
-    shared = changed(plan, data=plan.data.model_copy(update={"background": 20}))
-    supplies = supplies_of(shared)
-    known = knowledge_of(shared.arms[0], 0, supplies, NAMING).background
-    dealt = deal_examples(shared, supplies.dataset, 0)
-    there = federation_of(shared, shared.arms[0], 0, dealt, supplies.dataset.task, HERE)
+    plan = user_plan(tmp_path, IDENTITY_THREAT, people=KnownUserSettings())
+    shared = replace_tables(plan, data=plan.data.model_copy(update={"background": 20}))
+    supplies = inputs_for(shared)
+    known = attacker_knowledge(shared.arms[0], 0, supplies, IDENTITY_THREAT).background
+    dealt = partition_for_plan(shared, supplies.dataset, 0)
+    there = build_federation(shared, shared.arms[0], 0, dealt, supplies.dataset.task, HERE)
     assert known is not None
     assert there.background is not None
     assert len(known) == 20
     assert torch.equal(known.inputs, there.background.inputs)
-    assert knowledge_of(plan.arms[0], 0, supplies_of(plan), NAMING).background is None
+    assert (
+        attacker_knowledge(plan.arms[0], 0, inputs_for(plan), IDENTITY_THREAT).background
+        is None
+    )

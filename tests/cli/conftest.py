@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit as run_audit
-from overheard.auditing.supplies import Resources
 from overheard.cli.main import _run
 from tests.auditing.plans import TINY
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """Exit code and output of a command."""
 
     code: int
@@ -22,12 +22,12 @@ class Said:
     err: str
 
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 
 CPU = ("--device", "cpu", "--workers", "1")
 
 
-def assert_mendable(said: Said, *words: str) -> None:
+def assert_user_error(said: CommandResult, *words: str) -> None:
     """Check for one message on stderr with place and remedy, and no traceback or stdout."""
     assert said.code == 2, said
     assert said.out == ""
@@ -43,12 +43,12 @@ def assert_mendable(said: Said, *words: str) -> None:
 def overheard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Call the command with these arguments."""
 
-    def call(*arguments: str | Path) -> Said:
+    def call(*arguments: str | Path) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["overheard", *map(str, arguments)])
         capsys.readouterr()
         code = _run()
         told = capsys.readouterr()
-        return Said(code, told.out, told.err)
+        return CommandResult(code, told.out, told.err)
 
     return call
 

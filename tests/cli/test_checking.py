@@ -6,8 +6,8 @@ from xml.etree.ElementTree import parse
 
 import pytest
 
-from tests.cli.conftest import CPU, Command, assert_mendable
-from tests.gate.documents import Part, document, refusal, row, run, written
+from tests.cli.conftest import CPU, Command, assert_user_error
+from tests.gate.documents import JsonObject, document, refusal, run, summary_row, write_document
 
 AUC = '[[leaks]]\nname = "records"\nquestion = "membership"\nscore = "membership_auc"\n'
 
@@ -22,19 +22,27 @@ def policy(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("content", "code", "word"),
     [
-        (document(row(0.5, 0.6)), 0, "pass: 1 pass"),
-        (document(row(0.7, 0.8)), 1, "fail: 1 fail"),
-        (document(row(0.5, 0.7)), 2, "inconclusive: 1 inconclusive"),
+        (document(summary_row(0.5, 0.6)), 0, "pass: 1 pass"),
+        (document(summary_row(0.7, 0.8)), 1, "fail: 1 fail"),
+        (document(summary_row(0.5, 0.7)), 2, "inconclusive: 1 inconclusive"),
         (document(), 2, "inconclusive: 1 inconclusive"),
-        (document(row(), refusals=[refusal(attack="loss")]), 2, "1 inconclusive, 1 pass"),
-        (document(row(0.7, 0.8), row(0, 1, attack="a")), 1, "fail: 1 fail, 1 inconclusive"),
+        (
+            document(summary_row(), refusals=[refusal(attack="loss")]),
+            2,
+            "1 inconclusive, 1 pass",
+        ),
+        (
+            document(summary_row(0.7, 0.8), summary_row(0, 1, attack="a")),
+            1,
+            "fail: 1 fail, 1 inconclusive",
+        ),
     ],
     ids=["pass", "fail", "straddles", "no row", "refused", "fail before inconclusive"],
 )
 def test_the_exit_code_is_the_verdict(
-    overheard: Command, policy: Path, tmp_path: Path, content: Part, code: int, word: str
+    overheard: Command, policy: Path, tmp_path: Path, content: JsonObject, code: int, word: str
 ):
-    said = overheard("check", written(tmp_path, content), "--policy", policy)
+    said = overheard("check", write_document(tmp_path, content), "--policy", policy)
     assert (said.code, said.err) == (code, "")
     assert word in said.out
     assert "records: membership_auc" in said.out
@@ -62,8 +70,8 @@ def test_reads_the_findings_of_an_audit(overheard: Command, plan: Path, tmp_path
 
 def test_growth_over_earlier_findings(overheard: Command, policy: Path, tmp_path: Path):
     policy.write_text(f"{AUC}grows_at_most = 0.1\n")
-    before = written(tmp_path, document(row(0.5, 0.52)), "before.json")
-    now = written(tmp_path, document(row(0.7, 0.72), subject="faces"))
+    before = write_document(tmp_path, document(summary_row(0.5, 0.52)), "before.json")
+    now = write_document(tmp_path, document(summary_row(0.7, 0.72), subject="faces"))
     said = overheard("check", now, "--policy", policy, "--against", before)
     assert said.code == 1
     assert "another subject" in said.out
@@ -74,7 +82,7 @@ def test_growth_over_earlier_findings(overheard: Command, policy: Path, tmp_path
 def test_writes_junit_and_markdown_for_every_verdict(
     overheard: Command, policy: Path, tmp_path: Path
 ):
-    found = written(tmp_path, document(row(0.7, 0.8), title="<i>|\x1b[31m"))
+    found = write_document(tmp_path, document(summary_row(0.7, 0.8), title="<i>|\x1b[31m"))
     xml, page = tmp_path / "new" / "check.xml", tmp_path / "check.md"
     said = overheard(
         "check", found, "--policy", policy, "--junit", xml, "--markdown", page, "--quiet"
@@ -89,7 +97,9 @@ def test_escapes_hostile_names_on_the_terminal(
     overheard: Command, policy: Path, tmp_path: Path
 ):
     name = "\x1b]0;owned\x07[bold red]a[/] \u202e\n"
-    found = written(tmp_path, document(row(0.7, 0.8, arm=name), arms=[run(name)]))
+    found = write_document(
+        tmp_path, document(summary_row(0.7, 0.8, arm=name), arms=[run(name)])
+    )
     said = overheard("check", found, "--policy", policy)
     assert said.code == 1
     shown = "".join(said.out.split())
@@ -101,44 +111,50 @@ def test_escapes_hostile_names_on_the_terminal(
 def test_refuses_files_that_are_no_findings(overheard: Command, policy: Path, tmp_path: Path):
     path = tmp_path / "findings.json"
     path.write_text('{"format": "overheard findings", "version": 9}')
-    assert_mendable(overheard("check", path, "--policy", policy), "version 9", "audit again")
+    assert_user_error(overheard("check", path, "--policy", policy), "version 9", "audit again")
     path.write_text("{")
-    assert_mendable(overheard("check", path, "--policy", policy), str(path), "overheard audit")
-    good = written(tmp_path, document(row()))
+    assert_user_error(
+        overheard("check", path, "--policy", policy), str(path), "overheard audit"
+    )
+    good = write_document(tmp_path, document(summary_row()))
     bad = overheard("check", good, "--policy", policy, "--against", tmp_path / "no.json")
-    assert_mendable(bad, "no.json", "no such regular file")
+    assert_user_error(bad, "no.json", "no such regular file")
 
 
 def test_lists_the_mistakes_of_a_policy(overheard: Command, policy: Path, tmp_path: Path):
     policy.write_text(f"{AUC}no_beter_than = 1\n[[costs]]\n")
-    said = overheard("check", written(tmp_path, document(row())), "--policy", policy)
-    assert_mendable(said, "leaks.0.no_beter_than: Extra inputs", "costs.0.name: Field required")
+    said = overheard(
+        "check", write_document(tmp_path, document(summary_row())), "--policy", policy
+    )
+    assert_user_error(
+        said, "leaks.0.no_beter_than: Extra inputs", "costs.0.name: Field required"
+    )
 
 
 def test_refuses_unused_earlier_findings(overheard: Command, policy: Path, tmp_path: Path):
-    found = written(tmp_path, document(row()))
+    found = write_document(tmp_path, document(summary_row()))
     said = overheard("check", found, "--policy", policy, "--against", found)
-    assert_mendable(said, "grows_at_most", "--against")
+    assert_user_error(said, "grows_at_most", "--against")
 
 
 @pytest.mark.parametrize("option", ["--junit", "--markdown"])
 def test_refuses_to_overwrite_inputs(
     overheard: Command, policy: Path, tmp_path: Path, option: str
 ):
-    found = written(tmp_path, document(row()))
+    found = write_document(tmp_path, document(summary_row()))
     before = found.read_bytes()
-    assert_mendable(
+    assert_user_error(
         overheard("check", found, "--policy", policy, option, found), str(found), "given twice"
     )
     assert found.read_bytes() == before
     out = tmp_path / "out"
     both = overheard("check", found, "--policy", policy, "--junit", out, "--markdown", out)
-    assert_mendable(both, "given twice")
+    assert_user_error(both, "given twice")
     assert not out.exists()
 
 
 def test_shows_the_usage_without_a_policy(overheard: Command, tmp_path: Path):
-    said = overheard("check", written(tmp_path, document(row())))
+    said = overheard("check", write_document(tmp_path, document(summary_row())))
     assert said.code == 2
     assert "--policy" in said.err
 

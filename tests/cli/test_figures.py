@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from overheard.cli.figures import print_figures
+from overheard.cli.figures import print_reproduction
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
@@ -30,7 +30,7 @@ def test_prints_reproduced_and_published_values(capsys):
         Figure("l1", "mnist", 0.1234, 0.1, 0.15, 0.12, "lower"),
         Figure("l2", "mnist", 0.5, None, None, None, "lower"),
     )
-    print_figures(Small(), figures, Console(width=120))
+    print_reproduction(Small(), figures, Console(width=120))
     told = capsys.readouterr().out
     lines = {line.split("│")[1].strip(): line for line in told.splitlines() if "│" in line}
     assert "0.123" in lines["l1"]

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
 from overheard.core.messages import Broadcast, Update
-from tests.cli.conftest import CPU, Command, assert_mendable
+from tests.cli.conftest import CPU, Command, assert_user_error
 
 PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
 
@@ -51,7 +51,7 @@ def test_refuses_torch_files_and_says_how_to_convert_them(
 ):
     torch.save({"weight": torch.ones(2)}, exported / "0" / "c.pt")
     said = overheard("import", exported, "--out", tmp_path / "run")
-    assert_mendable(said, "c.pt", "from safetensors.torch import save_file")
+    assert_user_error(said, "c.pt", "from safetensors.torch import save_file")
 
 
 def test_refuses_an_unknown_kind_of_files(overheard: Command, exported: Path, tmp_path: Path):

@@ -18,8 +18,8 @@ import torch
 
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.workers.processes import are_supported
-from tests.auditing.plans import TINY, TRAINING, changed
-from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
+from tests.auditing.plans import TINY, TRAINING, replace_tables
+from tests.cli.conftest import CPU, Command, CommandResult, assert_user_error, contents
 
 
 def edited(plan: Path, right: str, wrong: str) -> Path:
@@ -43,7 +43,7 @@ def test_audits_reports_and_resumes(overheard: Command, plan: Path, tmp_path: Pa
 
 def test_quiet_prints_nothing(overheard: Command, plan: Path, finished: Path, tmp_path: Path):
     out = shutil.copytree(finished, tmp_path / "out")
-    assert overheard("audit", plan, "--out", out, "--quiet", *CPU) == Said(0, "", "")
+    assert overheard("audit", plan, "--out", out, "--quiet", *CPU) == CommandResult(0, "", "")
 
 
 def test_the_seed_option_replaces_the_seeds_of_the_plan(
@@ -57,7 +57,7 @@ def test_the_seed_option_replaces_the_seeds_of_the_plan(
 
 def test_refuses_a_missing_plan(overheard: Command, tmp_path: Path):
     said = overheard("audit", tmp_path / "missing.toml")
-    assert_mendable(said, str(tmp_path / "missing.toml"), "cannot be read as a plan")
+    assert_user_error(said, str(tmp_path / "missing.toml"), "cannot be read as a plan")
 
 
 def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path: Path):
@@ -65,7 +65,7 @@ def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path:
     edited(plan, "rounds = 2", 'rounds = "2"')
     edited(plan, 'kind = "logistic"', 'kind = "logistics"')
     said = overheard("audit", plan, "--out", tmp_path / "out")
-    assert_mendable(
+    assert_user_error(
         said,
         f"{plan}: 3 errors to fix",
         "data.clinets: Extra inputs are not permitted",
@@ -110,7 +110,7 @@ def test_refuses_an_impossible_partition(
     words: tuple[str, ...],
 ):
     said = overheard("audit", edited(plan, right, wrong), "--out", tmp_path / "out", *CPU)
-    assert_mendable(said, *words)
+    assert_user_error(said, *words)
     assert not (tmp_path / "out").exists()
 
 
@@ -128,13 +128,13 @@ def test_refuses_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Pa
     edited(plan, 'kind = "digits"', 'kind = "wisdm"')
     (tmp_path / "data").mkdir()
     said = overheard("audit", plan, "--data", tmp_path / "data", "--out", tmp_path / "out")
-    assert_mendable(said, str(tmp_path / "data"), "put it at")
+    assert_user_error(said, str(tmp_path / "data"), "put it at")
     assert not (tmp_path / "out").exists()
 
 
 def test_refuses_a_missing_data_folder(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("audit", plan, "--data", tmp_path / "nowhere", "--out", tmp_path / "out")
-    assert_mendable(said, str(tmp_path / "nowhere"), "does not exist: correct --data")
+    assert_user_error(said, str(tmp_path / "nowhere"), "does not exist: correct --data")
 
 
 @pytest.mark.parametrize("suffix", ["npz", "parquet", "csv.gz"])
@@ -145,7 +145,7 @@ def test_refuses_a_corrupt_data_file(
     data.write_bytes(b"PK\x03\x04 this is no archive" * 20)
     edited(plan, 'kind = "digits"', f'kind = "own"\nreference = "{data}"')
     said = overheard("audit", plan, "--out", tmp_path / "out")
-    assert_mendable(said, data.name)
+    assert_user_error(said, data.name)
     assert not (tmp_path / "out").exists()
 
 
@@ -153,7 +153,7 @@ def test_refuses_a_missing_device(overheard: Command, plan: Path, tmp_path: Path
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     said = overheard("audit", plan, "--device", "cuda", "--out", tmp_path / "out")
-    assert_mendable(said, "torch finds no GPU; choose 'auto' or 'cpu'")
+    assert_user_error(said, "torch finds no GPU; choose 'auto' or 'cpu'")
 
 
 def test_does_not_change_the_folder_of_another_plan(
@@ -161,7 +161,7 @@ def test_does_not_change_the_folder_of_another_plan(
 ):
     before = contents(finished)
     said = overheard("audit", edited(plan, "rounds = 2", "rounds = 3"), "--out", finished)
-    assert_mendable(said, str(finished), "another plan (-rounds = 2; +rounds = 3)", "--out")
+    assert_user_error(said, str(finished), "another plan (-rounds = 2; +rounds = 3)", "--out")
     assert contents(finished) == before
 
 
@@ -171,7 +171,7 @@ def test_does_not_change_a_folder_with_other_files(
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
     said = overheard("audit", plan, "--out", tmp_path / "thesis")
-    assert_mendable(said, str(tmp_path / "thesis"), "choose another folder with --out")
+    assert_user_error(said, str(tmp_path / "thesis"), "choose another folder with --out")
     assert contents(tmp_path / "thesis") == {"thesis.tex": b"years of work"}
 
 
@@ -182,7 +182,9 @@ def test_names_a_damaged_cell_and_keeps_the_others(
     cell = sorted((out / "cells").iterdir())[0]
     cell.write_text("{")
     before = contents(out)
-    assert_mendable(overheard("audit", plan, "--out", out, *CPU), str(cell), "delete the file")
+    assert_user_error(
+        overheard("audit", plan, "--out", out, *CPU), str(cell), "delete the file"
+    )
     assert contents(out) == before
     cell.unlink()
     assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
@@ -219,7 +221,7 @@ def test_says_why_nothing_can_be_written(
 ):
     monkeypatch.setattr(os, "fsync", refusing(number, after=0))
     said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
-    assert_mendable(said, str(tmp_path / "out"), words)
+    assert_user_error(said, str(tmp_path / "out"), words)
     assert contents(tmp_path / "out") == {}
 
 
@@ -236,7 +238,7 @@ def test_an_audit_resumes_after_a_full_disk(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", refusing(errno.ENOSPC, after=after))
         said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
-    assert_mendable(said, str(tmp_path / "out"), "the disk is full")
+    assert_user_error(said, str(tmp_path / "out"), "the disk is full")
     assert not list((tmp_path / "out").rglob("*.part"))
     assert overheard("audit", plan, "--out", tmp_path / "out", "--quiet", *CPU).code == 0
     ours = contents(tmp_path / "out")
@@ -250,7 +252,7 @@ def test_any_system_error_is_one_message(
         raise OSError("connection reset")
 
     monkeypatch.setattr("overheard.plans.plan.read_plan", broken)  # nothing else is reached
-    assert_mendable(overheard("audit", plan), "system error: connection reset")
+    assert_user_error(overheard("audit", plan), "system error: connection reset")
 
 
 def test_ctrl_c_saves_finished_work_and_says_how_to_resume(
@@ -300,7 +302,7 @@ def is_gone(number: int) -> bool:
 def test_sigterm_ends_training_and_workers_like_ctrl_c(tmp_path: Path):
     # Enough epochs to make two workers worthwhile after the first client has trained.
     slow = TRAINING.model_copy(update={"model": ConvNet(width=32), "epochs": 50})
-    (tmp_path / "plan.toml").write_text(changed(TINY, training=slow).toml())
+    (tmp_path / "plan.toml").write_text(replace_tables(TINY, training=slow).toml())
     arguments = ("--out", tmp_path / "out", "--device", "cpu", "--workers", "2")
     command = subprocess.Popen(
         [sys.executable, "-m", "overheard", "audit", tmp_path / "plan.toml", *arguments],
@@ -355,8 +357,8 @@ def test_a_wrong_call_shows_the_usage(overheard: Command, arguments: tuple[str, 
 
 
 def test_refuses_an_unknown_experiment(overheard: Command):
-    assert_mendable(overheard("reproduce", "nobody/table1"), "no paper 'nobody': there are")
-    assert_mendable(overheard("reproduce", "decaf/table99"), "decaf/NAME, of table3")
+    assert_user_error(overheard("reproduce", "nobody/table1"), "no paper 'nobody': there are")
+    assert_user_error(overheard("reproduce", "decaf/table99"), "decaf/NAME, of table3")
 
 
 @pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "check", "schema"])

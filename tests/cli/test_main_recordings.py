@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from overheard.archive.layout import manifest_path, messages_path, round_folder
-from tests.cli.conftest import CPU, Command, Said, assert_mendable, contents
+from tests.cli.conftest import CPU, Command, CommandResult, assert_user_error, contents
 
 
 def test_audits_a_recorded_run(overheard: Command, plan: Path, recording: Path, tmp_path: Path):
@@ -80,18 +80,18 @@ def test_refuses_a_damaged_recording(
     spoil(copy)
     before = contents(copy)
     said = overheard("audit", plan, "--transcript", copy, "--out", tmp_path / "out", *CPU)
-    assert_mendable(said, str(tmp_path), *words)
+    assert_user_error(said, str(tmp_path), *words)
     assert "\x1b" not in said.err
     assert contents(copy) == before
 
 
 def test_refuses_a_missing_recording(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("audit", plan, "--transcript", tmp_path / "nowhere")
-    assert_mendable(
+    assert_user_error(
         said, str(tmp_path / "nowhere"), "name the folder that contains transcript/"
     )
     said = overheard("audit", plan, "--transcript", tmp_path, "--out", tmp_path / "out")
-    assert_mendable(said, str(tmp_path), "name the folder of a run")
+    assert_user_error(said, str(tmp_path), "name the folder of a run")
 
 
 @pytest.mark.slow
@@ -105,8 +105,8 @@ def test_the_command_exits_with_a_code_and_no_traceback(recording: Path, tmp_pat
         text=True,
         check=False,
     )
-    said = Said(done.returncode, "", done.stderr)
-    assert_mendable(
+    said = CommandResult(done.returncode, "", done.stderr)
+    assert_user_error(
         said, str(path), "was altered after it was written", "copy the whole transcript again"
     )
 
@@ -127,7 +127,7 @@ def test_writes_canaries_for_each_client(overheard: Command, plan: Path, tmp_pat
 
 def test_says_how_to_add_canaries_to_a_plan(overheard: Command, plan: Path, tmp_path: Path):
     said = overheard("canaries", plan, "--out", tmp_path / "canaries")
-    assert_mendable(said, "the plan has no canaries", "[data.candidates]")
+    assert_user_error(said, "the plan has no canaries", "[data.candidates]")
 
 
 def test_refuses_to_simulate_a_plan_for_recordings(
@@ -144,7 +144,7 @@ def test_refuses_to_simulate_a_plan_for_recordings(
     kept = [line for n, line in enumerate(kept) if not a <= n <= a + 3 and n != b]
     plan.write_text("\n".join(kept))
     said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
-    assert_mendable(said, "no clients to simulate and is for recordings only", "--transcript")
+    assert_user_error(said, "no clients to simulate and is for recordings only", "--transcript")
     heard = overheard(
         "audit", plan, "--transcript", copy, "--out", tmp_path / "heard", *CPU, "--quiet"
     )

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from overheard.auditing.progress import Step
+from overheard.auditing.progress import ProgressStep
 from overheard.cli.progress import progress_bar
 
 
@@ -13,7 +13,7 @@ def drawn(*, terminal: bool, quiet: bool) -> str:
     console = Console(file=file, force_terminal=terminal, width=100)
     with progress_bar(console, quiet) as on_step:
         for done in range(3):
-            on_step(Step(f"[red]none[/red], seed {done}", done, 2))
+            on_step(ProgressStep(f"[red]none[/red], seed {done}", done, 2))
     return file.getvalue()
 
 

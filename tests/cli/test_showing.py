@@ -11,8 +11,8 @@ import torch
 from overheard.archive.layout import manifest_path, messages_path, round_folder
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.core.messages import (
     Broadcast,
     Evaluation,
@@ -23,7 +23,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import SERVER, Party, client
 from tests.archive.hostile import recorded
-from tests.auditing.plans import MASKED, TINY, changed
+from tests.auditing.plans import SECURE_AGGREGATION, TINY, replace_tables
 from tests.cli.conftest import Command
 
 
@@ -50,7 +50,7 @@ def test_nobody_reads_single_updates_under_secure_aggregation(
     overheard: Command, tmp_path: Path
 ):
     audit(
-        changed(TINY, arms=(MASKED,)), tmp_path / "out",
+        replace_tables(TINY, arms=(SECURE_AGGREGATION,)), tmp_path / "out",
         resources=Resources(device="cpu", workers=1),
     )  # fmt: skip
     said = overheard("show", tmp_path / "out" / "runs" / "secure_aggregation-seed0")

@@ -3,8 +3,8 @@
 import click
 import pytest
 
-from overheard.auditing.supplies import Resources
-from overheard.cli.workers import Workers, parse_workers
+from overheard.auditing.inputs import Resources
+from overheard.cli.workers import WorkerOptions, parse_workers
 from overheard.findings.finding import Audit
 from tests.cli.conftest import Command
 
@@ -12,13 +12,13 @@ from tests.cli.conftest import Command
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("1", Workers(1)),
-        ("48", Workers(48)),
-        ("ray", Workers(None, "local")),
-        ("ray://head.example:10001", Workers(None, "ray://head.example:10001")),
+        ("1", WorkerOptions(1)),
+        ("48", WorkerOptions(48)),
+        ("ray", WorkerOptions(None, "local")),
+        ("ray://head.example:10001", WorkerOptions(None, "ray://head.example:10001")),
     ],
 )
-def test_accepts_a_number_ray_or_an_address(text: str, meant: Workers):
+def test_accepts_a_number_ray_or_an_address(text: str, meant: WorkerOptions):
     assert parse_workers(text) == meant
 
 

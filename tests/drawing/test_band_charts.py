@@ -1,9 +1,9 @@
 import re
 
 from overheard.drawing.band_charts import (
-    Band,
-    BandDot,
-    Spread,
+    BandSeries,
+    MeanAndDeviation,
+    ScatterPoint,
     bands_chart,
     bands_legend,
     diagonal_chart,
@@ -12,8 +12,13 @@ from overheard.drawing.band_charts import (
 HOSTILE = "<script>$x$ & co"
 
 
-def band(is_control: bool, deviation: float | None = 0.5) -> Band:
-    return Band(HOSTILE, 1, {0: Spread(1.0, deviation), 1: Spread(2.0, deviation)}, is_control)
+def band(is_control: bool, deviation: float | None = 0.5) -> BandSeries:
+    return BandSeries(
+        HOSTILE,
+        1,
+        {0: MeanAndDeviation(1.0, deviation), 1: MeanAndDeviation(2.0, deviation)},
+        is_control,
+    )
 
 
 def test_a_band_is_drawn_around_runs_that_shift_and_none_around_controls() -> None:
@@ -38,7 +43,7 @@ def test_controls_are_dashed_in_the_colour_of_their_runs() -> None:
 
 def test_names_are_drawn_as_text_only() -> None:
     legend = bands_legend([HOSTILE], "six")
-    dots = diagonal_chart([BandDot(HOSTILE, 1.0, 2.0, False)], "across", "up", "seven")
+    dots = diagonal_chart([ScatterPoint(HOSTILE, 1.0, 2.0, False)], "across", "up", "seven")
     for chart in (legend, dots):
         assert "<script" not in chart
         assert "&lt;script&gt;$x$ &amp; co" in chart
@@ -51,14 +56,14 @@ def test_a_legend_has_the_control_and_the_shift() -> None:
 
 
 def test_a_control_is_a_hollow_point() -> None:
-    solid = diagonal_chart([BandDot("a", 1.0, 2.0, False)], "across", "up", "nine")
-    hollow = diagonal_chart([BandDot("a", 1.0, 2.0, True)], "across", "up", "ten")
+    solid = diagonal_chart([ScatterPoint("a", 1.0, 2.0, False)], "across", "up", "nine")
+    hollow = diagonal_chart([ScatterPoint("a", 1.0, 2.0, True)], "across", "up", "ten")
     assert solid.count("fill: var(--series-1)") == 1
     assert "fill: var(--series-1)" not in hollow
 
 
 def test_both_axes_of_the_diagonal_have_the_same_scale() -> None:
     # Ticks of either axis are the same numbers, whatever lies farther out.
-    chart = diagonal_chart([BandDot("a", 9.0, 1.0, False)], "across", "up", "eleven")
+    chart = diagonal_chart([ScatterPoint("a", 9.0, 1.0, False)], "across", "up", "eleven")
     ticks = [text for text in re.findall(r">([^<]+)</text>", chart) if text.isdecimal()]
     assert sorted(ticks[: len(ticks) // 2]) == sorted(ticks[len(ticks) // 2 :])

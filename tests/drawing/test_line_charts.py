@@ -6,12 +6,12 @@ from xml.etree import ElementTree as Xml
 from overheard.drawing.line_charts import (
     Axis,
     ChartLine,
-    Trade,
+    TradeoffSeries,
     frontier_chart,
     histogram_chart,
     lines_chart,
 )
-from overheard.drawing.point_names import NamedDot
+from overheard.drawing.point_names import NamedPoint
 from tests.runs.audits import HOSTILE
 
 PERCENT = Axis("of all, %", 0.0, 100.0)
@@ -36,7 +36,9 @@ def test_the_end_of_the_axis_falls_into_the_last_bin() -> None:
 
 
 def test_names_of_points_are_escaped_and_may_be_missing() -> None:
-    trade = Trade(0, True, [NamedDot(HOSTILE, 10.0, 90.0), NamedDot("", 20.0, 95.0)])
+    trade = TradeoffSeries(
+        0, True, [NamedPoint(HOSTILE, 10.0, 90.0), NamedPoint("", 20.0, 95.0)]
+    )
     drawing = frontier_chart([trade], 5.0, PERCENT, PERCENT, "frontier")
     assert "<script" not in drawing
     words = [element.text for element in Xml.fromstring(drawing).iter("text")]

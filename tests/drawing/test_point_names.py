@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
-from overheard.drawing.point_names import LONGEST, NamedDot, write_names
+from overheard.drawing.point_names import MAX_LENGTH, NamedPoint, write_names
 
 
 def chart() -> Axes:
@@ -59,7 +59,9 @@ def test_a_few_names_never_cover_each_other_and_stay_on_the_chart(
     places: list[tuple[float, float]],
 ) -> None:
     axes = chart()
-    write_names(axes, [NamedDot(f"arm {number}", x, y) for number, (x, y) in enumerate(places)])
+    write_names(
+        axes, [NamedPoint(f"arm {number}", x, y) for number, (x, y) in enumerate(places)]
+    )
     drawn = boxes(axes)
     assert len(drawn) == len(places)
     assert not any(overlaps(one, other) for one, other in combinations(drawn, 2))
@@ -71,22 +73,22 @@ def test_a_few_names_never_cover_each_other_and_stay_on_the_chart(
 
 def test_writes_no_empty_names_and_shortens_long_ones() -> None:
     axes = chart()
-    write_names(axes, [NamedDot("", 10.0, 10.0), NamedDot("x" * 80, 50.0, 50.0)])
+    write_names(axes, [NamedPoint("", 10.0, 10.0), NamedPoint("x" * 80, 50.0, 50.0)])
     (one,) = written(axes)
-    assert len(one.get_text()) == LONGEST
+    assert len(one.get_text()) == MAX_LENGTH
 
 
 @pytest.mark.parametrize(("x", "side"), [(2.0, "left"), (98.0, "right")])
 def test_at_an_end_of_the_chart_a_name_turns_inwards(x: float, side: str) -> None:
     axes = chart()
-    write_names(axes, [NamedDot("local DP", x, 50.0)])
+    write_names(axes, [NamedPoint("local DP", x, 50.0)])
     (one,) = written(axes)
     assert one.get_horizontalalignment() == side
 
 
 def test_a_distant_name_is_connected_to_its_point() -> None:
     axes = chart()
-    write_names(axes, [NamedDot(name, 50.0, 50.0) for name in "abcdef"])
+    write_names(axes, [NamedPoint(name, 50.0, 50.0) for name in "abcdef"])
     lines = [one.arrow_patch is not None for one in written(axes)]
     assert lines[0] is False
     assert lines[-1] is True

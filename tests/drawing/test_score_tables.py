@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.drawing.score_tables import (
     ScoreColumn,
     ScoreTable,
-    blind_guess,
+    guess_value,
     score_tables,
 )
 from overheard.findings.finding import Audit
@@ -19,19 +19,19 @@ TABLE = ScoreTable(
     "What is off",
     (
         ScoreColumn("linf", ERROR),
-        ScoreColumn("linf", ERROR, "Guessing", blind_guess),
+        ScoreColumn("linf", ERROR, "Guessing", guess_value),
         ScoreColumn("nobody", ERROR),
     ),
 )
 
 
 def test_a_row_has_value_interval_and_guess(small: Audit) -> None:
-    (table,) = score_tables(arms(small, Seed(0)), (TABLE,))
-    assert table.heads == ("Arm", "Attack", "Error", "Guessing")
+    (table,) = score_tables(collect_arms(small, Seed(0)), (TABLE,))
+    assert table.headers == ("Arm", "Attack", "Error", "Guessing")
     # linf of 0.10 and 0.02; guessing 0.5 and 0.3.
     line = ("none", "decaf", "6.0\u00a0points (2.0 to 10\u00a0points)", "40\u00a0points")
-    assert table.lines[0] == line
-    assert table.words == 2
+    assert table.rows[0] == line
+    assert table.text_columns == 2
 
 
 def test_an_attack_without_values_has_no_row(small: Audit) -> None:
@@ -39,10 +39,10 @@ def test_an_attack_without_values_has_no_row(small: Audit) -> None:
         replace(one, scores=one.scores[:1]) if one.cell.arm == "noise" else one
         for one in small.findings
     )
-    (table,) = score_tables(arms(replace(small, findings=bare), Seed(0)), (TABLE,))
-    assert [line[0] for line in table.lines] == ["none"]
+    (table,) = score_tables(collect_arms(replace(small, findings=bare), Seed(0)), (TABLE,))
+    assert [line[0] for line in table.rows] == ["none"]
 
 
 def test_a_table_without_rows_is_left_out(small: Audit) -> None:
     nothing = ScoreTable("Nothing", (ScoreColumn("nobody", ERROR),))
-    assert score_tables(arms(small, Seed(0)), (nothing,)) == ()
+    assert score_tables(collect_arms(small, Seed(0)), (nothing,)) == ()

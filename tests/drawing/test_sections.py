@@ -1,9 +1,9 @@
 """Sections of several questions are merged without loss."""
 
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import Section, SectionBlock, merge_sections
 
-ONE, OTHER = (Table(name, ("a",), (("b",),), 1) for name in ("one", "other"))
+ONE, OTHER = (ReportTable(name, ("a",), (("b",),), 1) for name in ("one", "other"))
 
 
 def section(anchor: str, *blocks: SectionBlock) -> Section:

@@ -8,8 +8,8 @@ from typing import ClassVar, final
 
 import pytest
 
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.core.accountant import account_mechanism
 from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
 from overheard.core.mechanism import Mechanism
@@ -30,7 +30,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.membership.attacks.loss_membership import LossMembership
-from tests.auditing.claiming import LOCAL, audit_of, released
+from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 
 CENTRAL = DpFedavg(clip=1.0, noise_multiplier=4.0).mechanism()
 
@@ -42,7 +42,7 @@ def server_result(audited: Audit) -> EpsilonResult:
 
 def test_a_tenth_of_the_claimed_noise_is_a_violation() -> None:
     # The claimed multiplier 10 gives mu = 2 / 10, the actual one, 1, gives mu = 2.
-    line = server_result(audit_of(replace(LOCAL, noise_multiplier=10.0), released(1.0)))
+    line = server_result(audit_of(replace(LOCAL, noise_multiplier=10.0), noisy_finding(1.0)))
     assert line.verdict == "violated"
     assert line.lower_bound is not None
     assert line.upper_bound is not None
@@ -54,7 +54,7 @@ def test_a_tenth_of_the_claimed_noise_is_a_violation() -> None:
 @pytest.mark.parametrize("noise_multiplier", [0.5, 1.0, 2.0, 10.0])
 def test_a_claim_with_the_claimed_noise_holds(noise_multiplier: float) -> None:
     mechanism = replace(LOCAL, noise_multiplier=noise_multiplier)
-    line = server_result(audit_of(mechanism, released(noise_multiplier)))
+    line = server_result(audit_of(mechanism, noisy_finding(noise_multiplier)))
     assert line.verdict == "holds"
     assert line.lower_bound is not None
     assert line.upper_bound is not None
@@ -67,9 +67,9 @@ def test_a_stated_epsilon_can_be_violated_without_the_accountant(
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     stated = replace(LOCAL, stated=0.5)
-    assert server_result(audit_of(stated, released(1.0))).verdict == "violated"
-    assert server_result(audit_of(stated, released(100.0))).verdict == "holds"
-    assert server_result(audit_of(LOCAL, released(1.0))).verdict == "unaccounted"
+    assert server_result(audit_of(stated, noisy_finding(1.0))).verdict == "violated"
+    assert server_result(audit_of(stated, noisy_finding(100.0))).verdict == "holds"
+    assert server_result(audit_of(LOCAL, noisy_finding(1.0))).verdict == "unaccounted"
 
 
 def test_a_stated_epsilon_below_the_recomputed_one_is_overclaimed() -> None:
@@ -92,7 +92,7 @@ def test_an_epsilon_per_round_is_compared_per_round_and_does_not_bound_the_run()
 
 
 def test_noise_at_the_server_covers_readers_of_models_but_not_the_server() -> None:
-    server, readers = epsilon_results(audit_of(CENTRAL, released(4.0)))
+    server, readers = epsilon_results(audit_of(CENTRAL, noisy_finding(4.0)))
     assert (server.observers, server.verdict, server.upper_bound) == (
         (SERVER,),
         "uncovered",
@@ -104,7 +104,7 @@ def test_noise_at_the_server_covers_readers_of_models_but_not_the_server() -> No
 
 
 def test_an_audited_client_replaces_the_readers_of_models() -> None:
-    with_client = audit_of(CENTRAL, released(4.0, observers=(client(1),)))
+    with_client = audit_of(CENTRAL, noisy_finding(4.0, observers=(client(1),)))
     assert [(line.observers, line.verdict) for line in epsilon_results(with_client)] == [
         ((SERVER,), "uncovered"),
         ((client(1),), "holds"),
@@ -116,13 +116,13 @@ def test_an_epsilon_for_adding_or_removing_a_client_counts_twice_for_replacing()
     # Released at mu = 2 for a replaced client, which proves an epsilon of some 3. Stated for a
     # removed client are 2, which allows 4 for a replaced one, and 1, which allows 2.
     add_or_remove = replace(LOCAL, moves=1.0, stated=2.0)
-    line = server_result(audit_of(add_or_remove, released(1.0)))
+    line = server_result(audit_of(add_or_remove, noisy_finding(1.0)))
     assert line.lower_bound is not None
     assert line.upper_bound is not None
     assert line.upper_bound < line.lower_bound.epsilon < 2 * line.upper_bound
     assert line.verdict != "violated"
     for settings in (replace(add_or_remove, stated=1.0), replace(LOCAL, stated=2.0)):
-        assert server_result(audit_of(settings, released(1.0))).verdict == "violated"
+        assert server_result(audit_of(settings, noisy_finding(1.0))).verdict == "violated"
 
 
 @pytest.mark.slow
@@ -135,13 +135,13 @@ def test_an_epsilon_for_adding_or_removing_a_client_counts_twice_for_replacing()
     ],
 )
 def test_a_flawed_mechanism_is_flawed_whatever_was_measured(flawed: Mechanism) -> None:
-    line = server_result(audit_of(flawed, released(10.0)))
+    line = server_result(audit_of(flawed, noisy_finding(10.0)))
     assert (line.verdict, line.upper_bound) == ("flawed", inf)
 
 
 @pytest.mark.slow
 def test_an_unmeasured_claim_never_holds() -> None:
-    finding = released(1.0)
+    finding = noisy_finding(1.0)
     refused = Refusal(finding.cell, client(0), ("an update of the target",))
     assert server_result(audit_of(LOCAL)).verdict == "unasked"
     assert server_result(audit_of(LOCAL, refusals=(refused,))).verdict == "refused"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.defense import RunParameters
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
@@ -14,9 +14,9 @@ from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.epsilon.table import COLUMN_NAMES, epsilon_sentences, epsilon_table
 from overheard.findings.finding import Audit
-from overheard.report.page import page
-from overheard.report.tables import as_json
-from tests.auditing.claiming import LOCAL, audit_of, released
+from overheard.report.exports import as_json
+from overheard.report.page import render_page
+from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 from tests.runs.audits import HOSTILE
 
 WEAK = replace(LOCAL, noise_multiplier=10.0)
@@ -25,12 +25,14 @@ WEAK = replace(LOCAL, noise_multiplier=10.0)
 def cells(audited: Audit) -> dict[str, str]:
     """Return the cells of the line for the server."""
     lines = [line for line in epsilon_results(audited) if line.observers == (SERVER,)]
-    (line,) = epsilon_table(lines).lines
+    (line,) = epsilon_table(lines).rows
     return dict(zip(COLUMN_NAMES, line, strict=True))
 
 
 def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
-    audited = cells(audit_of(replace(LOCAL, noise_multiplier=4.0, stated=9.0), released(4.0)))
+    audited = cells(
+        audit_of(replace(LOCAL, noise_multiplier=4.0, stated=9.0), noisy_finding(4.0))
+    )
     assert audited["Claimed"] == "9"
     # mu = 2 / 4: the closed form is 1.993; Renyi divergences give more.
     assert audited["Recomputed: PLD / RDP"].startswith("2.00 / 2.1")
@@ -50,7 +52,7 @@ def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
 
 
 def test_the_best_attack_is_named_by_its_label() -> None:
-    audited = audit_of(WEAK, released(1.0))
+    audited = audit_of(WEAK, noisy_finding(1.0))
     findings = tuple(
         replace(one, cell=replace(one.cell, label="peeking twice")) for one in audited.findings
     )
@@ -58,13 +60,13 @@ def test_the_best_attack_is_named_by_its_label() -> None:
 
 
 def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None:
-    audited = audit_of(WEAK, released(1.0))
+    audited = audit_of(WEAK, noisy_finding(1.0))
     assert cells(audited)["Verdict"].startswith(
         "violated: attacks prove a larger epsilon (peek"
     )
     (sentence,) = epsilon_sentences(epsilon_results(audited))
     assert "does not hold against the server: peek proves an epsilon of" in sentence
-    assert "Claims that do not hold" in page(audited, arms(audited, Seed(0)))
+    assert "Claims that do not hold" in render_page(audited, collect_arms(audited, Seed(0)))
     line = json.loads(as_json(audited, ()))["epsilon"][0]
     assert (line["verdict"], line["observers"], line["claimed"]) == (
         "violated", ["server"], None,
@@ -75,9 +77,9 @@ def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None
 
 
 def test_a_claim_that_holds_has_no_sentence() -> None:
-    audited = audit_of(WEAK, released(10.0))
+    audited = audit_of(WEAK, noisy_finding(10.0))
     assert epsilon_sentences(epsilon_results(audited)) == ()
-    assert "Claims that do not hold" not in page(audited, arms(audited, Seed(0)))
+    assert "Claims that do not hold" not in render_page(audited, collect_arms(audited, Seed(0)))
 
 
 def test_an_overclaim_is_reported_with_both_figures() -> None:
@@ -87,7 +89,7 @@ def test_an_overclaim_is_reported_with_both_figures() -> None:
 
 def test_a_meaningless_epsilon_is_reported_as_such() -> None:
     idle = replace(LOCAL, noise_multiplier=0.01)
-    audited = cells(audit_of(idle, released(0.01, outsiders=200)))
+    audited = cells(audit_of(idle, noisy_finding(0.01, outsiders=200)))
     assert audited["Verdict"].startswith("holds as far as measured, but protects nobody (")
     assert audited["Recomputed: PLD / RDP"] == "> 1000 / > 1000"
 
@@ -110,7 +112,7 @@ def test_an_unenforced_clip_guarantees_nothing() -> None:
 
 def test_an_unmeasured_epsilon_says_what_to_add() -> None:
     assert "add data.candidates" in cells(audit_of(WEAK))["Verdict"]
-    assert "canaries" in cells(audit_of(WEAK, released(1.0), are_alike=False))["Verdict"]
+    assert "canaries" in cells(audit_of(WEAK, noisy_finding(1.0), are_alike=False))["Verdict"]
 
 
 @pytest.mark.slow
@@ -127,7 +129,7 @@ def test_without_the_accountant_the_table_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    audited = cells(audit_of(WEAK, released(1.0)))
+    audited = cells(audit_of(WEAK, noisy_finding(1.0)))
     assert audited["Verdict"].startswith("not recomputed: ")
     assert "pip install 'overheard[dp]'" in audited["Verdict"]
     assert audited["Recomputed: PLD / RDP"] == "–"
@@ -135,16 +137,20 @@ def test_without_the_accountant_the_table_says_how_to_install_it(
 
 def test_names_from_outside_are_escaped() -> None:
     audited = audit_of(
-        replace(WEAK, unproven=HOSTILE), released(1.0), settings=f"{HOSTILE}\u202e(clip=1.0)"
+        replace(WEAK, unproven=HOSTILE),
+        noisy_finding(1.0),
+        settings=f"{HOSTILE}\u202e(clip=1.0)",
     )
-    violated = audit_of(WEAK, released(1.0, attack=HOSTILE), settings=HOSTILE)
+    violated = audit_of(WEAK, noisy_finding(1.0, attack=HOSTILE), settings=HOSTILE)
     for one in (audited, violated):
-        html = page(one, arms(one, Seed(0)))
+        html = render_page(one, collect_arms(one, Seed(0)))
         assert HOSTILE not in html
         assert "\u202e" not in html
         assert html.count("&lt;script&gt;alert(1)") > 1
 
 
 def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> None:
-    assert "Claimed and measured epsilon" not in page(small, arms(small, Seed(0)))
+    assert "Claimed and measured epsilon" not in render_page(
+        small, collect_arms(small, Seed(0))
+    )
     assert json.loads(as_json(small, ()))["epsilon"] == []

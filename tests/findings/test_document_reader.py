@@ -8,13 +8,27 @@ import pytest
 
 from overheard.core.errors import FindingsError
 from overheard.findings.document_reader import MAX_BYTES, read_findings
-from tests.gate.documents import Part, document, estimate, line, refusal, row, run, written
+from tests.gate.documents import (
+    JsonObject,
+    document,
+    epsilon_row,
+    estimate,
+    refusal,
+    run,
+    summary_row,
+    write_document,
+)
 
 
 def test_reads_the_parts_that_a_gate_needs(tmp_path: Path):
-    rows = (row(), row(attack="loss", gain=None, observers=["server", "client/1"]))
+    rows = (
+        summary_row(),
+        summary_row(attack="loss", gain=None, observers=["server", "client/1"]),
+    )
     found = read_findings(
-        written(tmp_path, document(*rows, refusals=[refusal(target="cohort")], later_key=[1]))
+        write_document(
+            tmp_path, document(*rows, refusals=[refusal(target="cohort")], later_key=[1])
+        )
     )
     assert (found.title, found.subject) == ("Two clients", "digits")
     first, second = found.summary
@@ -29,7 +43,9 @@ def test_reads_the_parts_that_a_gate_needs(tmp_path: Path):
 def test_missing_measurements_are_none(tmp_path: Path):
     bare = run(accuracy={"3": None}, bytes=None, seconds={"wall": None, "cores": None})
     found = read_findings(
-        written(tmp_path, document(row(None, None), arms=[bare, run("other", accuracy={})]))
+        write_document(
+            tmp_path, document(summary_row(None, None), arms=[bare, run("other", accuracy={})])
+        )
     )
     assert found.summary[0].value.low is None
     assert (found.arms[0].accuracy, found.arms[0].bytes) == ({3: None}, None)
@@ -38,44 +54,49 @@ def test_missing_measurements_are_none(tmp_path: Path):
 
 def test_reads_files_without_bytes_and_seconds(tmp_path: Path):
     early = {key: value for key, value in run().items() if key not in {"bytes", "seconds"}}
-    (read,) = read_findings(written(tmp_path, document(arms=[early]))).arms
+    (read,) = read_findings(write_document(tmp_path, document(arms=[early]))).arms
     assert (read.bytes, read.seconds) == (None, None)
 
 
 def test_a_file_without_epsilon_differs_from_one_without_mechanisms(
     tmp_path: Path,
 ):
-    early = {key: value for key, value in document(row()).items() if key != "epsilon"}
-    assert read_findings(written(tmp_path, early)).epsilon is None
-    assert read_findings(written(tmp_path, document(row()))).epsilon == ()
+    early = {key: value for key, value in document(summary_row()).items() if key != "epsilon"}
+    assert read_findings(write_document(tmp_path, early)).epsilon is None
+    assert read_findings(write_document(tmp_path, document(summary_row()))).epsilon == ()
 
 
 def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
-    found = read_findings(written(tmp_path, document(epsilon=[line(), line()])))
+    found = read_findings(
+        write_document(tmp_path, document(epsilon=[epsilon_row(), epsilon_row()]))
+    )
     assert len(found.epsilon or ()) == 2
     assert found.arm_names == ("bare", "noisy")
 
 
-INVALID: dict[str, tuple[Callable[[], Part], str]] = {
+INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
     "another format": (lambda: document(format="figures"), "format is not"),
     "no format": (lambda: {"version": 1}, "format is not"),
     "a later version": (lambda: document(version=2), "version 2"),
     "version true": (lambda: document(version=True), "version True"),
     "no summary": (lambda: {k: v for k, v in document().items() if k != "summary"}, "summary"),
     "interval ends in the wrong order": (
-        lambda: document(row(value=estimate(0.9, 0.1))),
+        lambda: document(summary_row(value=estimate(0.9, 0.1))),
         "upper end 0.1 is below its lower end 0.9",
     ),
     "a text for a number": (
-        lambda: document(row(value={"mean": "0.5", "low": 0.0, "high": 1.0})),
+        lambda: document(summary_row(value={"mean": "0.5", "low": 0.0, "high": 1.0})),
         "summary.0.value.mean",
     ),
-    "true for a count": (lambda: document(row(seeds=True)), "summary.0.seeds"),
-    "a count below 0": (lambda: document(row(targets=-1)), "summary.0.targets"),
-    "an unknown direction": (lambda: document(row(better="Lower")), "summary.0.better"),
-    "two rows with one key": (lambda: document(row(), row(0.1, 0.2)), "two rows"),
+    "true for a count": (lambda: document(summary_row(seeds=True)), "summary.0.seeds"),
+    "a count below 0": (lambda: document(summary_row(targets=-1)), "summary.0.targets"),
+    "an unknown direction": (lambda: document(summary_row(better="Lower")), "summary.0.better"),
+    "two rows with one key": (
+        lambda: document(summary_row(), summary_row(0.1, 0.2)),
+        "two rows",
+    ),
     "the same with observers in another order": (
-        lambda: document(row(observers=["a", "b"]), row(observers=["b", "a"])),
+        lambda: document(summary_row(observers=["a", "b"]), summary_row(observers=["b", "a"])),
         "two rows",
     ),
     "two runs of one seed": (lambda: document(arms=[run(), run()]), "two runs"),
@@ -85,47 +106,58 @@ INVALID: dict[str, tuple[Callable[[], Part], str]] = {
         "accuracy",
     ),
     "bytes below 0": (lambda: document(arms=[run(bytes={"up": -1, "down": 0})]), "bytes.up"),
-    "an unknown verdict": (lambda: document(epsilon=[line("kept")]), "epsilon.0.verdict"),
+    "an unknown verdict": (
+        lambda: document(epsilon=[epsilon_row("kept")]),
+        "epsilon.0.verdict",
+    ),
     "an epsilon below 0": (
-        lambda: document(epsilon=[line("unasked", ceiling=-1)]),
+        lambda: document(epsilon=[epsilon_row("unasked", ceiling=-1)]),
         "epsilon.0.ceiling",
     ),
     "a text for an epsilon": (
-        lambda: document(epsilon=[line("unasked", ceiling="2")]),
+        lambda: document(epsilon=[epsilon_row("unasked", ceiling="2")]),
         "epsilon.0.ceiling",
     ),
     "a bound below 0": (
-        lambda: document(epsilon=[line(measured={"at_least": -0.1, "attack": "a"})]),
+        lambda: document(epsilon=[epsilon_row(measured={"at_least": -0.1, "attack": "a"})]),
         "epsilon.0.measured.at_least",
     ),
     "no ceiling": (
-        lambda: document(epsilon=[{k: v for k, v in line().items() if k != "ceiling"}]),
+        lambda: document(epsilon=[{k: v for k, v in epsilon_row().items() if k != "ceiling"}]),
         "epsilon.0.ceiling",
     ),
-    "a delta of 1": (lambda: document(epsilon=[line(delta=1)]), "epsilon.0.delta"),
+    "a delta of 1": (lambda: document(epsilon=[epsilon_row(delta=1)]), "epsilon.0.delta"),
     "a verdict that contradicts its numbers": (
-        lambda: document(epsilon=[line("unasked", measured={"at_least": 1, "attack": "a"})]),
+        lambda: document(
+            epsilon=[epsilon_row("unasked", measured={"at_least": 1, "attack": "a"})]
+        ),
         "epsilon.0: verdict 'unasked' contradicts",
     ),
     "two lines of one mechanism": (
-        lambda: document(epsilon=[line(), line("violated")]),
+        lambda: document(epsilon=[epsilon_row(), epsilon_row("violated")]),
         "two different rows for the same mechanism",
     ),
     "two rows of one mechanism, observers in another order": (
         lambda: document(
-            epsilon=[line(observers=["a", "b"]), line("violated", observers=["b", "a"])]
+            epsilon=[
+                epsilon_row(observers=["a", "b"]),
+                epsilon_row("violated", observers=["b", "a"]),
+            ]
         ),
         "two different rows for the same mechanism",
     ),
-    "control characters": (lambda: document(row(better="\x1b[2J\n")), "summary.0.better"),
+    "control characters": (
+        lambda: document(summary_row(better="\x1b[2J\n")),
+        "summary.0.better",
+    ),
 }
 
 
 @pytest.mark.parametrize(("make_invalid", "words"), INVALID.values(), ids=INVALID)
 def test_refuses_invalid_files_and_names_the_place(
-    make_invalid: Callable[[], Part], words: str, tmp_path: Path
+    make_invalid: Callable[[], JsonObject], words: str, tmp_path: Path
 ):
-    path = written(tmp_path, make_invalid())
+    path = write_document(tmp_path, make_invalid())
     with pytest.raises(FindingsError) as refused:
         read_findings(path)
     message = str(refused.value)
@@ -134,7 +166,7 @@ def test_refuses_invalid_files_and_names_the_place(
     assert message.isprintable()
 
 
-WHOLE = json.dumps(document(row()))
+WHOLE = json.dumps(document(summary_row()))
 
 
 @pytest.mark.parametrize(

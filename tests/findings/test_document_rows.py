@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from overheard.epsilon.epsilon_results import EpsilonVerdict
 from overheard.findings.document_rows import EpsilonRow
-from tests.gate.documents import line
+from tests.gate.documents import epsilon_row
 
 
 def read(verdict: str, **changes: object) -> EpsilonRow:
-    return EpsilonRow.model_validate_json(json.dumps(line(verdict, **changes)))
+    return EpsilonRow.model_validate_json(json.dumps(epsilon_row(verdict, **changes)))
 
 
 @pytest.mark.parametrize("verdict", get_args(EpsilonVerdict))

@@ -9,9 +9,9 @@ import pandas
 from overheard.core.parties import client
 from overheard.findings.finding import MAX_TABLE_LINES, Audit, Finding
 from overheard.findings.frame import COLUMNS
-from overheard.report.tables import as_csv
-from tests.report.people import identity_findings
-from tests.report.shifts import SINCE, shift_audit, shift_findings
+from overheard.report.exports import as_csv
+from tests.report.shift_audits import SINCE, shift_audit, shift_findings
+from tests.report.user_audits import identity_findings
 from tests.runs.audits import HOSTILE
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Finding, Refusal
@@ -17,7 +17,7 @@ TRUE = (1.0, 0.0)
 def test_leaks_only_if_the_whole_interval_of_the_gain_is_above_0(
     small: Audit,
 ) -> None:
-    undefended, noise = arms(small, Seed(0))
+    undefended, noise = collect_arms(small, Seed(0))
     # none: gains 0.8 and 0.56, all above 0; noise: the guess itself, gain 0 twice.
     assert undefended.threat_results[0].verdict == "leaks"
     assert noise.threat_results[0].verdict == "silent"
@@ -30,7 +30,7 @@ def test_an_interval_around_0_is_unclear(small: Audit) -> None:
         shares_finding("none", client(1), TRUE, (0.3, 0.7)),
     )
     assert (
-        arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
+        collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
         == "unclear"
     )
 
@@ -38,7 +38,7 @@ def test_an_interval_around_0_is_unclear(small: Audit) -> None:
 def test_a_single_finding_cannot_be_judged(small: Audit) -> None:
     findings = (shares_finding("none", client(0), TRUE, (0.7, 0.3)),)
     assert (
-        arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
+        collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
         == "unjudged"
     )
 
@@ -46,7 +46,7 @@ def test_a_single_finding_cannot_be_judged(small: Audit) -> None:
 def test_refusals_alone_count_as_unmeasured(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
-    exposure = arms(refused, Seed(0))[0].threat_results[0]
+    exposure = collect_arms(refused, Seed(0))[0].threat_results[0]
     assert exposure.verdict == "unmeasured"
     assert len(exposure.refusals) == 1
 
@@ -57,7 +57,11 @@ def test_the_best_attack_over_the_most_rounds_is_first(small: Audit) -> None:
         shares_finding("none", client(0), TRUE, (0.9, 0.1), attack="strong"),
         shares_finding("none", client(0), TRUE, (1.0, 0.0), attack="weak", rounds=(1,)),
     )
-    cases = arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].attack_results
+    cases = (
+        collect_arms(replace(small, findings=findings), Seed(0))[0]
+        .threat_results[0]
+        .attack_results
+    )
     assert [case.attack for case in cases] == ["strong", "weak"]
     # 2 * 0.3, not the 0 of the single round.
     assert cases[1].headline_row.value.mean == pytest.approx(0.6)
@@ -66,7 +70,7 @@ def test_the_best_attack_over_the_most_rounds_is_first(small: Audit) -> None:
 
 def test_cohort_and_clients_have_separate_results(small: Audit) -> None:
     findings = (*small.findings, shares_finding("none", COHORT, (0.6, 0.4), (0.6, 0.4)))
-    about_clients, about_cohort = arms(replace(small, findings=findings), Seed(0))[
+    about_clients, about_cohort = collect_arms(replace(small, findings=findings), Seed(0))[
         0
     ].threat_results
     assert (about_clients.target_kind, about_cohort.target_kind) == ("clients", "cohort")
@@ -75,12 +79,12 @@ def test_cohort_and_clients_have_separate_results(small: Audit) -> None:
 
 
 def test_accuracy_is_that_of_the_last_tested_round(small: Audit) -> None:
-    assert [arm.accuracy for arm in arms(small, Seed(0))] == [0.91, 0.89]
+    assert [arm.accuracy for arm in collect_arms(small, Seed(0))] == [0.91, 0.89]
 
 
 def test_the_runs_of_an_arm_exclude_controls(small: Audit) -> None:
     controls = tuple(replace(run, is_control=True, accuracy={1: 0.0}) for run in small.arms)
-    with_controls = arms(replace(small, arms=(*small.arms, *controls)), Seed(0))
+    with_controls = collect_arms(replace(small, arms=(*small.arms, *controls)), Seed(0))
     assert [arm.accuracy for arm in with_controls] == [0.91, 0.89]
     assert [len(arm.runs) for arm in with_controls] == [1, 1]
 
@@ -95,7 +99,7 @@ def test_shows_full_names_where_two_labels_are_equal(small: Audit) -> None:
         for share, name in ((0.9, "a, bold"), (0.8, "a, shy"), (0.7, "b, long name"))
     )
     findings = (labelled(bold, "a"), labelled(shy, "a"), labelled(other, "b", is_adaptive=True))
-    exposure = arms(replace(small, findings=findings), Seed(0))[0].threat_results[0]
+    exposure = collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[0]
     assert [case.label for case in exposure.attack_results] == ["a, bold", "a, shy", "b"]
     assert [case.is_adaptive for case in exposure.attack_results] == [False, False, True]
     assert exposure.labels == {"a, bold": "a, bold", "a, shy": "a, shy", "b, long name": "b"}
@@ -113,7 +117,8 @@ def test_uses_the_longest_label_across_arms(small: Audit) -> None:
         for arm, label in (("none", "a"), ("noise", "a, adapting"))
     )
     exposures = [
-        arm.threat_results[0] for arm in arms(replace(small, findings=findings), Seed(0))
+        arm.threat_results[0]
+        for arm in collect_arms(replace(small, findings=findings), Seed(0))
     ]
     assert [exposure.attack_results[0].label for exposure in exposures] == ["a", "a, adapting"]
     assert labels_of_results(exposures) == {"a, knowing": "a, adapting"}
@@ -122,10 +127,10 @@ def test_uses_the_longest_label_across_arms(small: Audit) -> None:
 def test_refused_attacks_have_labels_too(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "a, knowing", "A()", "label_shares", (0,), label="a")
     refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
-    assert arms(refused, Seed(0))[0].threat_results[0].labels == {"a, knowing": "a"}
+    assert collect_arms(refused, Seed(0))[0].threat_results[0].labels == {"a, knowing": "a"}
 
 
 def test_selecting_a_question_drops_the_results_of_others(small: Audit) -> None:
-    all_arms = arms(small, Seed(0))
+    all_arms = collect_arms(small, Seed(0))
     assert select_question(all_arms, "label_shares") == all_arms
     assert [arm.threat_results for arm in select_question(all_arms, "nothing")] == [(), ()]

@@ -5,16 +5,18 @@ from pathlib import Path
 
 from overheard.findings.document_reader import FindingsDocument
 
-Part = dict[str, object]
+JsonObject = dict[str, object]
 
 
-def estimate(low: float | None, high: float | None, mean: float | None = None) -> Part:
+def estimate(low: float | None, high: float | None, mean: float | None = None) -> JsonObject:
     if mean is None and low is not None and high is not None:
         mean = (low + high) / 2
     return {"mean": mean, "low": low, "high": high}
 
 
-def row(low: float | None = 0.5, high: float | None = 0.6, **changes: object) -> Part:
+def summary_row(
+    low: float | None = 0.5, high: float | None = 0.6, **changes: object
+) -> JsonObject:
     """Return a row with an AUC, for which a coin gets .5, unless changed."""
     gain = None if low is None or high is None else estimate(low - 0.5, high - 0.5)
     return {
@@ -36,7 +38,7 @@ def row(low: float | None = 0.5, high: float | None = 0.6, **changes: object) ->
     } | changes
 
 
-def refusal(**changes: object) -> Part:
+def refusal(**changes: object) -> JsonObject:
     return {
         "arm": "bare",
         "seed": 0,
@@ -51,7 +53,7 @@ def refusal(**changes: object) -> Part:
     } | changes
 
 
-def line(verdict: str = "holds", **changes: object) -> Part:
+def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
     """Return an epsilon row: at most 2 claimed, 0.5 or 2.5 proven, if the verdict allows it."""
     is_bounded = verdict not in {"flawed", "uncovered", "unaccounted"}
     is_measured = verdict not in {"unasked", "refused", "unlike", "unchecked"}
@@ -70,7 +72,7 @@ def line(verdict: str = "holds", **changes: object) -> Part:
     } | changes
 
 
-def run(arm: str = "bare", seed: int = 0, **changes: object) -> Part:
+def run(arm: str = "bare", seed: int = 0, **changes: object) -> JsonObject:
     return {
         "arm": arm,
         "seed": seed,
@@ -84,7 +86,7 @@ def run(arm: str = "bare", seed: int = 0, **changes: object) -> Part:
     } | changes
 
 
-def document(*rows: Part, **changes: object) -> Part:
+def document(*rows: JsonObject, **changes: object) -> JsonObject:
     return {
         "format": "overheard findings",
         "version": 1,
@@ -101,11 +103,11 @@ def document(*rows: Part, **changes: object) -> Part:
     } | changes
 
 
-def written(folder: Path, content: Part, name: str = "findings.json") -> Path:
+def write_document(folder: Path, content: JsonObject, name: str = "findings.json") -> Path:
     path = folder / name
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
 
-def findings(*rows: Part, **changes: object) -> FindingsDocument:
+def findings(*rows: JsonObject, **changes: object) -> FindingsDocument:
     return FindingsDocument.model_validate_json(json.dumps(document(*rows, **changes)))

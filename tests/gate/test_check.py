@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 
 import overheard
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.errors import FindingsError, PlanError
 from overheard.core.seeds import Seed
 from overheard.findings.document_reader import read_findings
 from overheard.findings.finding import Audit
 from overheard.gate.check import check
 from overheard.gate.policy import Policy
-from overheard.report.tables import as_json
-from tests.gate.documents import Part, findings, line, row, run
+from overheard.report.exports import as_json
+from tests.gate.documents import JsonObject, epsilon_row, findings, run, summary_row
 
-LEAK: Part = {"question": "membership", "score": "membership_auc"}
+LEAK: JsonObject = {"question": "membership", "score": "membership_auc"}
 
 
-def policy(*leaks: Part, **changes: object) -> Policy:
+def policy(*leaks: JsonObject, **changes: object) -> Policy:
     rules = [LEAK | {"name": f"rule {place}"} | leak for place, leak in enumerate(leaks)]
     return Policy.model_validate_json(json.dumps({"leaks": rules} | changes))
 
@@ -30,14 +30,14 @@ def test_verdicts_follow_the_order_of_rules():
         costs=({"name": "bytes", "bytes_at_most": 1e9, "seeds_at_least": 1},),
         epsilons=({"name": "claims", "arms": ["bare"], "claims_hold": True},),
     )  # fmt: skip
-    checked = check(asked, findings(row(0.5, 0.6), epsilon=[line(arm="bare")]))
+    checked = check(asked, findings(summary_row(0.5, 0.6), epsilon=[epsilon_row(arm="bare")]))
     assert [(one.rule, one.score, one.status) for one in checked.verdicts] == [
         ("rule 0", "membership_auc", "pass"),
         ("rule 1", "membership_auc", "fail"),
         ("claims", "epsilon", "pass"),
         ("bytes", "bytes", "pass"),
     ]
-    assert (checked.status, checked.told) == ("fail", "fail: 1 fail, 3 pass")
+    assert (checked.status, checked.summary) == ("fail", "fail: 1 fail, 3 pass")
 
 
 def test_a_rule_overrides_the_overlap_status_of_the_policy():
@@ -46,19 +46,19 @@ def test_a_rule_overrides_the_overlap_status_of_the_policy():
         straddles="fail", costs=({"name": "b", "accuracy_at_least": 0.6},),
     )  # fmt: skip
     split = [run(accuracy={"0": 0.5}), run(seed=1, accuracy={"0": 0.7})]
-    checked = check(asked, findings(row(0.5, 0.6), arms=split))
+    checked = check(asked, findings(summary_row(0.5, 0.6), arms=split))
     assert [one.status for one in checked.verdicts] == ["fail", "pass", "fail"]
 
 
 def test_refuses_unused_earlier_findings():
     with pytest.raises(PlanError, match="grows_at_most"):
-        check(policy({"no_better_than": 0.6}), findings(row()), findings(row()))
+        check(policy({"no_better_than": 0.6}), findings(summary_row()), findings(summary_row()))
 
 
 def test_notes_another_subject_and_single_runs():
-    asked, before = policy({"grows_at_most": 1.0}), findings(row())
-    assert check(asked, findings(row()), before).notes == ()
-    other = findings(row(seeds=1), subject="faces")
+    asked, before = policy({"grows_at_most": 1.0}), findings(summary_row())
+    assert check(asked, findings(summary_row()), before).notes == ()
+    other = findings(summary_row(seeds=1), subject="faces")
     one_run, subject = check(asked, other, before).notes
     assert one_run.startswith("There was one run per arm")
     assert subject == (
@@ -78,10 +78,10 @@ no_better_than = 0.5
 def test_an_audit_and_its_file_get_the_same_verdicts(small: Audit, tmp_path: Path):
     policy, file = tmp_path / "policy.toml", tmp_path / "findings.json"
     policy.write_text(SHARES_STAY_UNREAD)
-    file.write_text(as_json(small, arms(small, Seed(0))), encoding="utf-8")
+    file.write_text(as_json(small, collect_arms(small, Seed(0))), encoding="utf-8")
     checked = overheard.check(policy, small)
     # without a defense l1 is 0.12 on average, far nearer than 0.5; with noise it is a guess
-    assert [(one.what.split(";")[0], one.status) for one in checked.verdicts] == [
+    assert [(one.subject.split(";")[0], one.status) for one in checked.verdicts] == [
         ("none", "fail"),
         ("noise", "pass"),
     ]
@@ -97,7 +97,7 @@ def test_refuses_files_that_are_no_policy_or_findings(small: Audit, tmp_path: Pa
 
 
 def test_the_notebook_table_escapes_names():
-    checked = check(policy({"no_better_than": 0.6}), findings(row(attack="<i>\x1b")))
+    checked = check(policy({"no_better_than": 0.6}), findings(summary_row(attack="<i>\x1b")))
     page = checked._repr_html_()
     assert "pass: 1 pass" in page
     assert "&lt;i&gt;\\x1b" in page

@@ -52,14 +52,14 @@ def test_bytes_include_both_directions():
     (enough,) = cost_verdicts(rule(bytes_at_most=1500), now, "inconclusive")
     (short,) = cost_verdicts(rule(bytes_at_most=1499), now, "inconclusive")
     assert (enough.status, short.status) == ("pass", "fail")
-    assert short.told_figure == "1,500 (1,500 to 1,500)"
+    assert short.figure_text == "1,500 (1,500 to 1,500)"
 
 
 def test_seconds_are_wall_clock_time():
     slow = run(seed=1, seconds={"wall": 4.0, "cores": None})
     now = findings(arms=[run(seed=0), slow])
     (verdict,) = cost_verdicts(rule(seconds_at_most=3), now, "fail")
-    assert (verdict.status, verdict.told_figure) == ("fail", "3.25 (2.5 to 4)")
+    assert (verdict.status, verdict.figure_text) == ("fail", "3.25 (2.5 to 4)")
 
 
 @pytest.mark.parametrize("limit", ["accuracy_at_least", "bytes_at_most", "seconds_at_most"])
@@ -75,7 +75,7 @@ def test_judges_each_arm_and_ignores_controls():
     verdicts = cost_verdicts(
         rule(bytes_at_most=1500), findings(arms=[*runs, control]), "inconclusive"
     )
-    assert [(verdict.what, verdict.status) for verdict in verdicts] == [
+    assert [(verdict.subject, verdict.status) for verdict in verdicts] == [
         ("bare", "pass"),
         ("noise", "pass"),
     ]

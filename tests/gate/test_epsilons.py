@@ -11,20 +11,20 @@ from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import EpsilonVerdict
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.policy import EpsilonRule
-from overheard.gate.verdict import Status, Verdict, overall
-from tests.gate.documents import Part, findings, line, run
+from overheard.gate.verdict import RuleVerdict, Status, overall_status
+from tests.gate.documents import JsonObject, epsilon_row, findings, run
 
-GUARANTEED: Part = {"guaranteed_at_most": 3}
-PROVEN: Part = {"proven_at_most": 1}
-CLAIMS: Part = {"claims_hold": True}
+GUARANTEED: JsonObject = {"guaranteed_at_most": 3}
+PROVEN: JsonObject = {"proven_at_most": 1}
+CLAIMS: JsonObject = {"claims_hold": True}
 ASKED = (GUARANTEED, PROVEN, CLAIMS)
 
 
-def rule(limit: Part, **changes: object) -> EpsilonRule:
+def rule(limit: JsonObject, **changes: object) -> EpsilonRule:
     return EpsilonRule.model_validate_json(json.dumps({"name": "r"} | limit | changes))
 
 
-def told(*lines: Part, arms: tuple[str, ...] = ("noisy",)) -> FindingsDocument:
+def told(*lines: JsonObject, arms: tuple[str, ...] = ("noisy",)) -> FindingsDocument:
     return findings(epsilon=list(lines), arms=[run(arm) for arm in arms])
 
 
@@ -32,7 +32,7 @@ def statuses(asked: EpsilonRule, now: FindingsDocument) -> list[Status]:
     return [verdict.status for verdict in epsilon_verdicts(asked, now)]
 
 
-def only(asked: EpsilonRule, now: FindingsDocument) -> Verdict:
+def only(asked: EpsilonRule, now: FindingsDocument) -> RuleVerdict:
     (verdict,) = epsilon_verdicts(asked, now)
     return verdict
 
@@ -54,69 +54,69 @@ BY_VERDICT: dict[EpsilonVerdict, tuple[Status, Status, Status]] = {
 
 @pytest.mark.parametrize("verdict", get_args(EpsilonVerdict))
 def test_maps_each_epsilon_verdict_to_a_status(verdict: EpsilonVerdict):
-    now = told(line(verdict))
+    now = told(epsilon_row(verdict))
     assert tuple(only(rule(limit), now).status for limit in ASKED) == BY_VERDICT[verdict]
 
 
 def test_a_guarantee_is_limited_and_reported_with_unit_and_delta():
-    now = told(line("unasked"))
+    now = told(epsilon_row("unasked"))
     exact, less = rule({"guaranteed_at_most": 2.0}), rule({"guaranteed_at_most": 1.9})
     assert only(exact, now).status == "pass"
     verdict = only(less, now)
-    assert (verdict.status, verdict.told_figure) == ("fail", "2")
+    assert (verdict.status, verdict.figure_text) == ("fail", "2")
     assert (verdict.score, verdict.limit) == ("epsilon", "guaranteed at most 1.9")
-    assert verdict.what == "noisy; LocalDp; server"
+    assert verdict.subject == "noisy; LocalDp; server"
     assert verdict.why == "for all data of a client, at delta 1e-05"
 
 
 def test_infinite_epsilon_fails_and_unknown_epsilon_is_inconclusive():
     enormous = rule({"guaranteed_at_most": 1e300})
-    verdict = only(enormous, told(line("unasked", ceiling=None)))
-    assert (verdict.status, verdict.told_figure) == ("fail", "")
+    verdict = only(enormous, told(epsilon_row("unasked", ceiling=None)))
+    assert (verdict.status, verdict.figure_text) == ("fail", "")
     assert verdict.why == "nothing is guaranteed: its settings give no finite epsilon"
-    unknown = only(enormous, told(line("unaccounted")))
+    unknown = only(enormous, told(epsilon_row("unaccounted")))
     assert unknown.status == "inconclusive"
     assert "pip install 'overheard[dp]'" in unknown.why
 
 
 def test_a_proven_epsilon_is_limited_and_reported_with_its_attack():
-    now = told(line("holds"))
+    now = told(epsilon_row("holds"))
     assert only(rule({"proven_at_most": 0.5}), now).status == "pass"
     verdict = only(rule({"proven_at_most": 0.4}), now)
-    assert (verdict.status, verdict.told_figure) == ("fail", "0.5")
+    assert (verdict.status, verdict.figure_text) == ("fail", "0.5")
     assert (verdict.limit, verdict.why) == ("proven at most 0.4", "by peek")
 
 
 @pytest.mark.parametrize("verdict", ["flawed", "uncovered", "overclaimed", "unaccounted"])
 def test_an_unmeasured_epsilon_is_inconclusive(verdict: str):
-    said = only(rule(PROVEN), told(line(verdict, measured=None)))
+    said = only(rule(PROVEN), told(epsilon_row(verdict, measured=None)))
     assert said.status == "inconclusive"
     assert said.why.startswith("no membership attack by these observers")
 
 
 def test_says_if_a_claim_holds_but_is_too_large_to_protect():
-    assert only(rule(CLAIMS), told(line("holds"))).why == "compared with 2"
-    idle = only(rule(CLAIMS), told(line("holds", ceiling=None)))
+    assert only(rule(CLAIMS), told(epsilon_row("holds"))).why == "compared with 2"
+    idle = only(rule(CLAIMS), told(epsilon_row("holds", ceiling=None)))
     assert (idle.status, idle.why) == (
         "pass",
         "compared with infinity, which is too large to protect",
     )
-    assert only(rule(CLAIMS), told(line("flawed"))).why.endswith(
+    assert only(rule(CLAIMS), told(epsilon_row("flawed"))).why.endswith(
         "any observer: it adds no noise"
     )
 
 
 def test_checks_all_rows_that_match_the_rule():
     now = told(
-        line(),
-        line("uncovered", defense="DpFedavg()"),
-        line(defense="DpFedavg()", observers=[]),
-        line("violated", observers=["server", "client/0"]),
-        line("overclaimed", arm="more"),
+        epsilon_row(),
+        epsilon_row("uncovered", defense="DpFedavg()"),
+        epsilon_row(defense="DpFedavg()", observers=[]),
+        epsilon_row("violated", observers=["server", "client/0"]),
+        epsilon_row("overclaimed", arm="more"),
         arms=("noisy", "more"),
     )
     assert statuses(rule(CLAIMS), now) == ["pass", "fail", "fail", "fail"]
-    noisy: Part = {"arms": ["noisy"]}
+    noisy: JsonObject = {"arms": ["noisy"]}
     assert statuses(rule(CLAIMS, **noisy), now) == ["pass", "fail", "fail"]
     local = rule(CLAIMS, mechanisms=["LocalDp"], observers=["server"], **noisy)
     assert statuses(local, now) == ["pass"]
@@ -125,15 +125,15 @@ def test_checks_all_rows_that_match_the_rule():
     models = rule(CLAIMS, mechanisms=["DpFedavg"], observers=[], **noisy)
     verdict = only(models, now)
     assert verdict.status == "pass"
-    assert verdict.what == "noisy; DpFedavg; readers of the global models only"
+    assert verdict.subject == "noisy; DpFedavg; readers of the global models only"
 
 
 def test_readers_of_the_models_only_must_be_named():
-    now = told(line(), line("unasked", observers=[]))
+    now = told(epsilon_row(), epsilon_row("unasked", observers=[]))
     assert statuses(rule(CLAIMS), now) == ["pass"]
     assert statuses(rule(CLAIMS, observers=[]), now) == ["inconclusive"]
     assert statuses(rule(GUARANTEED, observers=[]), now) == ["pass"]
-    verdict = only(rule(GUARANTEED), told(line(observers=[])))
+    verdict = only(rule(GUARANTEED), told(epsilon_row(observers=[])))
     assert verdict.status == "inconclusive"
     assert verdict.why == (
         "no such observers; observers of this mechanism: readers of the global models only"
@@ -141,24 +141,26 @@ def test_readers_of_the_models_only_must_be_named():
 
 
 def test_a_repeated_row_is_judged_once():
-    assert statuses(rule(CLAIMS), told(line("flawed"), line("flawed"))) == ["fail"]
+    assert statuses(rule(CLAIMS), told(epsilon_row("flawed"), epsilon_row("flawed"))) == [
+        "fail"
+    ]
 
 
 def test_an_unnamed_arm_without_a_mechanism_is_excused():
-    defended, bare = epsilon_verdicts(rule(CLAIMS), told(line(), arms=("noisy", "bare")))
-    assert (defended.status, bare.status, bare.what) == ("pass", "excused", "bare")
-    other = told(line(), line(arm="b", defense="DpFedavg()"), arms=("noisy", "b"))
+    defended, bare = epsilon_verdicts(rule(CLAIMS), told(epsilon_row(), arms=("noisy", "bare")))
+    assert (defended.status, bare.status, bare.subject) == ("pass", "excused", "bare")
+    other = told(epsilon_row(), epsilon_row(arm="b", defense="DpFedavg()"), arms=("noisy", "b"))
     assert statuses(rule(CLAIMS, mechanisms=["LocalDp"]), other) == ["pass", "excused"]
     either = rule(CLAIMS, mechanisms=["LocalDp", "DpFedavg"])
     assert statuses(either, other) == ["pass", "pass"]
 
 
 @pytest.mark.parametrize("limit", ASKED)
-def test_nothing_passes_without_a_mechanism(limit: Part):
+def test_nothing_passes_without_a_mechanism(limit: JsonObject):
     assert statuses(rule(limit), told(arms=("bare",))) == ["excused", "inconclusive"]
     assert statuses(rule(limit), told(arms=())) == ["inconclusive"]
     misspelt = rule(limit, mechanisms=["local_dp"])
-    *_, verdict = epsilon_verdicts(misspelt, told(line()))
+    *_, verdict = epsilon_verdicts(misspelt, told(epsilon_row()))
     assert verdict.status == "inconclusive"
     assert verdict.why == "no such mechanism; mechanisms: LocalDp"
 
@@ -167,22 +169,24 @@ def test_nothing_passes_without_a_mechanism(limit: Part):
     ("limit", "status"),
     [(GUARANTEED, "fail"), (PROVEN, "inconclusive"), (CLAIMS, "inconclusive")],
 )
-def test_a_named_arm_without_a_mechanism_does_not_pass(limit: Part, status: Status):
-    now = told(line(), arms=("noisy", "bare"))
+def test_a_named_arm_without_a_mechanism_does_not_pass(limit: JsonObject, status: Status):
+    now = told(epsilon_row(), arms=("noisy", "bare"))
     verdict = only(rule(limit, arms=["bare"]), now)
-    assert (verdict.what, verdict.status) == ("bare", status)
+    assert (verdict.subject, verdict.status) == ("bare", status)
     assert "the arm has no mechanism" in verdict.why
 
 
 @pytest.mark.parametrize("limit", ASKED)
-def test_names_that_do_not_exist_are_inconclusive(limit: Part):
-    now = told(line(), line(arm="more", defense="DpFedavg()"), arms=("noisy", "more"))
+def test_names_that_do_not_exist_are_inconclusive(limit: JsonObject):
+    now = told(
+        epsilon_row(), epsilon_row(arm="more", defense="DpFedavg()"), arms=("noisy", "more")
+    )
     *_, arm = epsilon_verdicts(rule(limit, arms=["noisy", "nosie"]), now)
     assert (arm.status, arm.why) == ("inconclusive", "no such arm; arms: noisy; more")
     both = rule(limit, arms=["noisy", "more"], mechanisms=["LocalDp"])
     first, mechanism = epsilon_verdicts(both, now)
     assert (first.status, mechanism.status) == ("pass", "inconclusive")
-    assert mechanism.what == "more; LocalDp"
+    assert mechanism.subject == "more; LocalDp"
     assert mechanism.why == "no such mechanism; mechanisms of this arm: DpFedavg"
     elsewhere = epsilon_verdicts(rule(limit, observers=["client/7"]), now)
     assert [verdict.status for verdict in elsewhere] == ["inconclusive"] * 2
@@ -198,7 +202,7 @@ def test_findings_without_epsilon_are_inconclusive():
 
 LINES = st.lists(
     st.builds(
-        line,
+        epsilon_row,
         st.sampled_from(get_args(EpsilonVerdict)),
         arm=st.sampled_from(["noisy", "more"]),
         defense=st.sampled_from(["LocalDp(1)", "DpFedavg(1)"]),
@@ -219,7 +223,7 @@ RULES = st.fixed_dictionaries(
 @pytest.mark.slow
 @given(LINES, RULES, st.sampled_from(ASKED))
 def test_a_rule_passes_only_with_rows_that_keep_it(
-    lines: list[Part], chosen: Part, limit: Part
+    lines: list[JsonObject], chosen: JsonObject, limit: JsonObject
 ):
     asked = rule(limit, **chosen)
     verdicts = epsilon_verdicts(asked, told(*lines, arms=("noisy", "more", "bare")))
@@ -227,14 +231,14 @@ def test_a_rule_passes_only_with_rows_that_keep_it(
     named = [one | {"observers": ["server"]} for one in lines]
     keep = [one for one in named if statuses(rule(limit), told(one, arms=())) == ["pass"]]
     assert sum(verdict.status == "pass" for verdict in verdicts) <= len(keep)
-    if overall(verdicts) == "pass":
+    if overall_status(verdicts) == "pass":
         assert keep
         assert set(asked.arms or ()) <= {str(one["arm"]) for one in keep}
 
 
 @given(LINES, st.floats(0, 4), st.floats(0, 4), st.sampled_from(["guaranteed", "proven"]))
 def test_a_tighter_rule_never_lets_more_pass(
-    lines: list[Part], limit: float, by: float, figure: str
+    lines: list[JsonObject], limit: float, by: float, figure: str
 ):
     order: list[Status] = ["fail", "inconclusive", "excused", "pass"]
     now = told(*lines)

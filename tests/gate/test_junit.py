@@ -6,20 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.gate.check import Checked
+from overheard.gate.check import CheckResult
 from overheard.gate.junit import as_junit
-from overheard.gate.verdict import Status, Verdict
+from overheard.gate.verdict import RuleVerdict, Status
 
 FIGURE = IntervalEstimate(mean=0.7, low=0.65, high=0.75)
 
 
-def verdict(status: Status, why: str = "", what: str = "bare; lira") -> Verdict:
-    return Verdict("records", "auc", what, status, "at most 0.6", FIGURE, why)
+def verdict(status: Status, why: str = "", what: str = "bare; lira") -> RuleVerdict:
+    return RuleVerdict("records", "auc", what, status, "at most 0.6", FIGURE, why)
 
 
-def read(*verdicts: Verdict, title: str = "t", notes: tuple[str, ...] = ()) -> Element:
+def read(*verdicts: RuleVerdict, title: str = "t", notes: tuple[str, ...] = ()) -> Element:
     # Parsing is safe: the XML is our own output.
-    return fromstring(as_junit(Checked(title, verdicts, notes)).encode())
+    return fromstring(as_junit(CheckResult(title, verdicts, notes)).encode())
 
 
 def test_every_verdict_is_a_test_case():
@@ -62,4 +62,6 @@ def test_any_text_gives_valid_xml(what: str, why: str):
 
 
 def test_long_names_are_shortened():
-    assert len(as_junit(Checked("t", (verdict("fail", "y" * 10**6, "x" * 10**6),), ()))) < 2000
+    assert (
+        len(as_junit(CheckResult("t", (verdict("fail", "y" * 10**6, "x" * 10**6),), ()))) < 2000
+    )

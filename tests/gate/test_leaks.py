@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from overheard.findings.document_reader import FindingsDocument
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import LeakRule
-from overheard.gate.verdict import Status, Verdict
-from tests.gate.documents import Part, estimate, findings, refusal, row, run
+from overheard.gate.verdict import RuleVerdict, Status
+from tests.gate.documents import JsonObject, estimate, findings, refusal, run, summary_row
 
 
 def rule(**changes: object) -> LeakRule:
-    asked: Part = {"name": "r", "question": "membership", "score": "membership_auc"}
+    asked: JsonObject = {"name": "r", "question": "membership", "score": "membership_auc"}
     if not {"gain_at_most", "grows_at_most"} & set(changes):
         asked["no_better_than"] = 0.6
     return LeakRule.model_validate_json(json.dumps(asked | changes))
@@ -22,7 +22,7 @@ def rule(**changes: object) -> LeakRule:
 
 def said(
     asked: LeakRule, now: FindingsDocument, before: FindingsDocument | None = None
-) -> list[Verdict]:
+) -> list[RuleVerdict]:
     return list(leak_verdicts(asked, now, before, asked.straddles or "inconclusive"))
 
 
@@ -34,28 +34,28 @@ def statuses(
 
 def test_no_better_than_follows_the_direction_of_the_score():
     # No better than .6: an AUC of .5 to .6 keeps that, and an error of .5 to .6 breaks ".7".
-    auc = row(0.5, 0.6)
-    error = row(0.5, 0.6, score="l1", better="lower")
+    auc = summary_row(0.5, 0.6)
+    error = summary_row(0.5, 0.6, score="l1", better="lower")
     assert statuses(rule(), findings(auc)) == ["pass"]
     assert statuses(rule(no_better_than=0.4), findings(auc)) == ["fail"]
     assert statuses(rule(score="l1", no_better_than=0.7), findings(error)) == ["fail"]
     assert statuses(rule(score="l1", no_better_than=0.5), findings(error)) == ["pass"]
     assert statuses(rule(score="l1", no_better_than=0.55), findings(error)) == ["inconclusive"]
     (verdict,) = said(rule(score="l1", no_better_than=0.7), findings(error))
-    assert (verdict.limit, verdict.told_figure) == ("at least 0.7", "0.55 (0.5 to 0.6)")
-    assert verdict.what == "bare; server; lira; 2 rounds"
+    assert (verdict.limit, verdict.figure_text) == ("at least 0.7", "0.55 (0.5 to 0.6)")
+    assert verdict.subject == "bare; server; lira; 2 rounds"
 
 
 def test_a_gain_limit_applies_in_both_directions_of_a_score():
     # .02 to .08 better than a guess
-    error = row(1.0, 1.2, score="l1", better="lower", gain=estimate(0.02, 0.08))
+    error = summary_row(1.0, 1.2, score="l1", better="lower", gain=estimate(0.02, 0.08))
     assert statuses(rule(score="l1", gain_at_most=0.1), findings(error)) == ["pass"]
     assert statuses(rule(score="l1", gain_at_most=0.05), findings(error)) == ["inconclusive"]
     assert statuses(rule(score="l1", gain_at_most=0.0), findings(error)) == ["fail"]
 
 
 def test_a_score_without_a_guess_has_no_gain():
-    (verdict,) = said(rule(gain_at_most=0.1), findings(row(gain=None)))
+    (verdict,) = said(rule(gain_at_most=0.1), findings(summary_row(gain=None)))
     assert (verdict.status, verdict.why) == (
         "inconclusive",
         "this score has no uninformed guess to compare with",
@@ -63,22 +63,22 @@ def test_a_score_without_a_guess_has_no_gain():
 
 
 def test_a_row_without_an_interval_is_inconclusive_even_if_straddling_passes():
-    bare = findings(row(None, None, value=estimate(None, None, 0.5)))
+    bare = findings(summary_row(None, None, value=estimate(None, None, 0.5)))
     (verdict,) = said(rule(straddles="pass"), bare)
     assert verdict.status == "inconclusive"
     assert "no interval" in verdict.why
-    assert verdict.told_figure == "0.5"
+    assert verdict.figure_text == "0.5"
 
 
 def test_every_row_counts_and_filters_choose_among_them():
     now = findings(
-        row(0.7, 0.8),
-        row(attack="loss"),
-        row(observers=["server", "client/0"], attack="loss"),
-        row(attack="loss, about the cohort", about="cohort"),
-        row(0.7, 0.8, score="tpr"),
-        row(0.7, 0.8, question="label_shares"),
-        row(arm="noise"),
+        summary_row(0.7, 0.8),
+        summary_row(attack="loss"),
+        summary_row(observers=["server", "client/0"], attack="loss"),
+        summary_row(attack="loss, about the cohort", about="cohort"),
+        summary_row(0.7, 0.8, score="tpr"),
+        summary_row(0.7, 0.8, question="label_shares"),
+        summary_row(arm="noise"),
         arms=[run(), run("noise")],
     )
     assert statuses(rule(), now) == ["fail", "pass", "pass", "pass", "pass"]
@@ -89,7 +89,9 @@ def test_every_row_counts_and_filters_choose_among_them():
 
 
 def test_missing_rows_are_inconclusive():
-    now = findings(row(), row(arm="noise", attack="loss"), arms=[run(), run("noise")])
+    now = findings(
+        summary_row(), summary_row(arm="noise", attack="loss"), arms=[run(), run("noise")]
+    )
     assert statuses(rule(score="auc"), now) == ["inconclusive"] * 2
     assert "membership_auc of membership" in said(rule(score="auc"), now)[0].why
     assert statuses(rule(arms=["bare", "nosie"]), now) == ["pass", "inconclusive"]
@@ -97,14 +99,14 @@ def test_missing_rows_are_inconclusive():
     # "loss" was measured in the arm "noise" alone, "lira" in "bare" alone.
     *there, bare, noise = said(rule(attacks=["lira", "loss"]), now)
     assert [verdict.status for verdict in there] == ["pass", "pass"]
-    assert (bare.what, bare.status) == ("bare; loss", "inconclusive")
-    assert (noise.what, noise.status) == ("noise; lira", "inconclusive")
+    assert (bare.subject, bare.status) == ("bare; loss", "inconclusive")
+    assert (noise.subject, noise.status) == ("noise; lira", "inconclusive")
     assert statuses(rule(observers=["client/7"]), now) == ["inconclusive"] * 2
 
 
 def test_an_unattacked_arm_does_not_pass():
-    verdicts = said(rule(), findings(row(), arms=[run(), run("deaf")]))
-    assert [(verdict.what, verdict.status) for verdict in verdicts] == [
+    verdicts = said(rule(), findings(summary_row(), arms=[run(), run("deaf")]))
+    assert [(verdict.subject, verdict.status) for verdict in verdicts] == [
         ("bare; server; lira; 2 rounds", "pass"),
         ("deaf", "inconclusive"),
     ]
@@ -116,7 +118,7 @@ def test_empty_findings_do_not_pass():
 
 def test_a_refusal_is_inconclusive_with_its_reason_unless_the_policy_allows_it():
     refused = [refusal(attack="loss", target=f"client/{who}") for who in range(3)]
-    now = findings(row(), refusals=refused)
+    now = findings(summary_row(), refusals=refused)
     first, second = said(rule(), now)
     assert (first.status, second.status) == ("pass", "inconclusive")
     assert second.why == "refused for 3 targets, missing: a model"
@@ -133,24 +135,27 @@ def test_a_rule_with_only_allowed_refusals_does_not_pass():
 
 
 def test_a_refusal_of_one_target_is_inconclusive():
-    assert statuses(rule(), findings(row(), refusals=[refusal()])) == ["pass", "inconclusive"]
+    assert statuses(rule(), findings(summary_row(), refusals=[refusal()])) == [
+        "pass",
+        "inconclusive",
+    ]
 
 
 def test_single_rounds_are_left_out_unless_asked_for():
-    now = findings(row(), row(0.7, 0.8, rounds=[0]), row(rounds=[1]))
+    now = findings(summary_row(), summary_row(0.7, 0.8, rounds=[0]), summary_row(rounds=[1]))
     assert statuses(rule(), now) == ["pass"]
     each = said(rule(rounds="each"), now)
     assert [verdict.status for verdict in each] == ["pass", "fail", "pass"]
-    assert each[1].what == "bare; server; lira; round 0"
+    assert each[1].subject == "bare; server; lira; round 0"
 
 
 def test_a_single_round_never_replaces_a_refusal_of_all_rounds():
-    now = findings(row(rounds=[0]), refusals=[refusal(rounds=[0, 1])])
+    now = findings(summary_row(rounds=[0]), refusals=[refusal(rounds=[0, 1])])
     assert statuses(rule(), now) == ["inconclusive"]
 
 
 def test_too_few_targets_or_runs_are_inconclusive_whatever_the_interval():
-    now = findings(row(0.7, 0.8, targets=4, seeds=2))
+    now = findings(summary_row(0.7, 0.8, targets=4, seeds=2))
     assert statuses(rule(targets_at_least=4, seeds_at_least=2), now) == ["fail"]
     assert (
         said(rule(targets_at_least=5), now)[0].why == "too few targets: 4, the rule requires 5"
@@ -159,8 +164,8 @@ def test_too_few_targets_or_runs_are_inconclusive_whatever_the_interval():
     assert statuses(rule(seeds_at_least=3), now) == ["inconclusive"]
 
 
-def gained(low: float, high: float, **changes: object) -> Part:
-    return row(gain=estimate(low, high), **changes)
+def gained(low: float, high: float, **changes: object) -> JsonObject:
+    return summary_row(gain=estimate(low, high), **changes)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +187,7 @@ def test_growth_is_judged_by_the_ends_of_both_intervals(
 
 
 def test_growth_of_an_error_is_growth_of_its_gain():
-    error: Part = {"score": "l1", "better": "lower"}
+    error: JsonObject = {"score": "l1", "better": "lower"}
     before = findings(gained(0.10, 0.15, **error))
     asked = rule(score="l1", grows_at_most=0.1)
     assert statuses(asked, findings(gained(0.40, 0.45, **error)), before) == ["fail"]
@@ -194,7 +199,7 @@ def test_reports_new_and_removed_rows():
     now = findings(gained(0.1, 0.2, attack="young"), gained(0.1, 0.2))
     verdicts = said(rule(grows_at_most=1.0), now, before)
     assert {verdict.status for verdict in verdicts} == {"inconclusive"}
-    assert [(verdict.what, verdict.why.split(":")[0]) for verdict in verdicts] == [
+    assert [(verdict.subject, verdict.why.split(":")[0]) for verdict in verdicts] == [
         ("bare; server; young; 2 rounds", "new row"),
         ("bare; server; lira; 2 rounds", "new row"),
         ("bare; server; old; 2 rounds", "removed row"),
@@ -209,29 +214,33 @@ def test_a_score_with_another_direction_is_another_row():
 
 
 def test_without_earlier_findings_growth_is_inconclusive_and_says_how_to_give_them():
-    (verdict,) = said(rule(grows_at_most=1.0), findings(row()))
+    (verdict,) = said(rule(grows_at_most=1.0), findings(summary_row()))
     assert verdict.status == "inconclusive"
     assert "--against" in verdict.why
 
 
 def test_too_few_earlier_runs_are_inconclusive():
-    before = findings(row(seeds=1))
+    before = findings(summary_row(seeds=1))
     asked = rule(grows_at_most=1.0, seeds_at_least=2)
-    assert statuses(asked, findings(row()), before) == ["inconclusive"]
+    assert statuses(asked, findings(summary_row()), before) == ["inconclusive"]
 
 
 def test_rules_without_growth_ignore_earlier_findings():
-    assert statuses(rule(), findings(row()), findings(row(attack="gone"))) == ["pass"]
+    assert statuses(rule(), findings(summary_row()), findings(summary_row(attack="gone"))) == [
+        "pass"
+    ]
 
 
 ENDS = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted)
 ROWS = st.lists(ENDS, max_size=4).map(
-    lambda every: [row(*ends, attack=f"attack {place}") for place, ends in enumerate(every)]
+    lambda every: [
+        summary_row(*ends, attack=f"attack {place}") for place, ends in enumerate(every)
+    ]
 )
 
 
 @given(ROWS, st.floats(0, 1), st.floats(0, 0.5))
-def test_a_tighter_rule_never_lets_more_pass(rows: list[Part], limit: float, by: float):
+def test_a_tighter_rule_never_lets_more_pass(rows: list[JsonObject], limit: float, by: float):
     order: list[Status] = ["fail", "inconclusive", "pass"]
     loose = statuses(rule(no_better_than=limit), findings(*rows))
     tight = statuses(rule(no_better_than=limit - by), findings(*rows))
@@ -241,9 +250,9 @@ def test_a_tighter_rule_never_lets_more_pass(rows: list[Part], limit: float, by:
 
 
 @given(ROWS, st.floats(0, 1))
-def test_an_additional_row_changes_no_other_verdict(rows: list[Part], limit: float):
+def test_an_additional_row_changes_no_other_verdict(rows: list[JsonObject], limit: float):
     asked = rule(no_better_than=limit)
-    more = [*rows, row(attack="another")]
+    more = [*rows, summary_row(attack="another")]
     assert (
         statuses(asked, findings(*more))[: len(rows)]
         == statuses(asked, findings(*rows))[: len(rows)]

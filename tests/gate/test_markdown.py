@@ -7,20 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.gate.check import Checked
+from overheard.gate.check import CheckResult
 from overheard.gate.markdown import as_markdown
-from overheard.gate.verdict import Verdict
+from overheard.gate.verdict import RuleVerdict
 
 FIGURE = IntervalEstimate(mean=0.7, low=0.65, high=0.75)
 
 
-def verdict(what: str = "bare", why: str = "beyond") -> Verdict:
-    return Verdict("records", "auc", what, "fail", "at most 0.6", FIGURE, why)
+def verdict(what: str = "bare", why: str = "beyond") -> RuleVerdict:
+    return RuleVerdict("records", "auc", what, "fail", "at most 0.6", FIGURE, why)
 
 
 def test_has_a_heading_a_row_per_verdict_and_notes():
-    passed = Verdict("bytes", "bytes", "bare", "pass", "at most 9", None)
-    lines = as_markdown(Checked("Two clients", (verdict(), passed), ("Careful.",))).splitlines()
+    passed = RuleVerdict("bytes", "bytes", "bare", "pass", "at most 9", None)
+    lines = as_markdown(
+        CheckResult("Two clients", (verdict(), passed), ("Careful.",))
+    ).splitlines()
     assert lines[0] == "## Overheard: fail: 1 fail, 1 pass"
     assert lines[2] == "Audit: “Two clients”."
     assert lines[6] == (
@@ -32,7 +34,7 @@ def test_has_a_heading_a_row_per_verdict_and_notes():
 
 def test_markup_is_escaped():
     page = as_markdown(
-        Checked("<b>*x*", (verdict("a|b\n\x1b <script> `c` [d](e) http://f"),), ())
+        CheckResult("<b>*x*", (verdict("a|b\n\x1b <script> `c` [d](e) http://f"),), ())
     )
     assert r"\<b\>\*x\*" in page
     assert r"a\|b\\n\\x1b \<script\> \`c\` \[d\](e) http\:\/\/f" in page
@@ -40,7 +42,7 @@ def test_markup_is_escaped():
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_keeps_the_table_whole(text: str):
-    page = as_markdown(Checked("t", (verdict(text, text),), ()))
+    page = as_markdown(CheckResult("t", (verdict(text, text),), ()))
     (line,) = (line for line in page.split("\n") if line.startswith("| **fail**"))
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 8
     assert not re.search(r"(?<!\\)(?:\\\\)*[<&`*_]", line.replace("**fail**", ""))

@@ -20,7 +20,7 @@ def test_reads_rules_with_their_defaults(tmp_path: Path):
     assert (leak.no_better_than, leak.arms, leak.rounds) == (1.0, None, "together")
     assert (leak.seeds_at_least, cost.seeds_at_least) == (1, 2)
     assert (policy.straddles, leak.straddles) == ("inconclusive", None)
-    assert not policy.looks_back
+    assert not policy.needs_earlier_findings
 
 
 def test_an_epsilon_rule_can_name_readers_of_the_models_only(tmp_path: Path):
@@ -34,7 +34,7 @@ def test_an_epsilon_rule_can_name_readers_of_the_models_only(tmp_path: Path):
 def test_knows_whether_it_needs_earlier_findings(tmp_path: Path):
     path = tmp_path / "policy.toml"
     path.write_text(f"{LEAK}grows_at_most = 0.0")
-    assert read_policy(path).looks_back
+    assert read_policy(path).needs_earlier_findings
 
 
 @pytest.mark.parametrize(

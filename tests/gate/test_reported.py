@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.findings.document_reader import FindingsDocument, read_findings
@@ -19,16 +19,16 @@ from overheard.gate.junit import as_junit
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import EpsilonRule, Policy
 from overheard.gate.verdict import Status
-from overheard.report.tables import as_json
-from tests.auditing.claiming import LOCAL, audit_of, released
-from tests.gate.documents import Part
+from overheard.report.exports import as_json
+from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
+from tests.gate.documents import JsonObject
 
-GUARANTEED: Part = {"guaranteed_at_most": 3}
-ASKED: tuple[Part, ...] = (GUARANTEED, {"proven_at_most": 1}, {"claims_hold": True})
+GUARANTEED: JsonObject = {"guaranteed_at_most": 3}
+ASKED: tuple[JsonObject, ...] = (GUARANTEED, {"proven_at_most": 1}, {"claims_hold": True})
 
 
-def statuses(now: FindingsDocument, limit: Part, **changes: object) -> list[Status]:
-    asked: Part = {"name": "r", "arms": ["noisy"], "observers": ["server"]}
+def statuses(now: FindingsDocument, limit: JsonObject, **changes: object) -> list[Status]:
+    asked: JsonObject = {"name": "r", "arms": ["noisy"], "observers": ["server"]}
     rule = EpsilonRule.model_validate_json(json.dumps(asked | limit | changes))
     return [verdict.status for verdict in epsilon_verdicts(rule, now)]
 
@@ -39,23 +39,23 @@ FEW = {"members": 100, "outsiders": 200}
 
 def reported(audit: Audit, folder: Path) -> FindingsDocument:
     path = folder / "findings.json"
-    path.write_text(as_json(audit, arms(audit, Seed(0))), encoding="utf-8")
+    path.write_text(as_json(audit, collect_arms(audit, Seed(0))), encoding="utf-8")
     return read_findings(path)
 
 
 def refused() -> Audit:
-    asked = released(10.0, members=2, outsiders=2)
+    asked = noisy_finding(10.0, members=2, outsiders=2)
     return audit_of(STRONG, refusals=(Refusal(asked.cell, asked.target, ("a model",)),))
 
 
 REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] = {
     # mu = 2 / 10 comes to an epsilon of 0.7; of noise of 0.1 attacks prove more than 2.
     "holds": (
-        lambda: audit_of(STRONG, released(10.0, **FEW)),
+        lambda: audit_of(STRONG, noisy_finding(10.0, **FEW)),
         ("pass", "pass", "pass"),
     ),
     "violated": (
-        lambda: audit_of(STRONG, released(0.1, **FEW)),
+        lambda: audit_of(STRONG, noisy_finding(0.1, **FEW)),
         ("fail", "fail", "fail"),
     ),
     "overclaimed": (
@@ -63,7 +63,7 @@ REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] =
         ("fail", "inconclusive", "fail"),
     ),
     "flawed": (
-        lambda: audit_of(replace(STRONG, bounded_at=None), released(10.0, **FEW)),
+        lambda: audit_of(replace(STRONG, bounded_at=None), noisy_finding(10.0, **FEW)),
         ("fail", "pass", "fail"),
     ),
     "uncovered": (
@@ -76,7 +76,7 @@ REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] =
     ),
     "refused": (refused, ("pass", "inconclusive", "inconclusive")),
     "unlike": (
-        lambda: audit_of(STRONG, released(10.0, **FEW), are_alike=False),
+        lambda: audit_of(STRONG, noisy_finding(10.0, **FEW), are_alike=False),
         ("pass", "inconclusive", "inconclusive"),
     ),
 }
@@ -116,7 +116,7 @@ def test_exports_contain_the_epsilon_verdicts(tmp_path: Path):
     now = reported(audit_of(replace(STRONG, stated=0.1)), tmp_path)
     rule = {"name": "covered", "observers": ["server"], "guaranteed_at_most": 3}
     checked = check(Policy.model_validate_json(json.dumps({"epsilons": [rule]})), now)
-    assert checked.told == "fail: 1 fail, 1 excused"
+    assert checked.summary == "fail: 1 fail, 1 excused"
     page = as_markdown(checked)
     assert (
         r"| **fail** | covered | noisy\; LocalDp\; server | epsilon |  | guaranteed at" in page

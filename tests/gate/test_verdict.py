@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from overheard.findings.document_rows import IntervalEstimate
 from overheard.gate.verdict import (
     Limit,
+    OverlapStatus,
+    RuleVerdict,
     Side,
     Status,
-    Straddling,
-    Verdict,
-    judged,
-    number,
-    overall,
+    format_number,
+    judge_interval,
+    overall_status,
 )
 
 NUMBERS = st.floats(-1e6, 1e6)
@@ -42,22 +42,22 @@ def bounds(low: float | None, high: float | None) -> IntervalEstimate:
 def test_judges_the_whole_interval_on_both_sides(
     low: float | None, high: float | None, below: Status, above: Status
 ):
-    assert judged(bounds(low, high), Limit("at most", 0.6), "inconclusive")[0] == below
-    assert judged(bounds(low, high), Limit("at least", 0.6), "inconclusive")[0] == above
+    assert judge_interval(bounds(low, high), Limit("at most", 0.6), "inconclusive")[0] == below
+    assert judge_interval(bounds(low, high), Limit("at least", 0.6), "inconclusive")[0] == above
 
 
 def test_ignores_the_mean():
     far = IntervalEstimate(mean=0.1, low=0.55, high=0.65)
-    assert judged(far, Limit("at most", 0.6), "inconclusive")[0] == "inconclusive"
+    assert judge_interval(far, Limit("at most", 0.6), "inconclusive")[0] == "inconclusive"
 
 
 @pytest.mark.parametrize("straddling", ["pass", "fail", "inconclusive"])
-def test_the_overlap_status_applies_to_overlaps_only(straddling: Straddling):
+def test_the_overlap_status_applies_to_overlaps_only(straddling: OverlapStatus):
     limit = Limit("at most", 0.6)
-    assert judged(bounds(0.5, 0.7), limit, straddling)[0] == straddling
-    assert judged(bounds(0.5, 0.6), limit, straddling)[0] == "pass"
-    assert judged(bounds(0.7, 0.8), limit, straddling)[0] == "fail"
-    assert judged(bounds(None, None), limit, straddling)[0] == "inconclusive"
+    assert judge_interval(bounds(0.5, 0.7), limit, straddling)[0] == straddling
+    assert judge_interval(bounds(0.5, 0.6), limit, straddling)[0] == "pass"
+    assert judge_interval(bounds(0.7, 0.8), limit, straddling)[0] == "fail"
+    assert judge_interval(bounds(None, None), limit, straddling)[0] == "inconclusive"
 
 
 @given(SIDES, NUMBERS, ENDS, st.floats(0, 10), st.floats(0, 10))
@@ -65,8 +65,8 @@ def test_a_wider_interval_is_never_more_conclusive(
     side: Side, limit: float, ends: list[float], down: float, up: float
 ):
     low, high = ends
-    narrow = judged(bounds(low, high), Limit(side, limit), "inconclusive")[0]
-    wide = judged(bounds(low - down, high + up), Limit(side, limit), "inconclusive")[0]
+    narrow = judge_interval(bounds(low, high), Limit(side, limit), "inconclusive")[0]
+    wide = judge_interval(bounds(low - down, high + up), Limit(side, limit), "inconclusive")[0]
     assert wide in {narrow, "inconclusive"}
 
 
@@ -75,17 +75,17 @@ def test_a_tighter_limit_never_improves_the_status(
     side: Side, limit: float, ends: list[float], by: float
 ):
     order: list[Status] = ["fail", "inconclusive", "pass"]
-    loose = judged(bounds(*ends), Limit(side, limit), "inconclusive")[0]
+    loose = judge_interval(bounds(*ends), Limit(side, limit), "inconclusive")[0]
     tighter = Limit(side, limit - by if side == "at most" else limit + by)
-    tight = judged(bounds(*ends), tighter, "inconclusive")[0]
+    tight = judge_interval(bounds(*ends), tighter, "inconclusive")[0]
     assert order.index(tight) <= order.index(loose)
 
 
 @given(NUMBERS, ENDS)
 def test_both_sides_are_symmetric(limit: float, ends: list[float]):
     low, high = ends
-    one = judged(bounds(low, high), Limit("at most", limit), "inconclusive")
-    other = judged(bounds(-high, -low), Limit("at least", -limit), "inconclusive")
+    one = judge_interval(bounds(low, high), Limit("at most", limit), "inconclusive")
+    other = judge_interval(bounds(-high, -low), Limit("at least", -limit), "inconclusive")
     assert one == other
 
 
@@ -101,17 +101,17 @@ def test_both_sides_are_symmetric(limit: float, ends: list[float]):
     ],
 )
 def test_a_policy_passes_only_if_every_rule_does(statuses: list[Status], status: Status):
-    assert overall([Verdict("r", "s", "w", one, "") for one in statuses]) == status
+    assert overall_status([RuleVerdict("r", "s", "w", one, "") for one in statuses]) == status
 
 
 def test_writes_a_value_with_its_interval():
     def told(mean: float | None, low: float | None, high: float | None) -> str:
         figure = IntervalEstimate(mean=mean, low=low, high=high)
-        return Verdict("r", "s", "w", "pass", "", figure).told_figure
+        return RuleVerdict("r", "s", "w", "pass", "", figure).figure_text
 
     assert told(0.5926, 0.5684, 0.609) == "0.5926 (0.5684 to 0.609)"
     assert told(0.5, None, 0.6) == "0.5"
     assert told(None, None, None) == ""
-    assert Verdict("r", "s", "w", "pass", "").told_figure == ""
-    assert number(-1234.5) == "-1,234"
-    assert len(number(1e300)) < 10
+    assert RuleVerdict("r", "s", "w", "pass", "").figure_text == ""
+    assert format_number(-1234.5) == "-1,234"
+    assert len(format_number(1e300)) < 10

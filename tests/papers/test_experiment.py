@@ -5,8 +5,8 @@ from typing import final
 
 import pytest
 
-from overheard.auditing.progress import Step
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import ProgressStep
 from overheard.core.errors import DataError
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize, plan
@@ -55,15 +55,15 @@ class Counting(Experiment):
 def test_each_audit_writes_its_report_and_reports_its_steps(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
-    steps: list[Step] = []
+    steps: list[ProgressStep] = []
     experiment = Counting(tiny_benchmark)
     run = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=steps.append)
     # Ten users, one seed.
     assert [(one.name, one.ours) for one in run] == [("first", 10), ("second", 10)]
     assert (tmp_path / "first" / "report.html").exists()
     assert (tmp_path / "second" / "findings.json").exists()
-    assert steps[0].what.startswith("audit 1 of 2: ")
-    assert steps[-1].what.startswith("audit 2 of 2: ")
+    assert steps[0].description.startswith("audit 1 of 2: ")
+    assert steps[-1].description.startswith("audit 2 of 2: ")
     assert steps[-1].done == steps[-1].total
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize, plan
 from overheard.papers.figure import Figure

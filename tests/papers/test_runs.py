@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import SERVER, client
 from overheard.papers.decaf.benchmark import DecafBenchmark

@@ -12,7 +12,7 @@ from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.description import describe_plan, describe_recording
-from tests.auditing.plans import DATA, TINY, TRAINING, changed
+from tests.auditing.plans import DATA, TINY, TRAINING, replace_tables
 
 MANIFEST = Manifest(
     Task((2,), ("a", "b")),
@@ -33,7 +33,7 @@ def test_describes_data_clients_model_and_training_of_a_plan():
 
 
 def test_describes_a_single_size_and_several_epochs():
-    plan = changed(
+    plan = replace_tables(
         TINY,
         data=DATA.model_copy(update={"examples": 25}),
         training=TRAINING.model_copy(update={"epochs": 3}),
@@ -49,14 +49,14 @@ def test_sizes_of_clients_that_are_users_are_upper_bounds():
 
 def test_describes_canaries():
     candidates = CandidateSettings(members=5, outsiders=20, canaries="mislabelled")
-    plan = changed(TINY, data=DATA.model_copy(update={"candidates": candidates}))
+    plan = replace_tables(TINY, data=DATA.model_copy(update={"candidates": candidates}))
     expected = "; canaries were assigned at random, on average 5 per client and 20 held out"
     assert describe_plan(plan).endswith(f"{expected}, each with a wrong label")
-    alone = changed(plan, data=DataPlan(source=DATA.source, candidates=candidates))
+    alone = replace_tables(plan, data=DataPlan(source=DATA.source, candidates=candidates))
     assert describe_recording(alone, MANIFEST, 3, 2).endswith(
         f"{expected}, each with a wrong label"
     )
-    members = changed(
+    members = replace_tables(
         TINY, data=DATA.model_copy(update={"candidates": CandidateSettings(5, 20)})
     )
     assert describe_plan(members) == describe_plan(TINY)
@@ -67,7 +67,7 @@ def test_describes_shifting_and_replaced_data():
         DataShift(client=1, round=3, distortion=0.5, over=2),
         DataShift(client=0, round=1),
     )
-    plan = changed(
+    plan = replace_tables(
         TINY,
         data=DATA.model_copy(update={"shifts": shifts}),
         training=TRAINING.model_copy(update={"rounds": 5}),

@@ -24,8 +24,8 @@ from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
-from tests.auditing.peopled import Resemblance
-from tests.auditing.plans import DATA, OPEN, SERVER_ALONE, SMALL, TINY, TRAINING
+from tests.auditing.plans import DATA, NO_DEFENSE, SERVER_THREAT, SMALL, TINY, TRAINING
+from tests.auditing.user_plans import Resemblance
 
 GOOD = """
 [data]
@@ -276,7 +276,7 @@ def test_refuses_a_shift_of_an_unknown_client_or_round(client: int, number: int)
         Plan(
             data=DATA.model_copy(update={"shifts": (shift,)}),
             training=TRAINING,
-            threats=(SERVER_ALONE,),
+            threats=(SERVER_THREAT,),
         )
 
 
@@ -518,7 +518,7 @@ def test_a_plan_cannot_be_changed():
 def test_arms_are_validated_in_python_too():
     with pytest.raises(ValueError, match="given more than once"):
         ArmPlan(name="twice", defenses=(Dropout(), Dropout()))
-    assert OPEN.defenses == ()
+    assert NO_DEFENSE.defenses == ()
 
 
 def test_the_json_schema_has_every_table():

@@ -13,7 +13,7 @@ from overheard.data.splits.iid import Iid
 from overheard.plans.plan import Plan, ThreatPlan, parse_plan
 from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from tests.auditing.plans import DATA, TINY, TRAINING, changed
+from tests.auditing.plans import DATA, TINY, TRAINING, replace_tables
 from tests.plans.test_plan import GOOD, mistakes_in
 
 GUESSES = (RecipePlan(rate=0.1), RecipePlan(rate=0.01, epochs=2, optimizer="adam"))
@@ -57,7 +57,7 @@ def test_virtual_clients_are_read_as_written():
     assert plan.threats[0].virtual == VirtualPlan(
         clients=300, splits=(Iid(), Dirichlet(alpha=0.1)), examples=(10, 20)
     )
-    for one in (plan, changed(TINY, threats=(GUESSING,))):
+    for one in (plan, replace_tables(TINY, threats=(GUESSING,))):
         assert parse_plan(one.toml(), "again") == one
 
 

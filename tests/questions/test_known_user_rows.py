@@ -10,7 +10,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.plans.registries import questions
-from tests.auditing.recognised import ROUNDS, found, run
+from tests.auditing.identity_findings import ROUNDS, identity_finding, identity_run
 
 SEED = Seed(8)
 
@@ -29,7 +29,8 @@ def test_recognised_users_are_compared_with_a_random_order() -> None:
     # Two users with two targets each, all recognised: AP 1. A random order of 2 among 4:
     # H = 25/12, (25/12 + (4 - 25/12) / 3) / 4 = 49/72; 1 / U is 1/2.
     findings = [
-        found((user == "a", user == "b"), user, n, users="ab") for n, user in enumerate("aabb")
+        identity_finding((user == "a", user == "b"), user, n, users="ab")
+        for n, user in enumerate("aabb")
     ]
     got = rows(findings)
     assert list(got) == USER_SCORES
@@ -44,7 +45,7 @@ def test_recognised_users_are_compared_with_a_random_order() -> None:
 
 
 def test_a_low_error_rate_has_a_positive_gain() -> None:
-    gain = rows(run(3.0))["equal_error_rate"].gain
+    gain = rows(identity_run(3.0))["equal_error_rate"].gain
     assert gain is not None
     assert gain.low is not None
     assert gain.high is not None
@@ -52,7 +53,7 @@ def test_a_low_error_rate_has_a_positive_gain() -> None:
 
 
 def test_without_recognition_no_gain_is_significant() -> None:
-    for name, row in rows(run(0.0, people=20)).items():
+    for name, row in rows(identity_run(0.0, people=20)).items():
         assert row.gain is not None, name
         assert row.gain.low is not None
         assert row.gain.high is not None
@@ -60,7 +61,10 @@ def test_without_recognition_no_gain_is_significant() -> None:
 
 
 def test_the_control_is_a_reference_and_not_part_of_the_value() -> None:
-    alone, with_control = rows(run(3.0)), rows([*run(3.0), *run(0.0, is_control=True)])
+    alone, with_control = (
+        rows(identity_run(3.0)),
+        rows([*identity_run(3.0), *identity_run(0.0, is_control=True)]),
+    )
     for name in USER_SCORES:
         assert with_control[name].value == alone[name].value
     assert alone["matching_auc"].references == {}
@@ -74,7 +78,9 @@ def test_the_control_is_a_reference_and_not_part_of_the_value() -> None:
 
 def test_only_a_leaking_control_is_outside_the_null() -> None:
     for strength, is_outside in ((0.0, False), (2.0, True)):
-        row = rows([*run(3.0), *run(strength, is_control=True)])["control_excess"]
+        row = rows([*identity_run(3.0), *identity_run(strength, is_control=True)])[
+            "control_excess"
+        ]
         low, high = row.references["null 2.5 %"], row.references["null 97.5 %"]
         assert (row.value.mean > high) == is_outside
         assert row.blind is not None
@@ -85,34 +91,34 @@ def test_only_a_leaking_control_is_outside_the_null() -> None:
 
 
 def test_controls_alone_give_no_rows() -> None:
-    assert rows(list(run(3.0, is_control=True))) == {}
-    assert summarise(run(3.0, is_control=True), SEED) == ()
+    assert rows(list(identity_run(3.0, is_control=True))) == {}
+    assert summarise(identity_run(3.0, is_control=True), SEED) == ()
 
 
 def test_open_set_rows_have_the_number_of_unknown_targets() -> None:
-    got = rows(run(3.0, strangers=20))
+    got = rows(identity_run(3.0, strangers=20))
     row = got["dir_at_1_percent"]
     assert row.references["unknown targets"] == 20 * 6
     # One of 120 may be accepted, and the first name is correct by chance in 1 of 12.
     assert row.blind == pytest.approx(1 / 120 / 12)
     assert 0 < row.value.mean < 1
-    few = rows(run(3.0, strangers=2))["dir_at_1_percent"]
+    few = rows(identity_run(3.0, strangers=2))["dir_at_1_percent"]
     assert few.blind == 0
 
 
 def test_the_gain_over_the_published_attack_uses_the_same_targets() -> None:
-    mlp = run(1.0, attack="mlp", part="reidentify_mlp")
-    gain = rows([*run(3.0, attack="ours"), *mlp], "ours")["gain_over_published"]
+    mlp = identity_run(1.0, attack="mlp", part="reidentify_mlp")
+    gain = rows([*identity_run(3.0, attack="ours"), *mlp], "ours")["gain_over_published"]
     assert gain.value.low is not None
     assert gain.value.low > 0
     assert list(gain.references) == ["mlp"]
-    assert "gain_over_published" not in rows([*run(3.0, attack="ours"), *mlp], "mlp")
-    assert "gain_over_published" not in rows(run(3.0))
+    assert "gain_over_published" not in rows([*identity_run(3.0, attack="ours"), *mlp], "mlp")
+    assert "gain_over_published" not in rows(identity_run(3.0))
 
 
 def test_values_are_means_over_runs() -> None:
-    findings = [*run(3.0, seed=0), *run(1.0, seed=1)]
-    by_seed = [rows(run(3.0, seed=0)), rows(run(1.0, seed=1))]
+    findings = [*identity_run(3.0, seed=0), *identity_run(1.0, seed=1)]
+    by_seed = [rows(identity_run(3.0, seed=0)), rows(identity_run(1.0, seed=1))]
     got = rows(findings)
     assert got["mean_average_precision"].seeds == 2
     for name in USER_SCORES:
@@ -129,7 +135,7 @@ def of_sender(finding: Finding, true: tuple[float, ...]) -> Finding:
 def test_pairs_of_senders_have_matching_scores() -> None:
     # Of the three others, the first is always the same sender: above one other, below one.
     findings = [
-        of_sender(found((2, 3, 1), user, n, users=("x", "y", "z")), (1.0, 0.0, 0.0))
+        of_sender(identity_finding((2, 3, 1), user, n, users=("x", "y", "z")), (1.0, 0.0, 0.0))
         for n, user in enumerate("aabb")
     ]
     got = rows(findings)
@@ -142,7 +148,7 @@ def test_balanced_accuracy_is_compared_with_a_constant_guess() -> None:
     for number, (user, value, accuracy) in enumerate(
         [("a", 0, 1.0), ("a", 0, 1.0), ("b", 1, 0.0), ("c", 2, 1.0)]
     ):
-        bare = found((1, 0, 0), user, number, users=("x", "y", "z"))
+        bare = identity_finding((1, 0, 0), user, number, users=("x", "y", "z"))
         findings.append(
             replace(
                 bare,
@@ -157,7 +163,7 @@ def test_balanced_accuracy_is_compared_with_a_constant_guess() -> None:
 
 
 def test_one_user_alone_has_no_pairs() -> None:
-    got = rows([found((1.0,), "a", n, users=("a",)) for n in range(3)])
+    got = rows([identity_finding((1.0,), "a", n, users=("a",)) for n in range(3)])
     assert list(got) == ["mean_average_precision", "times_chance"]
     assert got["mean_average_precision"].value.mean == 1
     assert got["mean_average_precision"].value.low is None
@@ -165,7 +171,7 @@ def test_one_user_alone_has_no_pairs() -> None:
 
 def test_tied_users_score_as_in_a_random_order() -> None:
     # Equal scores for both users: all tied, as in a random order.
-    findings = [found((1, 1), user, n, users="ab") for n, user in enumerate("aabb")]
+    findings = [identity_finding((1, 1), user, n, users="ab") for n, user in enumerate("aabb")]
     got = rows(findings)
     assert got["times_chance"].value.mean == pytest.approx(1)
     assert got["equal_error_rate"].value.mean == pytest.approx(0.5)

@@ -22,9 +22,9 @@ from flwr.supercore.task_identity import TaskIdentity
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import read_truth, write_truth
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import federation_of
-from overheard.auditing.supplies import Resources, deal_examples, load_data
+from overheard.auditing.simulate import build_federation
 from overheard.core.messages import Broadcast, Weights, apply_update
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
@@ -95,10 +95,10 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     found = audit(PLAN, folder, resources=HERE)
     assert not found.refusals
     dataset = load_data(PLAN, HERE)
-    dealt = deal_examples(PLAN, dataset, PLAN.seeds[0])
+    dealt = partition_for_plan(PLAN, dataset, PLAN.seeds[0])
     return Simulated(
-        federation_of(PLAN, PLAN.arms[0], PLAN.seeds[0], dealt, dataset.task, HERE),
-        AuditFolder(folder).run(PLAN.arms[0].name, PLAN.seeds[0]),
+        build_federation(PLAN, PLAN.arms[0], PLAN.seeds[0], dealt, dataset.task, HERE),
+        AuditFolder(folder).run_path(PLAN.arms[0].name, PLAN.seeds[0]),
         [one for one in found.findings if not one.cell.is_control],
     )
 

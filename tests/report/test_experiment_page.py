@@ -2,17 +2,17 @@ import re
 
 from markupsafe import Markup
 
-from overheard.drawing.plates import Panel, Plate, Table
-from overheard.report.experiment_page import ExperimentPage, Reading
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
+from overheard.report.experiment_page import ExperimentPage, PaperStatement
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 
-NUMBERS = Table("All", ("Figure", "Ours"), ((HOSTILE.rstrip("\u202e"), "0.5"),), 1)
+NUMBERS = ReportTable("All", ("Figure", "Ours"), ((HOSTILE.rstrip("\u202e"), "0.5"),), 1)
 
 
 def page(
-    readings: tuple[Reading, ...] = (),
-    plates: tuple[Plate, ...] = (),
+    readings: tuple[PaperStatement, ...] = (),
+    plates: tuple[ReportFigure, ...] = (),
     audits: tuple[str, ...] = (),
     *,
     quick: bool = False,
@@ -23,7 +23,7 @@ def page(
 
 
 def test_every_name_is_text_with_its_control_characters_spelled_out() -> None:
-    html = page((Reading("key", HOSTILE, "no", HOSTILE),), audits=(HOSTILE,))
+    html = page((PaperStatement("key", HOSTILE, "no", HOSTILE),), audits=(HOSTILE,))
     assert "<script" not in html
     assert "\u202e" not in html
     # Name; title, and as the page's; differences; the table; a sentence and its reason; a link.
@@ -31,7 +31,7 @@ def test_every_name_is_text_with_its_control_characters_spelled_out() -> None:
 
 
 def test_a_statement_of_the_paper_has_measured_evidence() -> None:
-    html = page((Reading("key", "It shows.", "undecided", "by 3"),))
+    html = page((PaperStatement("key", "It shows.", "undecided", "by 3"),))
     row = re.search(r"<tr><th[^>]*><bdi>It shows\.</bdi>.*?</tr>", html)
     assert row
     assert re.findall(r"<bdi>([^<]+)</bdi>", row[0]) == ["It shows.", "undecided", "by 3"]
@@ -45,7 +45,7 @@ def test_without_sentences_or_drawings_there_are_no_empty_sections() -> None:
 
 
 def test_figures_have_tables_of_their_values() -> None:
-    plate = Plate(
+    plate = ReportFigure(
         "Figure", "a note", None, (Panel("left", Markup("<svg></svg>")),), NUMBERS, True
     )
     html = page(plates=(plate,))

@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.findings.score_row import ScoreRow
-from overheard.report.frontier import FrontierPoint, standings, strongest, unbeaten
+from overheard.report.frontier import (
+    FrontierPoint,
+    frontier_points,
+    pareto_front,
+    strongest_attacks,
+)
 from overheard.statistics.estimate import Estimate
 
 
@@ -32,15 +37,15 @@ def names(held: tuple[FrontierPoint, ...]) -> list[str]:
 
 
 def kept(one: FrontierPoint) -> float:
-    return one.kept
+    return one.accuracy_retained
 
 
 def test_leakage_follows_the_direction_of_the_score() -> None:
     errors = [standing("far", 0.5, 1.0), standing("near", 0.1, 1.0)]
-    assert names(unbeaten(errors, kept)) == ["far"]
+    assert names(pareto_front(errors, kept)) == ["far"]
     rates = [standing(one.arm, one.row.value.mean, 1.0, better="higher", blind=0.05)
              for one in errors]  # fmt: skip
-    assert names(unbeaten(rates, kept)) == ["near"]
+    assert names(pareto_front(rates, kept)) == ["near"]
 
 
 def test_the_strongest_attack_on_an_arm_is_that_with_the_smallest_error() -> None:
@@ -50,7 +55,7 @@ def test_the_strongest_attack_on_an_arm_is_that_with_the_smallest_error() -> Non
         standing("noise", 0.4, 0.9, attack="weak"),
         standing("noise", 0.8, 0.9, attack="strong"),
     ]
-    assert [(one.arm, one.attack) for one in strongest(held)] == [
+    assert [(one.arm, one.attack) for one in strongest_attacks(held)] == [
         ("none", "strong"),
         ("noise", "weak"),
     ]
@@ -59,25 +64,25 @@ def test_the_strongest_attack_on_an_arm_is_that_with_the_smallest_error() -> Non
 def test_an_attack_worse_than_guessing_counts_as_guessing() -> None:
     # Both leave an attacker nothing but to guess: the one that keeps more beats the other.
     wild, calm = standing("wild", 1.7, 0.5), standing("calm", 0.95, 0.8)
-    assert wild.read == calm.read == -0.9
-    assert names(unbeaten((wild, calm), kept)) == ["calm"]
-    unguessed = [standing(one.arm, one.row.value.mean, one.kept, blind=None)
+    assert wild.leakage == calm.leakage == -0.9
+    assert names(pareto_front((wild, calm), kept)) == ["calm"]
+    unguessed = [standing(one.arm, one.row.value.mean, one.accuracy_retained, blind=None)
                  for one in (wild, calm)]  # fmt: skip
-    assert names(unbeaten(unguessed, kept)) == ["wild", "calm"]
+    assert names(pareto_front(unguessed, kept)) == ["wild", "calm"]
 
 
 def test_equal_points_do_not_dominate_each_other() -> None:
     held = [standing("one", 0.3, 0.9), standing("other", 0.3, 0.9), standing("dear", 0.3, 0.8)]
-    assert names(unbeaten(held, kept)) == ["one", "other"]
+    assert names(pareto_front(held, kept)) == ["one", "other"]
 
 
 def test_accuracy_retained_is_relative_to_the_undefended_arm(small: Audit) -> None:
-    ((asked, held),) = standings(arms(small, Seed(0))).items()
+    ((asked, held),) = frontier_points(collect_arms(small, Seed(0))).items()
     assert asked == "The server, about each client: label shares"
     assert [(one.arm, one.attack) for one in held] == [("none", "decaf"), ("noise", "decaf")]
-    assert [one.kept for one in held] == [1.0, 0.89 / 0.91]
+    assert [one.accuracy_retained for one in held] == [1.0, 0.89 / 0.91]
     # l1 of 0.20 and 0.04 without defenses; with noise the guess itself, 1.0 and 0.6.
-    assert [round(one.read, 6) for one in held] == [-0.12, -0.8]
+    assert [round(one.leakage, 6) for one in held] == [-0.12, -0.8]
 
 
 def test_undefined_scores_give_no_points(small: Audit) -> None:
@@ -87,4 +92,4 @@ def test_undefined_scores_give_no_points(small: Audit) -> None:
         else one
         for one in small.findings
     ]
-    assert standings(arms(replace(small, findings=tuple(spoilt)), Seed(0))) == {}
+    assert frontier_points(collect_arms(replace(small, findings=tuple(spoilt)), Seed(0))) == {}

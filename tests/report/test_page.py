@@ -13,14 +13,14 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.findings.traffic import Traffic
 from overheard.report.write import write_report
-from tests.report.people import (
+from tests.report.shift_audits import shift_audit, shift_findings
+from tests.report.user_audits import (
     MLP,
     attribute_findings,
     identity_findings,
-    people_audit,
     sender_findings,
+    user_audit,
 )
-from tests.report.shifts import shift_audit, shift_findings
 from tests.runs.audits import HOSTILE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -165,7 +165,7 @@ def test_a_report_on_users_is_readable_and_complete(
         *sender_findings("none", "link", 2.0),
         *attribute_findings("none", "age", 2.0),
     ]
-    audit = people_audit(findings, {"none": 0.8, "mm_aug": 0.78})
+    audit = user_audit(findings, {"none": 0.8, "mm_aug": 0.78})
     write_report(audit, tmp_path, Seed(0))
     page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
     page.goto((tmp_path / "report.html").as_uri())

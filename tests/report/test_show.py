@@ -41,7 +41,7 @@ def test_counts_what_each_observer_can_read(tmp_path: Path):
         "total": ("1", "2", "2"),
     }
     assert overview.readers == ("server reads the individual updates of 2 other parties.",)
-    assert [one.what for one in overview.in_clear] == ["sizes"]
+    assert [one.kind for one in overview.metadata] == ["sizes"]
 
 
 def test_the_text_has_all_of_it_in_columns(tmp_path: Path):

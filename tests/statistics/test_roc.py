@@ -18,7 +18,7 @@ from overheard.statistics.roc import (
     estimate_equal_error_rate,
     true_positive_rates_at,
 )
-from tests.auditing.recognised import found, run
+from tests.auditing.identity_findings import identity_finding, identity_run
 
 SEED = Seed(5)
 
@@ -85,7 +85,7 @@ def test_the_auc_equals_sklearns_and_lies_in_its_interval(
 
 def test_every_target_is_paired_with_every_user() -> None:
     (ranking,) = build_rankings(
-        [found((0.4, 0.3, 0.2, 0.1), "b", 0), found((1, 2, 3, 4), "x", 1)]
+        [identity_finding((0.4, 0.3, 0.2, 0.1), "b", 0), identity_finding((1, 2, 3, 4), "x", 1)]
     )
     scored = build_matches(ranking)
     assert scored.scores.tolist() == [0.4, 0.3, 0.2, 0.1, 1, 2, 3, 4]
@@ -95,7 +95,7 @@ def test_every_target_is_paired_with_every_user() -> None:
 
 def test_the_auc_interval_is_above_a_half_only_if_users_are_recognised() -> None:
     for strength, low, high in ((2.0, 0.8, 0.97), (0.0, 0.4, 0.6)):
-        runs = [build_matches(one) for one in build_rankings(run(strength, people=20))]
+        runs = [build_matches(one) for one in build_rankings(identity_run(strength, people=20))]
         estimate = estimate_auc(runs, SEED)
         assert estimate.low is not None
         assert estimate.high is not None
@@ -107,7 +107,7 @@ def test_correlation_within_users_widens_the_interval() -> None:
     for clump in (0.0, 2.0):
         runs = [
             build_matches(one)
-            for one in build_rankings(run(1.0, people=20, updates=12, clump=clump))
+            for one in build_rankings(identity_run(1.0, people=20, updates=12, clump=clump))
         ]
         estimate = estimate_equal_error_rate(runs, SEED)
         assert estimate.low is not None
@@ -117,8 +117,8 @@ def test_correlation_within_users_widens_the_interval() -> None:
 
 
 def test_comparisons_of_targets_are_pairs_of_their_users() -> None:
-    bare = found((0.9, 0.1), "a", 0, users=("anon/1", "anon/2"))
-    lone = replace(found((0.2,), "b", 1, users=("anon/2",)), true=(0.0,))
+    bare = identity_finding((0.9, 0.1), "a", 0, users=("anon/1", "anon/2"))
+    lone = replace(identity_finding((0.2,), "b", 1, users=("anon/2",)), true=(0.0,))
     (scored,) = collect_sender_pairs([lone, replace(bare, true=(1.0, 0.0))])
     assert scored.scores.tolist() == [0.2, 0.9, 0.1]
     assert scored.is_same_user.tolist() == [False, True, False]
@@ -131,7 +131,7 @@ def test_comparisons_of_targets_are_pairs_of_their_users() -> None:
 def test_true_positive_rates_are_means_over_runs() -> None:
     # Run 0: the true pair is above both others: 1 at any rate. Run 1: it is below one of the
     # two, so it is found at a false positive rate of a half.
-    first = found((3, 1, 0), "a", 0, users="abc")
-    second = found((1, 3, 0), "a", 0, users="abc", seed=1)
+    first = identity_finding((3, 1, 0), "a", 0, users="abc")
+    second = identity_finding((1, 3, 0), "a", 0, users="abc", seed=1)
     runs = [build_matches(one) for one in build_rankings([first, second])]
     assert true_positive_rates_at(runs, np.array([0.0, 0.5])) == pytest.approx([1 / 2, 1])

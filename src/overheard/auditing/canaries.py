@@ -11,7 +11,7 @@ import numpy as np
 from overheard.archive.atomic import write_bytes
 from overheard.archive.truth import write_truth
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.supplies import Resources, deal_examples, load_data
+from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import Party
@@ -27,13 +27,13 @@ class DrawnCanaries:
     Args:
         files: by client, the file with the canaries to add to its own examples.
         counts: by client, the number of its canaries; 0 if the random assignment gave it none.
-        outsiders: the number of held-out canaries, which no client gets.
+        held_out: the number of held-out canaries, which no client gets.
 
     """
 
     files: Mapping[Party, Path]
     counts: Mapping[Party, int]
-    outsiders: int
+    held_out: int
 
 
 def draw_canaries(
@@ -62,13 +62,15 @@ def draw_canaries(
             "[data.candidates]"
         )
     dataset = load_data(plan, resources or Resources())
-    partition = deal_examples(plan, dataset, plan.seeds[0])
+    partition = partition_for_plan(plan, dataset, plan.seeds[0])
     records = partition.candidates
     assert records is not None
-    AuditFolder(folder).claim(f"# canaries of overheard {version('overheard')}\n{plan.toml()}")
+    AuditFolder(folder).reserve(
+        f"# canaries of overheard {version('overheard')}\n{plan.toml()}"
+    )
     files = {party: folder / f"{party.replace('/', '-')}.npz" for party in partition.members}
     for party, rows in partition.members.items():
-        write_bytes(files[party], _packed(records, rows))
+        write_bytes(files[party], _npz_bytes(records, rows))
     truth = GroundTruth(
         {}, {}, members=partition.members, candidates_digest=examples_digest(records)
     )
@@ -77,7 +79,7 @@ def draw_canaries(
     return DrawnCanaries(files, counts, len(records) - sum(counts.values()))
 
 
-def _packed(records: Examples, rows: tuple[int, ...]) -> bytes:
+def _npz_bytes(records: Examples, rows: tuple[int, ...]) -> bytes:
     selected, file = list(rows), io.BytesIO()
     np.savez(file, x=records.inputs[selected].numpy(), y=records.labels[selected].numpy())
     return file.getvalue()

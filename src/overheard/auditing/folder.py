@@ -21,52 +21,54 @@ class AuditFolder:
 
     path: Path
 
-    def check(self, plan: str) -> None:
+    def check_plan(self, plan: str) -> None:
         """Check that the folder belongs to this plan or is free; change nothing.
 
         Raises:
             OutputError: if it belongs to another plan or holds other files.
 
         """
-        if self._record.is_file():
-            self._compare(self._record.read_text(encoding="utf-8", errors="replace"), plan)
+        if self._plan_path.is_file():
+            self._refuse_other_plan(
+                self._plan_path.read_text(encoding="utf-8", errors="replace"), plan
+            )
         elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise OutputError(
                 f"{self.path}: is neither empty nor the folder of an audit: choose another "
                 "folder with --out"
             )
 
-    def claim(self, plan: str) -> None:
+    def reserve(self, plan: str) -> None:
         """Write the plan to the folder, which then belongs to it.
 
         Raises:
             OutputError: as `check`, or if the folder cannot be written.
 
         """
-        self.check(plan)
-        if not self._record.exists():
-            write_text(self._record, plan)
+        self.check_plan(plan)
+        if not self._plan_path.exists():
+            write_text(self._plan_path, plan)
 
-    def run(self, arm: str, seed: int, *, is_control: bool = False) -> Path:
+    def run_path(self, arm: str, seed: int, *, is_control: bool = False) -> Path:
         """Return the folder of one federation's transcript and ground truth."""
         name = f"{arm.replace(' ', '_')}-seed{seed}"
         return self.path / "runs" / (f"{name}-control" if is_control else name)
 
     @property
-    def cells(self) -> Path:
+    def cells_path(self) -> Path:
         """The folder of finished cells."""
         return self.path / "cells"
 
     @property
-    def bank(self) -> Path:
+    def simulation_path(self) -> Path:
         """The folder of cached simulation results, shared by all cells."""
         return self.path / "bank"
 
     @property
-    def _record(self) -> Path:
+    def _plan_path(self) -> Path:
         return self.path / "plan.toml"
 
-    def _compare(self, existing: str, plan: str) -> None:
+    def _refuse_other_plan(self, existing: str, plan: str) -> None:
         if existing == plan:
             return
         changes = [

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from overheard.auditing.supplies import Supplies, examples_from_elsewhere
+from overheard.auditing.inputs import AuditInputs, draw_auxiliary_from
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import LocalTraining
 from overheard.core.examples import Examples
@@ -18,15 +18,17 @@ from overheard.learning.device import choose_device
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
 
-def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan) -> Knowledge:
+def attacker_knowledge(
+    arm: ArmPlan, seed: int, supplies: AuditInputs, threat: ThreatPlan
+) -> Knowledge:
     """Return what a threat's attacker knows before it observes the run of an arm and seed."""
     plan, resources = supplies.plan, supplies.resources
     knows, virtual = threat.knows, threat.virtual
     partition = supplies.partition(seed)
-    auxiliary = _auxiliary(plan, seed, threat, supplies, partition)
-    training = _training_known(plan, threat, arm, plan.training.recipe, supplies.dataset)
+    auxiliary = _auxiliary_examples(plan, seed, threat, supplies, partition)
+    training = _known_training(plan, threat, arm, plan.training.recipe, supplies.dataset)
     assumed_recipes = [
-        _training_known(plan, threat, arm, recipe, supplies.dataset).recipe
+        _known_training(plan, threat, arm, recipe, supplies.dataset).recipe
         for recipe in virtual.prior.recipes
     ]
     return Knowledge(
@@ -39,7 +41,7 @@ def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan
         compute=ComputeSettings(
             seed=Seed(seed).child("bank"),
             virtual_clients=virtual.clients,
-            cache=supplies.shelf,
+            cache=supplies.cache,
             device=str(choose_device(resources.device)),
             workers=resources.workers,
             cluster=resources.cluster,
@@ -52,7 +54,7 @@ def knowledge_of(arm: ArmPlan, seed: int, supplies: Supplies, threat: ThreatPlan
     )
 
 
-def _training_known(
+def _known_training(
     plan: Plan, threat: ThreatPlan, arm: ArmPlan, recipe: Recipe, dataset: Dataset
 ) -> LocalTraining:
     """Return model and recipe as the attacker assumes them, with the defenses it knows."""
@@ -63,14 +65,14 @@ def _training_known(
     return training
 
 
-def _auxiliary(
-    plan: Plan, seed: int, threat: ThreatPlan, supplies: Supplies, partition: DataPartition
+def _auxiliary_examples(
+    plan: Plan, seed: int, threat: ThreatPlan, supplies: AuditInputs, partition: DataPartition
 ) -> Examples:
     """Return the attacker's auxiliary examples, as its threat specifies them."""
     if threat.auxiliary_from is None:
         auxiliary = partition.auxiliary
     else:
-        auxiliary = examples_from_elsewhere(plan, seed, threat.auxiliary_from, supplies)
+        auxiliary = draw_auxiliary_from(plan, seed, threat.auxiliary_from, supplies)
     if not threat.auxiliary_shift or not len(auxiliary):
         return auxiliary
     draws = Seed(seed).child("distortion")

@@ -13,13 +13,13 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 
-ANSWERS = (Update, DistilledSet)
+CLIENT_MESSAGES = (Update, DistilledSet)
 """Messages of clients. An update derived from a distilled set moves with that set."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class PseudonymizedRun:
     """A run in which every update has its own pseudonym as sender.
 
     Args:
@@ -32,7 +32,7 @@ class Renamed:
     truth: GroundTruth
 
 
-def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
+def pseudonymize(transcript: Transcript, truth: GroundTruth, seed: Seed) -> PseudonymizedRun:
     """Replace the sender of each client update by `anon/ROUND-NUMBER`, numbered at random.
 
     Updates within a round are ordered by these numbers, so that their order reveals nothing
@@ -47,7 +47,7 @@ def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
     for number, in_round in by_round.items():
         sent = defaultdict[Party, list[Message]](list)
         for message in in_round:
-            if isinstance(message.body, ANSWERS) and not _keeps_its_name(message.sender):
+            if isinstance(message.body, CLIENT_MESSAGES) and not _is_exempt(message.sender):
                 sent[message.sender].append(message)
         senders = list(sent)
         order = torch.randperm(len(senders), generator=seed.child("round", number).generator())
@@ -60,14 +60,16 @@ def renamed(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Renamed:
             name = Party(f"anon/{number}-{rank}")
             names[number, senders[index]] = name
             messages += [replace(message, sender=name) for message in sent[senders[index]]]
-    return Renamed(Transcript(tuple(messages)), _renamed_truth(truth, names))
+    return PseudonymizedRun(Transcript(tuple(messages)), _pseudonymize_truth(truth, names))
 
 
-def _keeps_its_name(party: Party) -> bool:
+def _is_exempt(party: Party) -> bool:
     return party == SERVER or is_shadow_device(party)
 
 
-def _renamed_truth(truth: GroundTruth, names: Mapping[tuple[int, Party], Party]) -> GroundTruth:
+def _pseudonymize_truth(
+    truth: GroundTruth, names: Mapping[tuple[int, Party], Party]
+) -> GroundTruth:
     return GroundTruth(
         counts={
             (number, names[number, party]): counts

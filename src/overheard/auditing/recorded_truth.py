@@ -14,13 +14,13 @@ from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
 
 
-def recorded_truth(
+def read_recorded_truth(
     recording: Path,
     transcript: Transcript,
     classes: int,
     partition: DataPartition,
     *,
-    is_elsewhere: bool,
+    is_external: bool,
 ) -> GroundTruth | None:
     """Read and check `truth.json`; return None if there is no such file.
 
@@ -32,7 +32,7 @@ def recorded_truth(
         transcript: the messages of the run.
         classes: the number of classes.
         partition: the plan's partition, with the candidate records of each client.
-        is_elsewhere: whether the run was not simulated by Overheard; the digest of the canaries
+        is_external: whether the run was not simulated by Overheard; the digest of the canaries
             is then the only evidence that the records are the plan's.
 
     Raises:
@@ -44,11 +44,11 @@ def recorded_truth(
     truth, place = read_truth(recording), truth_path(recording)
     if truth.has_label_counts:
         _refuse_incomplete_counts(place, transcript, truth, classes)
-    _refuse_strangers(place, transcript, truth)
+    _refuse_unknown_parties(place, transcript, truth)
     candidates = partition.candidates
     if candidates is None or not truth.members:
         return truth
-    if (truth.candidates_digest or is_elsewhere) and truth.candidates_digest != examples_digest(
+    if (truth.candidates_digest or is_external) and truth.candidates_digest != examples_digest(
         candidates
     ):
         raise TranscriptError(
@@ -90,7 +90,7 @@ def _refuse_incomplete_counts(
             )
 
 
-def _refuse_strangers(place: Path, transcript: Transcript, truth: GroundTruth) -> None:
+def _refuse_unknown_parties(place: Path, transcript: Transcript, truth: GroundTruth) -> None:
     parties, last = transcript.parties(), max((n for n, _ in truth.counts), default=0)
     for party, rounds in truth.shifts.items():
         if party not in parties or not all(1 <= number <= last for number in rounds):

@@ -16,15 +16,15 @@ from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
 from overheard.archive.weights import tensor_shapes
-from overheard.auditing.chosen import chosen
-from overheard.auditing.heard import AuditedRuns, Heard
-from overheard.auditing.knowledge import knowledge_of
+from overheard.auditing.audited_run import AuditedRun, RunStream
+from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
+from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import Progress
-from overheard.auditing.record import recorded_defenses, run_record
-from overheard.auditing.recorded_truth import recorded_truth
-from overheard.auditing.simulate import federation_of
-from overheard.auditing.supplies import Resources, Supplies, deal_examples
-from overheard.auditing.work import cells, refuse_strangers
+from overheard.auditing.recorded_truth import read_recorded_truth
+from overheard.auditing.run_records import complete_run_record, recorded_defenses
+from overheard.auditing.simulate import build_federation
+from overheard.auditing.tensor_selection import select_tensors
+from overheard.auditing.work_items import count_cells, refuse_unknown_observers
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.seeds import Seed
@@ -42,20 +42,20 @@ RECORDED = "recorded"
 """Name of the single arm in the audit of a recording."""
 
 
-def recorded_runs(
-    plan: Plan, supplies: Supplies, recording: Path, progress: Progress
-) -> AuditedRuns:
-    """Open the run of a recording and check the observers; raise as `recorded` does."""
-    run = recorded(plan, supplies, recording)
+def prepare_recorded_runs(
+    plan: Plan, supplies: AuditInputs, recording: Path, progress: Progress
+) -> RunStream:
+    """Open the run of a recording and check the observers; raise as `open_recorded_run` does."""
+    run = open_recorded_run(plan, supplies, recording)
     parties = run.transcript.parties()
-    refuse_strangers(plan, parties)
-    progress.expect(cells(plan, len(run.rounds), is_control=False))
+    refuse_unknown_observers(plan, parties)
+    progress.set_total(count_cells(plan, len(run.rounds), is_control=False))
     manifest = read_manifest(recording)
     subject = describe_recording(plan, manifest, len(parties), len(run.rounds))
-    return AuditedRuns(subject, iter((run,)))
+    return RunStream(subject, iter((run,)))
 
 
-def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
+def open_recorded_run(plan: Plan, supplies: AuditInputs, recording: Path) -> AuditedRun:
     """Open a recorded run: `transcript/` and, if it exists, `truth.json`.
 
     Attacks do not get tensors that are not parameters of the plan's model, such as the running
@@ -70,13 +70,13 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
     manifest, dataset = read_manifest(recording), supplies.dataset
     whole = open_transcript(recording)
     _refuse_other_data(recording, manifest, dataset)
-    transcript = _of_the_model(recording, manifest, whole, plan, dataset)
-    partition = _dealt(recording, manifest, transcript, supplies)
-    truth = recorded_truth(
-        recording, transcript, dataset.task.classes, partition, is_elsewhere=not manifest.data
+    transcript = _select_model_tensors(recording, manifest, whole, plan, dataset)
+    partition = _check_partition(recording, manifest, transcript, supplies)
+    truth = read_recorded_truth(
+        recording, transcript, dataset.task.classes, partition, is_external=not manifest.data
     )
-    seed, arm = plan.seeds[0], _arm_in_force(recording, manifest, plan)
-    rounds = _rounds_answered(transcript)
+    seed, arm = plan.seeds[0], _recorded_arm(recording, manifest, plan)
+    rounds = _rounds_with_updates(transcript)
     record = ArmRun(
         RECORDED,
         seed,
@@ -86,17 +86,17 @@ def recorded(plan: Plan, supplies: Supplies, recording: Path) -> Heard:
         answers=0,
         has_truth=truth is not None,
     )
-    return Heard(
-        run_record(plan, record, dataset, partition, whole, transcript),
+    return AuditedRun(
+        complete_run_record(plan, record, dataset, partition, whole, transcript),
         transcript,
         truth,
         rounds,
-        partial(knowledge_of, arm, seed, supplies),
+        partial(attacker_knowledge, arm, seed, supplies),
         arm,
     )
 
 
-def identity(recording: Path) -> str:
+def recording_digest(recording: Path) -> str:
     """Return a digest of everything in the recording.
 
     Raises:
@@ -131,13 +131,13 @@ def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) ->
         )
 
 
-def _rounds_answered(transcript: Transcript) -> tuple[int, ...]:
+def _rounds_with_updates(transcript: Transcript) -> tuple[int, ...]:
     """Return the rounds in which a client contributed an update, in order."""
     kinds = (Update, DistilledSet, Aggregate)
     return tuple(sorted({m.round for m in transcript.messages if isinstance(m.body, kinds)}))
 
 
-def _of_the_model(
+def _select_model_tensors(
     recording: Path, manifest: Manifest, whole: Transcript, plan: Plan, dataset: Dataset
 ) -> Transcript:
     """Select the parameters of the plan's model from all messages.
@@ -162,11 +162,13 @@ def _of_the_model(
                 f"{recording}: broadcasts the weights {sent}, the plan's training.model has "
                 f"{planned}: set training.model to the model of the run, {model_name}"
             )
-    return Transcript(tuple(chosen(message, tuple(planned)) for message in whole.messages))
+    return Transcript(
+        tuple(select_tensors(message, tuple(planned)) for message in whole.messages)
+    )
 
 
-def _dealt(
-    recording: Path, manifest: Manifest, transcript: Transcript, supplies: Supplies
+def _check_partition(
+    recording: Path, manifest: Manifest, transcript: Transcript, supplies: AuditInputs
 ) -> DataPartition:
     """Return the plan's partition, after checking that it is that of the run.
 
@@ -188,8 +190,8 @@ def _dealt(
     rounds = max((message.round for message in transcript.messages), default=0) or 1
     training = plan.training.model_copy(update={"rounds": rounds})
     matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
-    partition = deal_examples(matched, dataset, seed)
-    planned = federation_of(matched, plan.arms[0], seed, partition, dataset.task, cpu)
+    partition = partition_for_plan(matched, dataset, seed)
+    planned = build_federation(matched, plan.arms[0], seed, partition, dataset.task, cpu)
     if manifest.data != data_digest(planned):
         raise PlanError(
             f"{recording}: its clients held other examples than the plan assigns, so an "
@@ -198,7 +200,7 @@ def _dealt(
     return partition
 
 
-def _arm_in_force(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
+def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
     """Return the plan's arm with the recorded defenses, for attackers that know them."""
     recorded_settings = [one.settings for one in manifest.defenses]
     for arm in plan.arms:

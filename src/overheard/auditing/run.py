@@ -5,12 +5,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from overheard.archive.tensor_cache import FolderTensorCache
+from overheard.auditing.attack_runner import run_attacks
+from overheard.auditing.audited_run import prepare_simulated_runs
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.heard import simulated_runs
-from overheard.auditing.listening import listen
+from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.progress import OnStep, Progress
-from overheard.auditing.recording import identity, recorded_runs
-from overheard.auditing.supplies import Resources, supply
+from overheard.auditing.recording import prepare_recorded_runs, recording_digest
 from overheard.findings.finding import ArmRun, Audit
 from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
@@ -46,27 +46,29 @@ def audit(
 
     """
     home = AuditFolder(folder)
-    source = "" if recording is None else f"# recording {identity(recording)}\n"
+    source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
     packages = plugin_packages(plan)
     others = "".join(f"# {name} {number}\n" for name, number in packages.items())
     claim = f"# overheard {version('overheard')}\n{others}{source}{plan.toml()}"
     # Check everything before anything is written.
-    home.check(claim)
+    home.check_plan(claim)
     resources = resources or Resources()
-    supplies = supply(plan, resources, FolderTensorCache(resources.bank or home.bank))
+    supplies = load_inputs(
+        plan, resources, FolderTensorCache(resources.simulation_cache or home.simulation_path)
+    )
     progress = Progress(on_step)
     if recording is None:
-        runs = simulated_runs(plan, supplies, home, progress)
+        runs = prepare_simulated_runs(plan, supplies, home, progress)
     else:
-        runs = recorded_runs(plan, supplies, recording, progress)
-    home.claim(claim)
-    store, records, results = ResultCache(home.cells), list[ArmRun](), list[CellResult]()
+        runs = prepare_recorded_runs(plan, supplies, recording, progress)
+    home.reserve(claim)
+    store, records, results = ResultCache(home.cells_path), list[ArmRun](), list[CellResult]()
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
     with one_thread():
-        for run in runs.heard:
+        for run in runs.runs:
             records.append(run.record)
             for threat in plan.threats:
-                results.extend(listen(run, threat, store, progress))
+                results.extend(run_attacks(run, threat, store, progress))
     return Audit(
         title=plan.title,
         subject=runs.subject,

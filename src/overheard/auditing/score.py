@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 COLUMNS = (
     "target", "score", "better", "value", "blind", "gain", "blind guesses", "told guesses",
 )  # fmt: skip
-"""Columns of `Scored.to_frame`: the score columns of an audit's DataFrame."""
+"""Columns of `ScoredClaims.to_frame`: the score columns of an audit's DataFrame."""
 
-MOST_LINES = 40
+MAX_ROWS = 40
 """Rows shown in a notebook; the number of further rows is stated."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredClaims:
     """The scores of claims about some targets.
 
     Args:
@@ -60,11 +60,11 @@ class Scored:
             for target, scores in self.by_target.items()
             for one in scores
         ]
-        more = len(rows) - MOST_LINES
+        more = len(rows) - MAX_ROWS
         return html_table(
             self.question.replace("_", " "),
             ("target", "score", "value", "best uninformed guess", "gain"),
-            rows[:MOST_LINES],
+            rows[:MAX_ROWS],
             f"{more} more rows are in to_frame()." if more > 0 else "",
         )
 
@@ -74,7 +74,7 @@ def score(
     truth: GroundTruth,
     knowledge: Knowledge,
     rounds: Collection[int],
-) -> Scored:
+) -> ScoredClaims:
     """Score an attack's claims against the ground truth, and compare with uninformed guesses.
 
     Args:
@@ -100,7 +100,7 @@ def score(
     for target, claim in claims.items():
         true = scorer.true_claim(truth, target, rounds, claim)
         by_target[target] = scorer.score(claim, true, scorer.guesses(true, knowledge))
-    return Scored(question.name, by_target)
+    return ScoredClaims(question.name, by_target)
 
 
 def _number(value: float | None) -> str:

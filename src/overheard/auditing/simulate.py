@@ -6,14 +6,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from overheard.auditing.knowledge import knowledge_of
-from overheard.auditing.supplies import (
+from overheard.auditing.inputs import (
     Resources,
-    deal_examples,
     load_data,
-    refuse_to_simulate_nothing,
-    supply,
+    load_inputs,
+    partition_for_plan,
+    refuse_plan_without_split,
 )
+from overheard.auditing.knowledge import attacker_knowledge
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
@@ -27,7 +27,7 @@ from overheard.learning.device import choose_device
 from overheard.plans.plan import ArmPlan, Plan
 
 
-def federation_of(
+def build_federation(
     plan: Plan,
     arm: ArmPlan,
     seed: int,
@@ -89,13 +89,13 @@ def simulate(
         on_round: called with the number of each finished round.
 
     """
-    refuse_to_simulate_nothing(plan)
+    refuse_plan_without_split(plan)
     resources = resources or Resources()
     dataset = load_data(plan, resources)
     number = plan.seeds[0] if seed is None else seed
-    partition = deal_examples(plan, dataset, number, is_control)
-    federation = federation_of(
-        plan, _arm(plan, arm), number, partition, dataset.task, resources
+    partition = partition_for_plan(plan, dataset, number, is_control)
+    federation = build_federation(
+        plan, _select_arm(plan, arm), number, partition, dataset.task, resources
     )
     transcript, truth = run(
         federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
@@ -122,12 +122,12 @@ def knowledge(
     resources: Resources | None = None,
 ) -> Knowledge:
     """Return the knowledge of the first threat's attacker; see `simulate` for the settings."""
-    supplies = supply(plan, resources or Resources(), MemoryTensorCache())
+    supplies = load_inputs(plan, resources or Resources(), MemoryTensorCache())
     number = plan.seeds[0] if seed is None else seed
-    return knowledge_of(_arm(plan, arm), number, supplies, plan.threats[0])
+    return attacker_knowledge(_select_arm(plan, arm), number, supplies, plan.threats[0])
 
 
-def _arm(plan: Plan, name: str | None) -> ArmPlan:
+def _select_arm(plan: Plan, name: str | None) -> ArmPlan:
     if name is None:
         return next(arm for arm in plan.arms if not arm.defenses and arm.distillation is None)
     names = [arm.name for arm in plan.arms]

@@ -71,10 +71,10 @@ def _row(
     seeds = np.array([finding.cell.seed for finding, _ in members])
     values = np.array([score.value for score in scores])
     blinds = {name: _mean([score.blinds[name] for score in scores]) for name in first.blinds}
-    best = _best(blinds, first.better)
+    best = _best_guess(blinds, first.better)
     sign = 1 if first.better == "higher" else -1
     draws = seed.child("bootstrap", cell.arm, cell.attack, first.name)
-    users = _people([finding for finding, _ in members])
+    users = _user_numbers([finding for finding, _ in members])
     return ScoreRow(
         arm=cell.arm,
         observers=cell.observers,
@@ -104,7 +104,7 @@ def _row(
     )
 
 
-def _people(findings: Sequence[Finding]) -> NDArray[np.int64] | None:
+def _user_numbers(findings: Sequence[Finding]) -> NDArray[np.int64] | None:
     """Return the number of the user behind each finding; None unless all are known."""
     users = [finding.true_user for finding in findings]
     if None in users:
@@ -117,7 +117,7 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values))
 
 
-def _best(blinds: Mapping[str, float], better: Better) -> str | None:
+def _best_guess(blinds: Mapping[str, float], better: Better) -> str | None:
     """Return the guess with the best mean; a guesser cannot choose it target by target."""
     if not blinds:
         return None

@@ -11,13 +11,13 @@ from rich.text import Text
 
 from overheard.core.errors import OutputError
 from overheard.findings.names import shorten
-from overheard.gate.check import Checked
-from overheard.gate.verdict import LONGEST, Status
+from overheard.gate.check import CheckResult
+from overheard.gate.verdict import MAX_LENGTH, Status
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """The exit code of the command; a whole policy is never excused."""
 
-HEADS = ("subject", "value (95 %)", "limit", "reason")
+HEADERS = ("subject", "value (95 %)", "limit", "reason")
 
 _STYLES: dict[Status, str] = {
     "pass": "green",
@@ -43,27 +43,29 @@ def refuse_to_overwrite(read: Iterable[Path | None], written: Iterable[Path | No
         used.add(path.resolve())
 
 
-def print_checked(checked: Checked, console: Console) -> None:
+def print_check_result(checked: CheckResult, console: Console) -> None:
     """Print one table per rule with one row per verdict, the notes and the overall status."""
     for (rule, score), verdicts in groupby(checked.verdicts, lambda one: (one.rule, one.score)):
         table = Table(
             Column("status", no_wrap=True),
-            *(Column(head, overflow="fold") for head in HEADS),
+            *(Column(head, overflow="fold") for head in HEADERS),
             box=SIMPLE_HEAD,
-            title=_text(f"{rule}: {score}"),
+            title=_escaped(f"{rule}: {score}"),
             title_justify="left",
             title_style="bold",
         )
         for verdict in verdicts:
             table.add_row(
                 Text(verdict.status, style=_STYLES[verdict.status]),
-                *map(_text, (verdict.what, verdict.told_figure, verdict.limit, verdict.why)),
+                *map(
+                    _escaped, (verdict.subject, verdict.figure_text, verdict.limit, verdict.why)
+                ),
             )
         console.print(table)
     for note in checked.notes:
-        console.print(_text(note))
-    console.print(Text(checked.told, style=_STYLES[checked.status]))
+        console.print(_escaped(note))
+    console.print(Text(checked.summary, style=_STYLES[checked.status]))
 
 
-def _text(text: str) -> Text:
-    return Text(shorten(text, LONGEST))
+def _escaped(text: str) -> Text:
+    return Text(shorten(text, MAX_LENGTH))

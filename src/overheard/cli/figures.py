@@ -11,7 +11,9 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
 
 
-def print_figures(experiment: Experiment, figures: Sequence[Figure], console: Console) -> None:
+def print_reproduction(
+    experiment: Experiment, figures: Sequence[Figure], console: Console
+) -> None:
     """Print one table per setting with one row per value, and the differences to the paper."""
     console.print(Text(experiment.title, style="bold"))
     for setting, values in groupby(figures, key=_shared_setting):

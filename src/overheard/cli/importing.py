@@ -4,13 +4,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from overheard.auditing.progress import Step
+from overheard.auditing.progress import ProgressStep
 from overheard.cli.progress import progress_bar
-from overheard.cli.terminal import plain
+from overheard.cli.terminal import escaped_text
 from overheard.recorders.folder_import import ImportSummary, WeightKind, import_run
 
 
-def import_and_tell(
+def import_and_report(
     folder: Path, out: Path, kind: WeightKind, *, console: Console, errors: Console, quiet: bool
 ) -> None:
     """Import with a progress bar on `errors`; unless `quiet`, print a summary to `console`."""
@@ -19,14 +19,14 @@ def import_and_tell(
             folder,
             out,
             kind=kind,
-            on_progress=lambda name, done, total: on_step(Step(name, done, total)),
+            on_progress=lambda name, done, total: on_step(ProgressStep(name, done, total)),
         )
     if not quiet:
-        for line in _told(imported, out):
-            console.print(plain(line), soft_wrap=True)
+        for line in _summary_lines(imported, out):
+            console.print(escaped_text(line), soft_wrap=True)
 
 
-def _told(imported: ImportSummary, out: Path) -> list[str]:
+def _summary_lines(imported: ImportSummary, out: Path) -> list[str]:
     lines = [
         f"{imported.rounds} rounds of {imported.clients} clients: {imported.updates} updates, "
         f"{imported.missing} missing updates."

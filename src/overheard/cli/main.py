@@ -26,8 +26,8 @@ from overheard.cli.options import (
     SeedOption,
     WorkersOption,
 )
-from overheard.cli.terminal import plain
-from overheard.cli.workers import Workers
+from overheard.cli.terminal import escaped_text
+from overheard.cli.workers import WorkerOptions
 from overheard.core.errors import AuditError, PlanError
 from overheard.core.plugin_registry import PluginWarning
 
@@ -41,17 +41,17 @@ app = typer.Typer(
     add_completion=False,
 )
 
-MENDABLE = 2
+USER_ERROR = 2
 """Exit code for errors that the user can correct."""
 
-STOPPED = 130
+INTERRUPTED = 130
 """Exit code after Ctrl-C, by the convention of shells."""
 
 TERMINATED = 143
 """Exit code after SIGTERM, by the convention of shells."""
 
 
-def _tell_version(wanted: bool) -> bool:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"overheard {version('overheard')}")
         raise typer.Exit
@@ -63,7 +63,7 @@ def overheard(
     _: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_tell_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
 ) -> None:
@@ -100,16 +100,16 @@ def audit(
       overheard audit plan.toml --transcript recordings/march
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.auditing.inputs import Resources
     from overheard.auditing.run import audit as run_audit
-    from overheard.auditing.supplies import Resources
     from overheard.cli.progress import progress_bar
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import built_in_plan
     from overheard.plans.plan import read_plan
-    from overheard.report.words import headlines
+    from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
-    worker_options = workers or Workers()
+    worker_options = workers or WorkerOptions()
     audit_plan = built_in_plan() if plan is None else read_plan(plan)
     if seed is not None:
         audit_plan = audit_plan.model_copy(update={"seeds": (seed,)})
@@ -132,7 +132,7 @@ def audit(
     if not quiet:
         console = Console(highlight=False)
         for sentence in headlines(found, Seed(0)):
-            console.print(plain(sentence.replace("\N{NO-BREAK SPACE}", " ")))
+            console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
         console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
 
 
@@ -166,14 +166,14 @@ def reproduce(
       overheard reproduce decaf/table3 --data ~/data
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.auditing.supplies import Resources
-    from overheard.cli.figures import print_figures
+    from overheard.auditing.inputs import Resources
+    from overheard.cli.figures import print_reproduction
     from overheard.cli.progress import progress_bar
     from overheard.papers.experiment import PAGE
     from overheard.papers.find import find_experiment
     from overheard.papers.reproduce import reproduce as run_again
 
-    worker_options = workers or Workers()
+    worker_options = workers or WorkerOptions()
     found = find_experiment(experiment)
     name = experiment.replace("/", "-") + ("-quick" if quick else "")
     folder = out or Path("reproduced") / name
@@ -189,7 +189,7 @@ def reproduce(
             on_step=on_step,
         )
     if not quiet:
-        print_figures(found, figures, Console())
+        print_reproduction(found, figures, Console())
         Console().print(Text(f"Written to {folder / 'figures.json'}"))
         Console().print(Text(f"The page: {folder / PAGE}", style="bold"))
 
@@ -249,9 +249,9 @@ def import_command(
       overheard show recordings/march
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.importing import import_and_tell
+    from overheard.cli.importing import import_and_report
 
-    import_and_tell(
+    import_and_report(
         folder,
         out,
         kind.value,
@@ -291,7 +291,7 @@ def canaries(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.canaries import draw_canaries
-    from overheard.auditing.supplies import Resources
+    from overheard.auditing.inputs import Resources
     from overheard.plans.plan import read_plan
 
     drawn = draw_canaries(read_plan(plan), out, resources=Resources(data))
@@ -299,8 +299,10 @@ def canaries(
         return
     console = Console(highlight=False)
     for party, file in drawn.files.items():
-        console.print(plain(f"{party}: {drawn.counts[party]} canaries, {file}"), soft_wrap=True)
-    console.print(plain(f"held out: {drawn.outsiders} canaries"))
+        console.print(
+            escaped_text(f"{party}: {drawn.counts[party]} canaries, {file}"), soft_wrap=True
+        )
+    console.print(escaped_text(f"held out: {drawn.held_out} canaries"))
     console.print(Text(f"Ground truth: {out / 'truth.json'}", style="bold"), soft_wrap=True)
 
 
@@ -383,7 +385,7 @@ def check(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.atomic import write_text
-    from overheard.cli.checking import EXIT_CODES, print_checked, refuse_to_overwrite
+    from overheard.cli.checking import EXIT_CODES, print_check_result, refuse_to_overwrite
     from overheard.findings.document_reader import read_findings
     from overheard.gate.check import check as check_findings
     from overheard.gate.junit import as_junit
@@ -399,7 +401,7 @@ def check(
     if markdown is not None:
         write_text(markdown, as_markdown(checked))
     if not quiet:
-        print_checked(checked, Console(highlight=False))
+        print_check_result(checked, Console(highlight=False))
     raise typer.Exit(EXIT_CODES[checked.status])
 
 
@@ -426,16 +428,16 @@ def schema(
 
 def main() -> None:
     """Run the command; errors that the user can correct give one message and exit code 2."""
-    sigterm = _Sigterm()
+    sigterm = _SigtermHandler()
     signal.signal(signal.SIGTERM, sigterm)
     with warnings.catch_warnings():
-        warnings.showwarning = _Warnings(warnings.showwarning)
+        warnings.showwarning = _PluginWarningPrinter(warnings.showwarning)
         code = _run()
-    sys.exit(TERMINATED if code == STOPPED and sigterm.came else code)
+    sys.exit(TERMINATED if code == INTERRUPTED and sigterm.is_received else code)
 
 
 @final
-class _Warnings:
+class _PluginWarningPrinter:
     """Prints warnings about plugins like error messages, and other warnings as usual."""
 
     def __init__(self, otherwise: Callable[..., None]) -> None:
@@ -446,24 +448,24 @@ class _Warnings:
         self, message: Warning | str, category: type[Warning], *place: Any, **more: Any
     ) -> None:
         if issubclass(category, PluginWarning):
-            Console(stderr=True, soft_wrap=True).print(plain(f"overheard: {message}"))
+            Console(stderr=True, soft_wrap=True).print(escaped_text(f"overheard: {message}"))
         else:
             self._otherwise(message, category, *place, **more)
 
 
 @final
-class _Sigterm:
+class _SigtermHandler:
     """Turns the first SIGTERM into a Ctrl-C, which ends workers before the command.
 
     Later signals are ignored, since they would interrupt this shutdown.
     """
 
     def __init__(self) -> None:
-        self.came = False
+        self.is_received = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.came:
-            self.came = True
+        if not self.is_received:
+            self.is_received = True
             # While Ray waits, it passes on this exception but aborts on any other.
             raise KeyboardInterrupt
 
@@ -475,18 +477,18 @@ def _run() -> int:
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
-        code = MENDABLE
+        code = USER_ERROR
     except AuditError as error:
-        message, code = str(error), MENDABLE
+        message, code = str(error), USER_ERROR
     except OSError as error:
         # The user can correct a full disk or a missing permission.
         message = f"{error.filename or 'system error'}: {error.strerror or error}"
-        code = MENDABLE
+        code = USER_ERROR
     except (KeyboardInterrupt, click.Abort):
-        code = STOPPED
+        code = INTERRUPTED
     # Depending on its version, Typer returns this code on Ctrl-C or raises.
-    if code == STOPPED:
+    if code == INTERRUPTED:
         message = "interrupted; finished work is saved: run the same command again to resume"
     if message:
-        Console(stderr=True, soft_wrap=True).print(plain(f"overheard: {message}"))
+        Console(stderr=True, soft_wrap=True).print(escaped_text(f"overheard: {message}"))
     return code

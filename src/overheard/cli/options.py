@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from overheard.cli.workers import METAVAR, Workers, parse_workers
+from overheard.cli.workers import METAVAR, WorkerOptions, parse_workers
 
 
 class Device(enum.StrEnum):
@@ -56,7 +56,7 @@ SeedOption = Annotated[
 ]
 DeviceOption = Annotated[Device, typer.Option("--device", help="Device to compute on.")]
 WorkersOption = Annotated[
-    Workers | None,
+    WorkerOptions | None,
     typer.Option(
         "--workers",
         parser=parse_workers,

@@ -13,7 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from overheard.auditing.progress import OnStep, Step
+from overheard.auditing.progress import OnStep, ProgressStep
 
 
 @contextmanager
@@ -36,7 +36,9 @@ def progress_bar(console: Console, quiet: bool) -> Iterator[OnStep]:
     with bar:
         task = bar.add_task("starting", total=None)
 
-        def on_step(step: Step) -> None:
-            bar.update(task, description=step.what, completed=step.done, total=step.total)
+        def on_step(step: ProgressStep) -> None:
+            bar.update(
+                task, description=step.description, completed=step.done, total=step.total
+            )
 
         yield on_step

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from overheard.cli.terminal import plain
-from overheard.report.run_overview import NOTHING_IN_CLEAR, RunOverview
+from overheard.cli.terminal import escaped_text
+from overheard.report.run_overview import NO_METADATA, RunOverview
 
-NARROW = {
+SHORT_HEADERS = {
     "broadcasts": "broad-\ncasts",
     "aggregates": "aggre-\ngates",
     "distilled sets": "distilled\nsets",
@@ -27,11 +27,11 @@ def print_overview(overview: RunOverview, console: Console) -> None:
     console.print()
     console.print(_table(overview))
     for line in overview.readers:
-        console.print(plain(line))
+        console.print(escaped_text(line))
     console.print()
-    if not overview.in_clear:
-        console.print(NOTHING_IN_CLEAR)
-    console.print(_pairs((one.what, one.says) for one in overview.in_clear))
+    if not overview.metadata:
+        console.print(NO_METADATA)
+    console.print(_pairs((one.kind, one.text) for one in overview.metadata))
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
@@ -40,12 +40,12 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
         Column(width=11, justify="right"), Column(overflow="fold"), padding=(0, 1)
     )
     for name, value in pairs:
-        table.add_row(Text(name, style="dim"), plain(value))
+        table.add_row(Text(name, style="dim"), escaped_text(value))
     return table
 
 
 def _table(overview: RunOverview) -> Table:
-    heads = (NARROW.get(column, column) for column in overview.columns)
+    heads = (SHORT_HEADERS.get(column, column) for column in overview.columns)
     table = Table(
         Column("observer", overflow="fold"),
         *(Column(head, no_wrap=True, justify="right") for head in heads),
@@ -54,7 +54,7 @@ def _table(overview: RunOverview) -> Table:
         pad_edge=False,
     )
     for row in overview.rows:
-        table.add_row(plain(row.observers), *row.counts)
+        table.add_row(escaped_text(row.observers), *row.counts)
     table.add_section()
     table.add_row(overview.total.observers, *overview.total.counts)
     return table

@@ -11,7 +11,7 @@ METAVAR = "NUMBER|ray|ray://HOST:PORT"
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
+class WorkerOptions:
     """What trains the models.
 
     Args:
@@ -25,7 +25,7 @@ class Workers:
     cluster: str | None = None
 
 
-def parse_workers(text: str) -> Workers:
+def parse_workers(text: str) -> WorkerOptions:
     """Parse the text of the option.
 
     Raises:
@@ -33,11 +33,11 @@ def parse_workers(text: str) -> Workers:
 
     """
     if text.isdecimal() and 1 <= len(text) <= 6 and int(text) >= 1:
-        return Workers(int(text))
+        return WorkerOptions(int(text))
     if text == "ray":
-        return Workers(cluster="local")
+        return WorkerOptions(cluster="local")
     if ADDRESS.fullmatch(text):
-        return Workers(cluster=text)
+        return WorkerOptions(cluster=text)
     raise click.BadParameter(
         f"{text!r} is not valid: give a number of processes from 1 to 999999, 'ray' for Ray "
         "on this machine, or the address of a Ray cluster such as 'ray://host:10001'"

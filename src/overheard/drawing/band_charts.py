@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from overheard.drawing.frames import Frame, list_legend
+from overheard.drawing.chart_frame import ChartFrame, list_legend
 from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shorten
 
-WASH = 0.16
+BAND_OPACITY = 0.16
 """Opacity of the band around a line."""
 
 CONTROL_DASHES = (0, (4, 2))
@@ -24,7 +24,7 @@ SHIFT_DASHES = (0, (1, 2))
 
 @final
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MeanAndDeviation:
     """The mean of some runs and their standard deviation; None for a single run."""
 
     mean: float
@@ -33,26 +33,26 @@ class Spread:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Band:
+class BandSeries:
     """One line of a chart by round.
 
     Args:
         name: in the legend.
-        place: index of the name in the legend, from 0.
+        legend_index: index of the name in the legend, from 0.
         points: by round.
         is_control: whether these are control runs without a shift, which are drawn dashed.
 
     """
 
     name: str
-    place: int
-    points: Mapping[int, Spread]
+    legend_index: int
+    points: Mapping[int, MeanAndDeviation]
     is_control: bool
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class BandDot:
+class ScatterPoint:
     """One point of a scatter chart.
 
     Args:
@@ -69,7 +69,7 @@ class BandDot:
     is_control: bool
 
 
-def bands_chart(bands: Sequence[Band], shift_round: int, label: str) -> Markup:
+def bands_chart(bands: Sequence[BandSeries], shift_round: int, label: str) -> Markup:
     """Draw means by round with one standard deviation, and mark the round of the shift.
 
     Args:
@@ -78,7 +78,7 @@ def bands_chart(bands: Sequence[Band], shift_round: int, label: str) -> Markup:
         label: what the chart shows; unique on its page.
 
     """
-    frame = Frame(280.0, 190.0, 48.0, 42.0, 12.0)
+    frame = ChartFrame(280.0, 190.0, 48.0, 42.0, 12.0)
 
     def draw(figure: Figure) -> None:
         axes = frame.axes(figure)
@@ -95,8 +95,8 @@ def bands_chart(bands: Sequence[Band], shift_round: int, label: str) -> Markup:
     return inline_svg(draw, frame.width, frame.height, label)
 
 
-def _draw_band(axes: Axes, band: Band) -> None:
-    colour = SERIES[band.place % len(SERIES)]
+def _draw_band(axes: Axes, band: BandSeries) -> None:
+    colour = SERIES[band.legend_index % len(SERIES)]
     rounds = list(band.points)
     means = [spread.mean for spread in band.points.values()]
     axes.plot(
@@ -114,7 +114,7 @@ def _draw_band(axes: Axes, band: Band) -> None:
             [mean - half for mean, half in pairs],
             [mean + half for mean, half in pairs],
             color=colour,
-            alpha=WASH,
+            alpha=BAND_OPACITY,
             lw=0,
         )
 
@@ -136,7 +136,9 @@ def bands_legend(names: Sequence[str], label: str) -> Markup:
     return list_legend(lines, len(names) + 2, 300.0, label)
 
 
-def diagonal_chart(points: Sequence[BandDot], x_title: str, y_title: str, label: str) -> Markup:
+def diagonal_chart(
+    points: Sequence[ScatterPoint], x_title: str, y_title: str, label: str
+) -> Markup:
     """Draw points on two equal scales, with the diagonal on which both values are equal.
 
     Args:
@@ -146,7 +148,7 @@ def diagonal_chart(points: Sequence[BandDot], x_title: str, y_title: str, label:
         label: what the chart shows; unique on its page.
 
     """
-    frame = Frame(360.0, 340.0, 52.0, 46.0, 16.0, 0.96)
+    frame = ChartFrame(360.0, 340.0, 52.0, 46.0, 16.0, 0.96)
 
     def draw(figure: Figure) -> None:
         axes = frame.axes(figure)

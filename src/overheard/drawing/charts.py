@@ -10,7 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from overheard.core.claims import Interval
-from overheard.drawing.frames import BLIND_DASHES, LINE, Frame, blind_line, list_legend
+from overheard.drawing.chart_frame import (
+    GUESS_DASHES,
+    LINE_HEIGHT,
+    ChartFrame,
+    guess_line,
+    list_legend,
+)
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
 from overheard.findings.names import make_printable, shorten, shorten_attack_names
 from overheard.findings.number_format import Measure, reference_label
@@ -20,31 +26,31 @@ from overheard.statistics.estimate import Estimate
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", "-.", ":")
-GUTTER = 18
+MAX_NAME_BESIDE = 18
 """Longest name, in characters, that fits beside a chart of arms; longer ones are above."""
 
-MARGIN = 34
+MAX_LEGEND_NAME = 34
 """Longest name, in characters, that fits a legend of the default width."""
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RoundSeries:
     """One line of a chart over rounds.
 
     Args:
         name: in the legend.
-        place: index of the name in the legend, from 0.
+        legend_index: index of the name in the legend, from 0.
         points: the value at each round.
-        whole: the value over all rounds together, drawn beside the last round; None = none.
-        blind: the value of the best uninformed guess at each round; empty = none.
+        all_rounds: the value over all rounds together, drawn beside the last round; None = none.
+        guess: the value of the best uninformed guess at each round; empty = none.
 
     """
 
     name: str
-    place: int
+    legend_index: int
     points: Mapping[int, Estimate]
-    whole: Estimate | None
-    blind: Mapping[int, float]
+    all_rounds: Estimate | None
+    guess: Mapping[int, float]
 
 
 def arms_chart(
@@ -55,17 +61,17 @@ def arms_chart(
     Names are beside the lines, or above them if one of them is too long.
     """
     short = shorten_attack_names([case.label for results in cases.values() for case in results])
-    is_above = any(len(name) > GUTTER for name in short.values())
+    is_above = any(len(name) > MAX_NAME_BESIDE for name in short.values())
     pitch, left = (2, 16.0) if is_above else (1, 128.0)
     lines = sum(1 + pitch * len(results) for results in cases.values())
     reference = reference_label(
         case.headline_row for results in cases.values() for case in results
     )
-    width, height, bottom = 400.0, 80.0 + LINE * lines, 76.0
+    width, height, bottom = 400.0, 80.0 + LINE_HEIGHT * lines, 76.0
     edge = -left / (width - left - 12)
 
     def draw(figure: Figure) -> None:
-        axes = Frame(width, height, left, bottom, 12.0, 1.0).axes(figure)
+        axes = ChartFrame(width, height, left, bottom, 12.0, 1.0).axes(figure)
         line, names = 0, dict[int, str]()
         for arm, results in cases.items():
             heading = shorten(arm, 44) if results else f"{shorten(arm, 30)}: not measured"
@@ -82,14 +88,14 @@ def arms_chart(
                 _draw_row(axes, position, case.headline_row, measure.factor)
                 names[position] = short[case.label]
             line += 1 + pitch * len(results)
-        _name_lines(axes, names, edge if is_above else None)
+        _draw_attack_names(axes, names, edge if is_above else None)
         axes.set_ylim(lines - 0.4, -0.6)
         axes.set_xlim(left=min(0, axes.get_xlim()[0]))
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
         axes.set_xlabel(f"{measure.title}{measure.unit and ','}{measure.unit}")
-        _explain_marks(figure, reference)
+        _draw_marks_legend(figure, reference)
 
     return inline_svg(draw, width, height, label)
 
@@ -105,7 +111,7 @@ def _draw_row(axes: Axes, line: int, row: ScoreRow, factor: float) -> None:
         axes.plot([row.blind * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4)
 
 
-def _name_lines(axes: Axes, names: Mapping[int, str], above: float | None) -> None:
+def _draw_attack_names(axes: Axes, names: Mapping[int, str], above: float | None) -> None:
     """Write each name beside its line or, if `above` is an x position, above it."""
     if above is None:
         axes.set_yticks(list(names), list(map(make_printable, names.values())))
@@ -122,7 +128,7 @@ def _name_lines(axes: Axes, names: Mapping[int, str], above: float | None) -> No
         )
 
 
-def _explain_marks(figure: Figure, reference: str) -> None:
+def _draw_marks_legend(figure: Figure, reference: str) -> None:
     """Add the legend of a chart of arms."""
     figure.legend(
         handles=[
@@ -157,7 +163,7 @@ def shares_chart(
     every = ceil(11 / step)
 
     def draw(figure: Figure) -> None:
-        axes = Frame(width, height, left, bottom, 16.0, 1.0).axes(figure)
+        axes = ChartFrame(width, height, left, bottom, 16.0, 1.0).axes(figure)
         places = list(range(len(names)))
         axes.hlines(places, 0, [100 * share for share in true], color=TRUTH, lw=0.68 * step)
         low, high = (true, claimed) if bounds is None else (bounds.low, bounds.high)
@@ -190,17 +196,17 @@ def shares_chart(
 
 
 def rounds_chart(
-    courses: Sequence[Course], rounds: Sequence[int], factor: float, top: float, label: str
+    courses: Sequence[RoundSeries], rounds: Sequence[int], factor: float, top: float, label: str
 ) -> Markup:
     """Draw values over rounds with their intervals; `top` is the value at the upper end."""
     width, height, left, bottom = 300.0, 190.0, 44.0, 42.0
-    has_whole = any(course.whole for course in courses)
+    has_whole = any(course.all_rounds for course in courses)
     beyond = rounds[-1] + max(1.0, 0.12 * (rounds[-1] - rounds[0]))
 
     def draw(figure: Figure) -> None:
-        axes = Frame(width, height, left, bottom, 14.0).axes(figure)
+        axes = ChartFrame(width, height, left, bottom, 14.0).axes(figure)
         for course in courses:
-            _draw_course(axes, course, beyond, factor)
+            _draw_series(axes, course, beyond, factor)
         ticks = list(rounds[:: ceil(len(rounds) / 6)])
         axes.set_xticks(
             [*ticks, *([beyond] if has_whole else [])],
@@ -217,19 +223,21 @@ def rounds_chart(
     return inline_svg(draw, width, height, label)
 
 
-def _draw_course(axes: Axes, course: Course, beyond: float, factor: float) -> None:
-    if course.blind:
+def _draw_series(axes: Axes, course: RoundSeries, beyond: float, factor: float) -> None:
+    if course.guess:
         axes.plot(
-            list(course.blind),
-            [factor * value for value in course.blind.values()],
+            list(course.guess),
+            [factor * value for value in course.guess.values()],
             color=INK,
-            ls=BLIND_DASHES,
+            ls=GUESS_DASHES,
             lw=1.3,
         )
     points = dict(course.points)
-    _draw_points(axes, course.place, points, factor, DASHES[course.place // 6 % 4])
-    if course.whole is not None:
-        _draw_points(axes, course.place, {beyond: course.whole}, factor, "")
+    _draw_points(
+        axes, course.legend_index, points, factor, DASHES[course.legend_index // 6 % 4]
+    )
+    if course.all_rounds is not None:
+        _draw_points(axes, course.legend_index, {beyond: course.all_rounds}, factor, "")
 
 
 def _draw_points(
@@ -259,7 +267,7 @@ def _draw_points(
 
 def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
     """Draw the legend of charts over rounds, one name per line."""
-    width = 300.0 if all(len(name) <= MARGIN for name in names) else 460.0
+    width = 300.0 if all(len(name) <= MAX_LEGEND_NAME for name in names) else 460.0
 
     def lines() -> list[Line2D]:
         named = [
@@ -273,19 +281,22 @@ def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
             )
             for place, name in enumerate(names)
         ]  # fmt: skip
-        return [*named, blind_line()] if has_blind else named
+        return [*named, guess_line()] if has_blind else named
 
     return list_legend(lines, len(names) + has_blind, width, label)
 
 
-def highest(courses: Sequence[Course]) -> float:
+def largest_value(courses: Sequence[RoundSeries]) -> float:
     """Return the largest value that charts of these series must show."""
     ends = [
         end
         for course in courses
-        for value in (*course.points.values(), *([course.whole] if course.whole else []))
+        for value in (
+            *course.points.values(),
+            *([course.all_rounds] if course.all_rounds else []),
+        )
         for end in (value.mean, value.high)
         if end is not None
     ]
-    ends += [value for course in courses for value in course.blind.values()]
+    ends += [value for course in courses for value in course.guess.values()]
     return max([end for end in ends if isfinite(end)], default=1.0) or 1.0

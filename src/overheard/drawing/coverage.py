@@ -6,11 +6,11 @@ from overheard.findings.names import make_printable, shorten_attack_names
 from overheard.findings.number_format import SPACE, Measure, format_percent
 from overheard.findings.threat_results import ThreatResult
 
-DISTRUSTED = 0.8
+MIN_COVERAGE = 0.8
 """Coverage below which intervals are called too narrow: 0.1 below their level, which is more
 than random variation over a hundred intervals."""
 
-LEVEL = f"{100 * INTERVAL_LEVEL:.0f}{SPACE}%"
+LEVEL_TEXT = f"{100 * INTERVAL_LEVEL:.0f}{SPACE}%"
 
 
 def coverage_words(
@@ -32,10 +32,10 @@ def coverage_words(
         if row is None:
             continue
         sentence = (
-            f"The {LEVEL} intervals of {make_printable(names[case.label])} contain the true {what} for "
+            f"The {LEVEL_TEXT} intervals of {make_printable(names[case.label])} contain the true {what} for "
             f"{format_percent(row.value.mean)} of the {what}s{bracketed_interval(row, told)}"
         )
-        if row.value.mean < DISTRUSTED:
+        if row.value.mean < MIN_COVERAGE:
             sentence += ": they are too narrow to be trusted"
         sentences.append(f"{sentence}.")
     return tuple(sentences)

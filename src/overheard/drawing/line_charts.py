@@ -9,15 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from overheard.drawing.chart_frame import GUESS_DASHES, ChartFrame, guess_line, list_legend
 from overheard.drawing.charts import DASHES, MARKERS
-from overheard.drawing.frames import BLIND_DASHES, Frame, blind_line, list_legend
-from overheard.drawing.point_names import NamedDot, write_names
+from overheard.drawing.point_names import NamedPoint, write_names
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shorten
 
 ADAPTIVE_DASHES = "--"
 
-MARKS = 6
+MAX_MARKERS = 6
 """Most markers on a line: more would hide it."""
 
 
@@ -26,7 +26,7 @@ MARKS = 6
 class ChartLine:
     """One line of a chart; the index of its name in the legend determines its style."""
 
-    place: int
+    legend_index: int
     x: Sequence[float]
     y: Sequence[float]
 
@@ -43,19 +43,19 @@ class Axis:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Trade:
+class TradeoffSeries:
     """The trade-off of every arm under one attack.
 
     Args:
-        place: index of the attack in the legend.
+        legend_index: index of the attack in the legend.
         is_adaptive: whether it adapts to the defenses; it is then drawn dashed.
         points: one per arm: leakage, and accuracy or cost.
 
     """
 
-    place: int
+    legend_index: int
     is_adaptive: bool
-    points: Sequence[NamedDot]
+    points: Sequence[NamedPoint]
 
 
 def lines_chart(
@@ -66,15 +66,15 @@ def lines_chart(
     def draw(figure: Figure) -> None:
         axes = _axes(figure, x_axis, y_axis)
         if blind is not None:
-            axes.plot(blind.x, blind.y, color=INK, ls=BLIND_DASHES, lw=1.3)
+            axes.plot(blind.x, blind.y, color=INK, ls=GUESS_DASHES, lw=1.3)
         for line in lines:
             axes.plot(
                 line.x,
                 line.y,
-                color=_colour(line.place),
-                ls=_dashes(line.place),
-                marker=MARKERS[line.place % len(MARKERS)],
-                markevery=max(1, len(line.x) // MARKS),
+                color=_colour(line.legend_index),
+                ls=_dashes(line.legend_index),
+                marker=MARKERS[line.legend_index % len(MARKERS)],
+                markevery=max(1, len(line.x) // MAX_MARKERS),
                 ms=4.5,
             )
 
@@ -91,13 +91,17 @@ def histogram_chart(values: Sequence[float], blind: float, x_axis: Axis, label: 
         axes = _axes(figure, x_axis, Axis("users", 0.0, max(counts) * 1.08))
         starts = [x_axis.low + number * width for number in range(bins)]
         axes.bar(starts, counts, 0.92 * width, align="edge", color=ACCENT)
-        axes.axvline(blind, color=INK, ls=BLIND_DASHES, lw=1.3)
+        axes.axvline(blind, color=INK, ls=GUESS_DASHES, lw=1.3)
 
     return inline_svg(draw, _WIDTH, _HEIGHT, label)
 
 
 def frontier_chart(
-    tradeoffs: Sequence[Trade], blind: float | None, x_axis: Axis, y_axis: Axis, label: str
+    tradeoffs: Sequence[TradeoffSeries],
+    blind: float | None,
+    x_axis: Axis,
+    y_axis: Axis,
+    label: str,
 ) -> Markup:
     """Draw leakage against accuracy or bytes sent; further up and left is better.
 
@@ -115,16 +119,16 @@ def frontier_chart(
     def draw(figure: Figure) -> None:
         axes = _axes(figure, x_axis, y_axis)
         if blind is not None:
-            axes.axvline(blind, color=INK, ls=BLIND_DASHES, lw=1.3)
+            axes.axvline(blind, color=INK, ls=GUESS_DASHES, lw=1.3)
         for tradeoff in tradeoffs:
-            _draw_trade(axes, tradeoff, x_axis, y_axis)
+            _draw_tradeoff(axes, tradeoff, x_axis, y_axis)
         write_names(axes, [point for tradeoff in tradeoffs for point in tradeoff.points])
 
     return inline_svg(draw, 400.0, 330.0, label)
 
 
 def frontier_legend(
-    names: Sequence[str], tradeoffs: Sequence[Trade], has_blind: bool, label: str
+    names: Sequence[str], tradeoffs: Sequence[TradeoffSeries], has_blind: bool, label: str
 ) -> Markup:
     """Draw the legend of a trade-off chart, one attack per line, in order of `tradeoffs`."""
 
@@ -132,8 +136,8 @@ def frontier_legend(
         named = [
             Line2D(
                 [], [],
-                color=_colour(tradeoff.place),
-                marker=_marker(tradeoff.place),
+                color=_colour(tradeoff.legend_index),
+                marker=_marker(tradeoff.legend_index),
                 ls=ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
                 ms=5.5,
                 lw=1.4,
@@ -141,12 +145,12 @@ def frontier_legend(
             )
             for name, tradeoff in zip(names, tradeoffs, strict=True)
         ]  # fmt: skip
-        return [*named, blind_line()] if has_blind else named
+        return [*named, guess_line()] if has_blind else named
 
     return list_legend(lines, len(names) + has_blind, 460.0, label)
 
 
-def _draw_trade(axes: Axes, tradeoff: Trade, x_axis: Axis, y_axis: Axis) -> None:
+def _draw_tradeoff(axes: Axes, tradeoff: TradeoffSeries, x_axis: Axis, y_axis: Axis) -> None:
     right = 1.0 if x_axis.low < x_axis.high else -1.0
     upward = 1.0 if y_axis.low < y_axis.high else -1.0
     points = sorted(tradeoff.points, key=lambda point: (right * point.x, -upward * point.y))
@@ -155,7 +159,7 @@ def _draw_trade(axes: Axes, tradeoff: Trade, x_axis: Axis, y_axis: Axis) -> None
         for number, one in enumerate(points)
         if all(upward * one.y > upward * before.y for before in points[:number])
     ]
-    colour, marker = _colour(tradeoff.place), _marker(tradeoff.place)
+    colour, marker = _colour(tradeoff.legend_index), _marker(tradeoff.legend_index)
     axes.plot(
         [point.x for point in points],
         [point.y for point in points],
@@ -174,7 +178,7 @@ def _draw_trade(axes: Axes, tradeoff: Trade, x_axis: Axis, y_axis: Axis) -> None
 
 def _axes(figure: Figure, x_axis: Axis, y_axis: Axis) -> Axes:
     width, height = (72 * size for size in figure.get_size_inches())
-    axes = Frame(width, height, 54.0, 42.0, 14.0).axes(figure)
+    axes = ChartFrame(width, height, 54.0, 42.0, 14.0).axes(figure)
     axes.set_xlim(x_axis.low, x_axis.high)
     axes.set_ylim(y_axis.low, y_axis.high)
     axes.locator_params(axis="x", nbins=5, integer=True)

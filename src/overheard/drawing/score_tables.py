@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, SPACE, Measure
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
@@ -23,31 +23,31 @@ class ScoreCell:
 
     Args:
         row: the result of one attack.
-        told: how its score is written.
+        measure: how its score is written.
         exposure: the threat that the attack belongs to.
 
     """
 
     row: ScoreRow
-    told: Measure
+    measure: Measure
     exposure: ThreatResult
 
 
-def with_interval(cell: ScoreCell) -> str:
+def value_with_interval(cell: ScoreCell) -> str:
     """Return the value, with its interval in brackets."""
-    span = cell.told.format_interval(cell.row.value)
-    value = cell.told.format(cell.row.value.mean)
+    span = cell.measure.format_interval(cell.row.value)
+    value = cell.measure.format(cell.row.value.mean)
     return value + (f" ({span})" if span != NO_NUMBER else "")
 
 
-def blind_guess(cell: ScoreCell) -> str:
+def guess_value(cell: ScoreCell) -> str:
     """Return the score of the uninformed guess."""
-    return cell.told.format(cell.row.blind)
+    return cell.measure.format(cell.row.blind)
 
 
-def in_control(cell: ScoreCell) -> str:
+def control_value(cell: ScoreCell) -> str:
     """Return the score of the same attack in the control."""
-    return cell.told.format(cell.row.references.get(CONTROL_NAME))
+    return cell.measure.format(cell.row.references.get(CONTROL_NAME))
 
 
 @final
@@ -57,18 +57,18 @@ class ScoreColumn:
 
     Args:
         score: name of the score.
-        told: how the score is written.
-        head: of the column; "" = the score's title.
+        measure: how the score is written.
+        header: of the column; "" = the score's title.
         cell: returns the text of a cell.
-        is_word: whether the cells are text instead of numbers; text columns come first.
+        is_text: whether the cells are text instead of numbers; text columns come first.
 
     """
 
     score: str
-    told: Measure
-    head: str = ""
-    cell: Callable[[ScoreCell], str] = with_interval
-    is_word: bool = False
+    measure: Measure
+    header: str = ""
+    cell: Callable[[ScoreCell], str] = value_with_interval
+    is_text: bool = False
 
 
 @final
@@ -80,7 +80,9 @@ class ScoreTable:
     columns: tuple[ScoreColumn, ...]
 
 
-def score_tables(every: Sequence[ArmResult], tables: Sequence[ScoreTable]) -> tuple[Table, ...]:
+def score_tables(
+    every: Sequence[ArmResult], tables: Sequence[ScoreTable]
+) -> tuple[ReportTable, ...]:
     """Return these tables for each threat, with the best attacks first.
 
     Brackets contain 95 % intervals. Attacks without any score of a table are left out of it, as
@@ -96,7 +98,7 @@ def score_tables(every: Sequence[ArmResult], tables: Sequence[ScoreTable]) -> tu
 
 def _table(
     table: ScoreTable, threat_title: str, exposures: Sequence[ThreatResult]
-) -> Table | None:
+) -> ReportTable | None:
     cases = [(exposure, case) for exposure in exposures for case in exposure.attack_results]
     columns = [
         column
@@ -104,26 +106,26 @@ def _table(
         if any(column.score in case.rows_by_score for _, case in cases)
     ]
     lines = tuple(
-        _line(exposure, case, columns)
+        _score_row(exposure, case, columns)
         for exposure, case in cases
         if any(column.score in case.rows_by_score for column in columns)
     )
     if not lines:
         return None
-    return Table(
+    return ReportTable(
         f"{table.title} (95{SPACE}% interval): {threat_title}",
-        ("Arm", "Attack", *(column.head or column.told.title for column in columns)),
+        ("Arm", "Attack", *(column.header or column.measure.title for column in columns)),
         lines,
-        2 + sum(column.is_word for column in columns),
+        2 + sum(column.is_text for column in columns),
     )
 
 
-def _line(
+def _score_row(
     exposure: ThreatResult, case: AttackResult, columns: Sequence[ScoreColumn]
 ) -> tuple[str, ...]:
     rows: Mapping[str, ScoreRow] = case.rows_by_score
     cells = (
-        column.cell(ScoreCell(rows[column.score], column.told, exposure))
+        column.cell(ScoreCell(rows[column.score], column.measure, exposure))
         if column.score in rows
         else NO_NUMBER
         for column in columns

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.drawing.plates import Plate, Table
+from overheard.drawing.figures import ReportFigure, ReportTable
 
 
 @final
@@ -25,15 +25,15 @@ class SectionBlock:
         heading: of the block; "" for none.
         paragraphs: of text, with names already escaped by `findings.names.shown`.
         tables: with names escaped likewise.
-        plates: the figures.
+        figures: the figures.
         panel_width: width of one drawing of a figure, in pixels.
 
     """
 
     heading: str = ""
     paragraphs: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    plates: tuple[Plate, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
+    figures: tuple[ReportFigure, ...] = ()
     panel_width: int = 260
 
 
@@ -81,7 +81,7 @@ def _merge_blocks(blocks: Sequence[SectionBlock]) -> tuple[SectionBlock, ...]:
                 first,
                 paragraphs=tuple(dict.fromkeys((*first.paragraphs, *block.paragraphs))),
                 tables=(*first.tables, *block.tables),
-                plates=(*first.plates, *block.plates),
+                figures=(*first.figures, *block.figures),
             )
         )
     return tuple(merged.values())

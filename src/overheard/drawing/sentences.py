@@ -16,15 +16,15 @@ class Statement:
     """The phrases of a headline sentence.
 
     Args:
-        what: the inferred quantity, such as "each client's label shares".
-        well: predicate for a leak, with the result: "infers ... to within 3 points".
-        badly: the result of the best attack if there is no leak: "off by 3 points".
+        topic: the inferred quantity, such as "each client's label shares".
+        success: predicate for a leak, with the result: "infers ... to within 3 points".
+        failure: the result of the best attack if there is no leak: "off by 3 points".
 
     """
 
-    what: str
-    well: str
-    badly: str
+    topic: str
+    success: str
+    failure: str
 
 
 def bracketed_interval(row: ScoreRow, told: Measure, beside: str = "") -> str:

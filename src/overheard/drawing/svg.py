@@ -80,10 +80,10 @@ def inline_svg(
         figure = Figure(figsize=(width / 72, height / 72), dpi=72)
         draw(figure)
         figure.savefig(text, format="svg", metadata={"Date": None})
-    return Markup(_for_a_page(text.getvalue(), label))
+    return Markup(_prepare_svg(text.getvalue(), label))
 
 
-def _for_a_page(svg: str, label: str) -> str:
+def _prepare_svg(svg: str, label: str) -> str:
     root = Xml.fromstring(svg)
     used = set(re.findall(r'url\(#(\w+)\)|href="#(\w+)"', svg))
     referenced = {name for pair in used for name in pair}
@@ -94,7 +94,7 @@ def _for_a_page(svg: str, label: str) -> str:
             plain = name.partition("}")[2] or name
             # Every chart uses the same ids, but ids must be unique on a page.
             if plain != "id" or value in referenced:
-                element.set(plain, _recoloured(value) if plain == "style" else value)
+                element.set(plain, _use_page_colours(value) if plain == "style" else value)
         element.text = (element.text or "").strip() or None
         element.tail = None
     for parent in reversed(list(root.iter())):
@@ -110,6 +110,6 @@ def _for_a_page(svg: str, label: str) -> str:
     return Xml.tostring(root, encoding="unicode")
 
 
-def _recoloured(style: str) -> str:
+def _use_page_colours(style: str) -> str:
     style = re.sub(r"font-family: [^;]*;? ?", "", style)
     return re.sub(r"#0101\w\w", lambda found: _PAGE_COLOURS[found.group()], style)

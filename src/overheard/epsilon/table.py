@@ -5,7 +5,7 @@ from math import ceil, floor
 
 from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON, format_epsilon
 from overheard.core.parties import Party
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock, Term
 from overheard.epsilon.epsilon_results import EpsilonResult
 from overheard.epsilon.threshold_bound import EpsilonBound
@@ -28,9 +28,9 @@ MAX_PRINTED_EPSILON = 1000.0
 """Epsilon above which its digits have no meaning."""
 
 
-def epsilon_table(lines: Sequence[EpsilonResult]) -> Table:
+def epsilon_table(lines: Sequence[EpsilonResult]) -> ReportTable:
     """Return the table, with one line per mechanism and group of observers."""
-    return Table(
+    return ReportTable(
         "Epsilon: claimed, recomputed from the settings, and lower bounds from attacks",
         COLUMN_NAMES,
         tuple(_cells(line) for line in lines),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.findings.document_reader import FindingsDocument, parse_findings, read_findings
@@ -14,16 +14,16 @@ from overheard.gate.costs import cost_verdicts
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import Policy, read_policy
-from overheard.gate.verdict import Status, Verdict, overall
-from overheard.report.tables import as_json
+from overheard.gate.verdict import RuleVerdict, Status, overall_status
+from overheard.report.exports import as_json
 
-BOOTSTRAP = Seed(0)
+BOOTSTRAP_SEED = Seed(0)
 """Seed of the bootstrap for intervals, as in the CLI: an `Audit` is judged like its file."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """The verdicts of a policy on an audit.
 
     Args:
@@ -34,16 +34,16 @@ class Checked:
     """
 
     title: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[RuleVerdict, ...]
     notes: tuple[str, ...]
 
     @property
     def status(self) -> Status:
         """Fail if any verdict fails, else inconclusive if any is, else pass."""
-        return overall(self.verdicts)
+        return overall_status(self.verdicts)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The overall status and counts, such as "fail: 1 fail, 3 pass"."""
         statuses = [verdict.status for verdict in self.verdicts]
         order: tuple[Status, ...] = ("fail", "inconclusive", "excused", "pass")
@@ -52,21 +52,21 @@ class Checked:
 
     def _repr_html_(self) -> str:
         rows = [
-            (one.status, one.rule, one.what, one.score, one.told_figure, one.limit, one.why)
+            (one.status, one.rule, one.subject, one.score, one.figure_text, one.limit, one.why)
             for one in self.verdicts
         ]
         headers = (
             *("status", "rule", "subject", "score"),
             *("value (95 % interval)", "limit", "reason"),
         )
-        return html_table(f"{self.title}: {self.told}", headers, rows, " ".join(self.notes))
+        return html_table(f"{self.title}: {self.summary}", headers, rows, " ".join(self.notes))
 
 
 def check(
     policy: Policy | Path,
     now: FindingsDocument | Audit | Path,
     before: FindingsDocument | Audit | Path | None = None,
-) -> Checked:
+) -> CheckResult:
     """Check findings against a policy.
 
     Args:
@@ -88,12 +88,14 @@ def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
     if isinstance(found, Path):
         return read_findings(found)
     if isinstance(found, Audit):
-        return parse_findings(as_json(found, arms(found, BOOTSTRAP)))
+        return parse_findings(as_json(found, collect_arms(found, BOOTSTRAP_SEED)))
     return found
 
 
-def _check(policy: Policy, now: FindingsDocument, before: FindingsDocument | None) -> Checked:
-    if before is not None and not policy.looks_back:
+def _check(
+    policy: Policy, now: FindingsDocument, before: FindingsDocument | None
+) -> CheckResult:
+    if before is not None and not policy.needs_earlier_findings:
         raise PlanError(
             "earlier findings are given, but no rule uses them: set grows_at_most in a rule "
             "of [[leaks]], or remove --against"
@@ -107,7 +109,7 @@ def _check(policy: Policy, now: FindingsDocument, before: FindingsDocument | Non
         cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
     )
     verdicts = tuple(verdict for group in (*leaks, *epsilons, *costs) for verdict in group)
-    return Checked(now.title, verdicts, _notes(now, before))
+    return CheckResult(now.title, verdicts, _notes(now, before))
 
 
 def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str, ...]:

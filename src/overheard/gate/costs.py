@@ -6,12 +6,12 @@ from dataclasses import replace
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate, RunRow
 from overheard.gate.policy import CostRule
-from overheard.gate.verdict import Limit, Straddling, Verdict, judged
+from overheard.gate.verdict import Limit, OverlapStatus, RuleVerdict, judge_interval
 
 
 def cost_verdicts(
-    rule: CostRule, now: FindingsDocument, straddling: Straddling
-) -> tuple[Verdict, ...]:
+    rule: CostRule, now: FindingsDocument, on_overlap: OverlapStatus
+) -> tuple[RuleVerdict, ...]:
     """Return one verdict per arm that the rule applies to; at least one.
 
     The value is the mean over an arm's runs, and its interval is the range over these runs. For
@@ -20,24 +20,24 @@ def cost_verdicts(
     Args:
         rule: the rule.
         now: the findings to judge.
-        straddling: the status if some runs keep the limit and some do not.
+        on_overlap: the status if some runs keep the limit and some do not.
 
     """
     planned = [run for run in now.arms if not run.is_control]
     arms = rule.arms or tuple(dict.fromkeys(run.arm for run in planned)) or ("no arm",)
     return tuple(
-        _verdict(rule, arm, [run for run in planned if run.arm == arm], straddling)
+        _verdict(rule, arm, [run for run in planned if run.arm == arm], on_overlap)
         for arm in arms
     )
 
 
 def _verdict(
-    rule: CostRule, arm: str, runs: Sequence[RunRow], straddling: Straddling
-) -> Verdict:
+    rule: CostRule, arm: str, runs: Sequence[RunRow], on_overlap: OverlapStatus
+) -> RuleVerdict:
     score, limit = _limit(rule)
-    values = [_spent(rule, run) for run in runs]
+    values = [_cost(rule, run) for run in runs]
     known = [value for value in values if value is not None]
-    inconclusive = Verdict(rule.name, score, arm, "inconclusive", limit.told)
+    inconclusive = RuleVerdict(rule.name, score, arm, "inconclusive", limit.text)
     if not runs:
         return replace(inconclusive, why="no such arm was run")
     if len(known) < len(runs):
@@ -47,7 +47,7 @@ def _verdict(
     if len(known) < rule.seeds_at_least:
         few = f"too few runs: {len(known)}, the rule requires {rule.seeds_at_least}"
         return replace(inconclusive, figure=figure, why=few)
-    status, why = judged(figure, limit, straddling)
+    status, why = judge_interval(figure, limit, on_overlap)
     return replace(inconclusive, status=status, figure=figure, why=why)
 
 
@@ -60,7 +60,7 @@ def _limit(rule: CostRule) -> tuple[str, Limit]:
     return "seconds", Limit("at most", rule.seconds_at_most)
 
 
-def _spent(rule: CostRule, run: RunRow) -> float | None:
+def _cost(rule: CostRule, run: RunRow) -> float | None:
     if rule.accuracy_at_least is not None:
         return run.accuracy[max(run.accuracy)] if run.accuracy else None
     if rule.bytes_at_most is not None:

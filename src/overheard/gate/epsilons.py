@@ -10,9 +10,9 @@ from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON
 from overheard.epsilon.table import UNITS
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict, IntervalEstimate
-from overheard.gate.asked import asks_who, lacking
 from overheard.gate.policy import EpsilonRule
-from overheard.gate.verdict import Limit, Status, Verdict, number
+from overheard.gate.rule_matches import applies_to, describe_missing
+from overheard.gate.verdict import Limit, RuleVerdict, Status, format_number
 
 SCORE = "epsilon"
 
@@ -51,7 +51,7 @@ UNMEASURED = (
 """Why nothing is proven if the verdict concerns only the claim."""
 
 
-def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[Verdict, ...]:
+def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[RuleVerdict, ...]:
     """Return one verdict per mechanism and observers that the rule applies to; at least one.
 
     A rule that names no arm applies to arms with a mechanism, since every audit has an arm
@@ -61,149 +61,159 @@ def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[Verdict,
     none: a pipeline that tolerates inconclusive rules must notice a removed defense. Under
     other rules it is inconclusive, since nothing was claimed.
     """
-    judge = _Judge(rule)
+    judge = _EpsilonJudge(rule)
     rows = [
         row
         for row in dict.fromkeys(now.epsilon or ())
-        if _asks(rule, row.arm, row.observers)
+        if _applies_to(rule, row.arm, row.observers)
         and (rule.mechanisms is None or row.mechanism in rule.mechanisms)
     ]
-    return (*map(judge.row, rows), *judge.unmeasured(now))
+    return (*map(judge.judge_row, rows), *judge.missing_rows(now))
 
 
-def _asks(rule: EpsilonRule, arm: str, observers: tuple[str, ...]) -> bool:
+def _applies_to(rule: EpsilonRule, arm: str, observers: tuple[str, ...]) -> bool:
     """Return whether the rule applies to this arm and these observers.
 
     Readers of the global models only must be named explicitly: no attack of theirs is ever
     measured, and their epsilon never exceeds that of the server, which has its own row.
     """
     is_included = rule.observers is not None or len(observers) > 0
-    return is_included and asks_who(rule, arm, observers)
+    return is_included and applies_to(rule, arm, observers)
 
 
-_Groups = dict[str, list[tuple[str, ...]]]
+_ObserverGroups = dict[str, list[tuple[str, ...]]]
 """The groups of observers with a row in the findings of an arm, by mechanism."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _EpsilonJudge:
     """Judges the findings by one rule."""
 
     rule: EpsilonRule
 
-    def row(self, row: EpsilonRow) -> Verdict:
+    def judge_row(self, row: EpsilonRow) -> RuleVerdict:
         """Judge one mechanism with respect to some observers."""
-        verdict = self._silent("; ".join((row.arm, row.mechanism, _pooled(row.observers))))
+        verdict = self._inconclusive(
+            "; ".join((row.arm, row.mechanism, _observer_names(row.observers)))
+        )
         if self.rule.guaranteed_at_most is not None:
-            return _guaranteed(verdict, row, self.rule.guaranteed_at_most)
+            return _judge_guarantee(verdict, row, self.rule.guaranteed_at_most)
         if self.rule.proven_at_most is not None:
-            return _proven(verdict, row, self.rule.proven_at_most)
-        return _claimed(verdict, row)
+            return _judge_proof(verdict, row, self.rule.proven_at_most)
+        return _judge_claim(verdict, row)
 
-    def unmeasured(self, now: FindingsDocument) -> Iterable[Verdict]:
+    def missing_rows(self, now: FindingsDocument) -> Iterable[RuleVerdict]:
         """Yield verdicts on arms, mechanisms and observers that the findings lack."""
         if now.epsilon is None:
             why = "these findings were written by a version without epsilon: audit again"
-            yield self._silent("every arm", why)
+            yield self._inconclusive("every arm", why)
             return
-        by_arm = defaultdict[str, _Groups](_Groups)
+        by_arm = defaultdict[str, _ObserverGroups](_ObserverGroups)
         for row in now.epsilon:
             by_arm[row.arm].setdefault(row.mechanism, []).append(row.observers)
         arms = dict.fromkeys(now.arm_names)
         for arm in self.rule.arms or arms:
             if arm not in arms:
-                yield self._silent(arm, lacking("arm", "arms", arms))
+                yield self._inconclusive(arm, describe_missing("arm", "arms", arms))
             else:
-                yield from self._lacking_in(arm, by_arm.get(arm, {}))
+                yield from self._missing_in(arm, by_arm.get(arm, {}))
         if self.rule.arms is None:
             mechanisms = dict.fromkeys(row.mechanism for row in now.epsilon)
             for wanted in self.rule.mechanisms or (() if mechanisms else ("every arm",)):
                 if wanted not in mechanisms:
-                    yield self._silent(wanted, lacking("mechanism", "mechanisms", mechanisms))
+                    yield self._inconclusive(
+                        wanted, describe_missing("mechanism", "mechanisms", mechanisms)
+                    )
 
-    def _lacking_in(self, arm: str, by_mechanism: _Groups) -> Iterable[Verdict]:
+    def _missing_in(self, arm: str, by_mechanism: _ObserverGroups) -> Iterable[RuleVerdict]:
         wanted = self.rule.mechanisms or tuple(by_mechanism)
         is_named = self.rule.arms is not None
         if not by_mechanism or not (is_named or by_mechanism.keys() & set(wanted)):
-            yield self._undefended(arm)
+            yield self._no_mechanism(arm)
             return
         for mechanism in wanted:
             groups = by_mechanism.get(mechanism, [])
             if not groups and is_named:
-                why = lacking("mechanism", "mechanisms of this arm", by_mechanism)
-                yield self._silent(f"{arm}; {mechanism}", why)
-            elif groups and not any(_asks(self.rule, arm, group) for group in groups):
-                why = lacking("observers", "observers of this mechanism", map(_pooled, groups))
-                yield self._silent(f"{arm}; {mechanism}", why)
+                why = describe_missing("mechanism", "mechanisms of this arm", by_mechanism)
+                yield self._inconclusive(f"{arm}; {mechanism}", why)
+            elif groups and not any(_applies_to(self.rule, arm, group) for group in groups):
+                why = describe_missing(
+                    "observers", "observers of this mechanism", map(_observer_names, groups)
+                )
+                yield self._inconclusive(f"{arm}; {mechanism}", why)
 
-    def _undefended(self, arm: str) -> Verdict:
+    def _no_mechanism(self, arm: str) -> RuleVerdict:
         if self.rule.arms is None:
-            verdict = self._silent(
+            verdict = self._inconclusive(
                 arm, "the arm has no such mechanism, and the rule names no arm"
             )
             return replace(verdict, status="excused")
         if self.rule.guaranteed_at_most is not None:
-            verdict = self._silent(arm, "nothing is guaranteed: the arm has no mechanism")
+            verdict = self._inconclusive(arm, "nothing is guaranteed: the arm has no mechanism")
             return replace(verdict, status="fail")
-        return self._silent(arm, "the arm has no mechanism, so there is no claim to check")
+        return self._inconclusive(
+            arm, "the arm has no mechanism, so there is no claim to check"
+        )
 
-    def _silent(self, what: str, why: str = "") -> Verdict:
-        return Verdict(
-            self.rule.name, SCORE, what, "inconclusive", _asked_of(self.rule), None, why
+    def _inconclusive(self, what: str, why: str = "") -> RuleVerdict:
+        return RuleVerdict(
+            self.rule.name, SCORE, what, "inconclusive", _limit_text(self.rule), None, why
         )
 
 
-def _guaranteed(verdict: Verdict, row: EpsilonRow, limit: float) -> Verdict:
+def _judge_guarantee(verdict: RuleVerdict, row: EpsilonRow, limit: float) -> RuleVerdict:
     figure = row.guaranteed_epsilon
     if figure is None:
         return replace(verdict, why=REASONS[row.verdict])
     if isinf(figure):
         is_broken = STATUSES[row.verdict] == "fail"
-        why = _broken(row) if is_broken else "its settings give no finite epsilon"
+        why = _reason(row) if is_broken else "its settings give no finite epsilon"
         return replace(verdict, status="fail", why=f"nothing is guaranteed: {why}")
     about = f"for {UNITS[row.unit]}, at delta {row.delta:g}"
-    return replace(verdict, status=_kept(figure, limit), figure=_exactly(figure), why=about)
+    return replace(
+        verdict, status=_status(figure, limit), figure=_exact_bounds(figure), why=about
+    )
 
 
-def _proven(verdict: Verdict, row: EpsilonRow, limit: float) -> Verdict:
+def _judge_proof(verdict: RuleVerdict, row: EpsilonRow, limit: float) -> RuleVerdict:
     if row.measured is None:
         is_told = row.verdict in {"unasked", "refused", "unlike", "unchecked"}
         return replace(verdict, why=REASONS[row.verdict] if is_told else UNMEASURED)
     figure = row.measured.at_least
     by = f"by {row.measured.attack}"
-    return replace(verdict, status=_kept(figure, limit), figure=_exactly(figure), why=by)
+    return replace(verdict, status=_status(figure, limit), figure=_exact_bounds(figure), why=by)
 
 
-def _claimed(verdict: Verdict, row: EpsilonRow) -> Verdict:
-    figure = None if row.measured is None else _exactly(row.measured.at_least)
-    why = _broken(row)
+def _judge_claim(verdict: RuleVerdict, row: EpsilonRow) -> RuleVerdict:
+    figure = None if row.measured is None else _exact_bounds(row.measured.at_least)
+    why = _reason(row)
     if row.verdict == "holds":
         is_hollow = row.ceiling is None or row.ceiling > MEANINGLESS_EPSILON
-        most = "infinity" if row.ceiling is None else number(row.ceiling)
+        most = "infinity" if row.ceiling is None else format_number(row.ceiling)
         why = f"compared with {most}{', which is too large to protect' if is_hollow else ''}"
     return replace(verdict, status=STATUSES[row.verdict], figure=figure, why=why)
 
 
-def _broken(row: EpsilonRow) -> str:
+def _reason(row: EpsilonRow) -> str:
     return f"{REASONS[row.verdict]}: {row.flaw}" if row.flaw else REASONS[row.verdict]
 
 
-def _asked_of(rule: EpsilonRule) -> str:
+def _limit_text(rule: EpsilonRule) -> str:
     if rule.guaranteed_at_most is not None:
-        return Limit("at most", rule.guaranteed_at_most, "guaranteed ").told
+        return Limit("at most", rule.guaranteed_at_most, "guaranteed ").text
     if rule.proven_at_most is not None:
-        return Limit("at most", rule.proven_at_most, "proven ").told
+        return Limit("at most", rule.proven_at_most, "proven ").text
     return "claims hold"
 
 
-def _kept(figure: float, limit: float) -> Status:
+def _status(figure: float, limit: float) -> Status:
     return "pass" if figure <= limit else "fail"
 
 
-def _exactly(figure: float) -> IntervalEstimate:
+def _exact_bounds(figure: float) -> IntervalEstimate:
     return IntervalEstimate(mean=figure, low=None, high=None)
 
 
-def _pooled(observers: Sequence[str]) -> str:
+def _observer_names(observers: Sequence[str]) -> str:
     return " and ".join(observers) or "readers of the global models only"

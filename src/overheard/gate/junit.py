@@ -3,8 +3,8 @@
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from overheard.findings.names import shorten
-from overheard.gate.check import Checked
-from overheard.gate.verdict import LONGEST, Status, Verdict
+from overheard.gate.check import CheckResult
+from overheard.gate.verdict import MAX_LENGTH, RuleVerdict, Status
 
 SUITE = "overheard check"
 
@@ -15,7 +15,7 @@ _ELEMENTS: dict[Status, str] = {
 }
 
 
-def as_junit(checked: Checked) -> str:
+def as_junit(checked: CheckResult) -> str:
     """Return one test case per verdict; inconclusive = error, excused = skipped."""
     statuses = [verdict.status for verdict in checked.verdicts]
     counts = {
@@ -27,20 +27,20 @@ def as_junit(checked: Checked) -> str:
     suites = Element("testsuites", {"name": SUITE, **counts})
     suite = SubElement(suites, "testsuite", {"name": SUITE, **counts})
     properties = SubElement(suite, "properties")
-    SubElement(properties, "property", {"name": "audit", "value": _plain(checked.title)})
+    SubElement(properties, "property", {"name": "audit", "value": _xml_text(checked.title)})
     for note in checked.notes:
-        SubElement(properties, "property", {"name": "note", "value": _plain(note)})
+        SubElement(properties, "property", {"name": "note", "value": _xml_text(note)})
     for verdict in checked.verdicts:
         _case(suite, verdict)
     indent(suites)
     return tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: Element, verdict: Verdict) -> None:
-    name = _plain(f"{verdict.what}; {verdict.score}")
-    case = SubElement(suite, "testcase", {"classname": _plain(verdict.rule), "name": name})
-    parts = (verdict.told_figure, f"limit: {verdict.limit}", verdict.why)
-    message = _plain("; ".join(part for part in parts if part))
+def _case(suite: Element, verdict: RuleVerdict) -> None:
+    name = _xml_text(f"{verdict.subject}; {verdict.score}")
+    case = SubElement(suite, "testcase", {"classname": _xml_text(verdict.rule), "name": name})
+    parts = (verdict.figure_text, f"limit: {verdict.limit}", verdict.why)
+    message = _xml_text("; ".join(part for part in parts if part))
     if verdict.status in _ELEMENTS:
         element = SubElement(case, _ELEMENTS[verdict.status], {"message": message})
         element.set("type", verdict.status)
@@ -48,6 +48,6 @@ def _case(suite: Element, verdict: Verdict) -> None:
         SubElement(case, "system-out").text = message
 
 
-def _plain(text: str) -> str:
+def _xml_text(text: str) -> str:
     """Escape the characters that XML cannot represent, and shorten the text."""
-    return shorten(text, LONGEST)
+    return shorten(text, MAX_LENGTH)

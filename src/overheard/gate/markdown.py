@@ -3,45 +3,45 @@
 import re
 
 from overheard.findings.names import shorten
-from overheard.gate.check import Checked
-from overheard.gate.verdict import LONGEST, Verdict
+from overheard.gate.check import CheckResult
+from overheard.gate.verdict import MAX_LENGTH, RuleVerdict
 
-_HEAD = """\
+_TABLE_HEADER = """\
 | status | rule | subject | score | value (95 % interval) | limit | reason |
 |---|---|---|---|---|---|---|"""
 
 
-def as_markdown(checked: Checked) -> str:
+def as_markdown(checked: CheckResult) -> str:
     """Return a heading, a table with one row per verdict, and the notes."""
     lines = [
-        f"## Overheard: {checked.told}",
+        f"## Overheard: {checked.summary}",
         "",
-        f"Audit: “{_inert(checked.title)}”.",
+        f"Audit: “{_escape_markdown(checked.title)}”.",
         "",
-        _HEAD,
-        *map(_line, checked.verdicts),
-        *(part for note in checked.notes for part in ("", _inert(note))),
+        _TABLE_HEADER,
+        *map(_table_row, checked.verdicts),
+        *(part for note in checked.notes for part in ("", _escape_markdown(note))),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _line(verdict: Verdict) -> str:
+def _table_row(verdict: RuleVerdict) -> str:
     status = verdict.status if verdict.status == "pass" else f"**{verdict.status}**"
     cells = (
-        *(verdict.rule, verdict.what, verdict.score),
-        *(verdict.told_figure, verdict.limit, verdict.why),
+        *(verdict.rule, verdict.subject, verdict.score),
+        *(verdict.figure_text, verdict.limit, verdict.why),
     )
-    return f"| {status} | {' | '.join(map(_inert, cells))} |"
+    return f"| {status} | {' | '.join(map(_escape_markdown, cells))} |"
 
 
 _MARKUP = re.compile(r"[!-'*+/;<-@\[-`{-~]|:(?! |$)|(?<=www)\.", re.IGNORECASE)
 """Characters that Markdown, HTML or GitHub may interpret, names of sites included."""
 
 
-def _inert(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     r"""Escape text so that Markdown shows it literally.
 
-    >>> print(_inert("a|b <i>_x_"))
+    >>> print(_escape_markdown("a|b <i>_x_"))
     a\|b \<i\>\_x\_
     """
-    return _MARKUP.sub(r"\\\g<0>", shorten(text, LONGEST))
+    return _MARKUP.sub(r"\\\g<0>", shorten(text, MAX_LENGTH))

@@ -10,7 +10,7 @@ from overheard.core.parties import parse_party
 from overheard.data.positive import Positive
 from overheard.findings.document_rows import NonNegative
 from overheard.findings.threat_results import TargetKind
-from overheard.gate.verdict import Straddling
+from overheard.gate.verdict import OverlapStatus
 from overheard.plans.strict_model import StrictModel, check_unique, read_toml
 
 RuleName = Annotated[str, Field(min_length=1, max_length=100)]
@@ -68,7 +68,7 @@ class LeakRule(StrictModel):
     targets_at_least: Positive = 1
     seeds_at_least: Positive = 1
     may_be_refused: tuple[str, ...] = ()
-    straddles: Straddling | None = None
+    straddles: OverlapStatus | None = None
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> "LeakRule":
@@ -148,7 +148,7 @@ class CostRule(StrictModel):
     bytes_at_most: NonNegative | None = None
     seconds_at_most: NonNegative | None = None
     seeds_at_least: Positive = 2
-    straddles: Straddling | None = None
+    straddles: OverlapStatus | None = None
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> "CostRule":
@@ -174,13 +174,13 @@ class Policy(StrictModel):
 
     """
 
-    straddles: Straddling = "inconclusive"
+    straddles: OverlapStatus = "inconclusive"
     leaks: tuple[LeakRule, ...] = ()
     epsilons: tuple[EpsilonRule, ...] = ()
     costs: tuple[CostRule, ...] = ()
 
     @property
-    def looks_back(self) -> bool:
+    def needs_earlier_findings(self) -> bool:
         """Whether a rule needs earlier findings."""
         return any(rule.grows_at_most is not None for rule in self.leaks)
 

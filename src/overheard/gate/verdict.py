@@ -6,10 +6,10 @@ from typing import Literal, final
 
 from overheard.findings.document_rows import IntervalEstimate
 
-LONGEST = 300
+MAX_LENGTH = 300
 """Longest name or reason shown, in characters: names in findings may come from anybody."""
 
-WRITTEN_OUT = 1e15
+MAX_PLAIN_NUMBER = 1e15
 """Numbers from 1000 up to this one are written with all their digits before the point."""
 
 Status = Literal["pass", "fail", "inconclusive", "excused"]
@@ -18,7 +18,7 @@ neither, or nothing was measured; excused: not measured, which the policy allows
 
 Side = Literal["at most", "at least"]
 
-Straddling = Literal["inconclusive", "pass", "fail"]
+OverlapStatus = Literal["inconclusive", "pass", "fail"]
 """The status of an interval that contains the limit."""
 
 
@@ -30,29 +30,29 @@ class Limit:
     Args:
         side: whether the limit is an upper or a lower bound.
         value: of the limit.
-        of: the limited quantity, with a trailing space; "" = the score itself.
+        quantity: the limited quantity, with a trailing space; "" = the score itself.
 
     """
 
     side: Side
     value: float
-    of: str = ""
+    quantity: str = ""
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The limit in words, such as "gain at most 0.1"."""
-        return f"{self.of}{self.side} {number(self.value)}"
+        return f"{self.quantity}{self.side} {format_number(self.value)}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """The verdict of a rule on one subject.
 
     Args:
         rule: name of the rule.
         score: name of the limited score.
-        what: the judged arm, observers or attack; names in it may come from anybody.
+        subject: the judged arm, observers or attack; names in it may come from anybody.
         status: see `Status`.
         limit: of the rule, in words.
         figure: the judged value; None = there is none.
@@ -62,29 +62,29 @@ class Verdict:
 
     rule: str
     score: str
-    what: str
+    subject: str
     status: Status
     limit: str
     figure: IntervalEstimate | None = None
     why: str = ""
 
     @property
-    def told_figure(self) -> str:
+    def figure_text(self) -> str:
         """The value with its interval, such as "0.593 (0.568 to 0.609)"; "" for none."""
         if self.figure is None or self.figure.mean is None:
             return ""
         mean, low, high = self.figure.mean, self.figure.low, self.figure.high
         if low is None or high is None:
-            return number(mean)
-        return f"{number(mean)} ({number(low)} to {number(high)})"
+            return format_number(mean)
+        return f"{format_number(mean)} ({format_number(low)} to {format_number(high)})"
 
 
-def judged(
-    bounds: IntervalEstimate, limit: Limit, straddling: Straddling
+def judge_interval(
+    bounds: IntervalEstimate, limit: Limit, on_overlap: OverlapStatus
 ) -> tuple[Status, str]:
     """Return the status of an interval under a limit, and the reason.
 
-    Without both ends of the interval the status is inconclusive, whatever `straddling` says.
+    Without both ends of the interval the status is inconclusive, whatever `on_overlap` says.
     """
     low, high = bounds.low, bounds.high
     if low is None or high is None:
@@ -95,12 +95,12 @@ def judged(
     if (low > limit.value) if at_most else (high < limit.value):
         return "fail", "the whole interval lies beyond the limit"
     counted = (
-        "" if straddling == "inconclusive" else f"; the policy counts this as {straddling}"
+        "" if on_overlap == "inconclusive" else f"; the policy counts this as {on_overlap}"
     )
-    return straddling, f"the interval contains the limit{counted}"
+    return on_overlap, f"the interval contains the limit{counted}"
 
 
-def overall(verdicts: Sequence[Verdict]) -> Status:
+def overall_status(verdicts: Sequence[RuleVerdict]) -> Status:
     """Return fail if any verdict fails, inconclusive if any is or none passes, else pass."""
     found = {verdict.status for verdict in verdicts}
     if "fail" in found:
@@ -108,11 +108,11 @@ def overall(verdicts: Sequence[Verdict]) -> Status:
     return "pass" if found in ({"pass"}, {"pass", "excused"}) else "inconclusive"
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Write a number with four digits, or with all digits before the point.
 
-    >>> number(0.60049), number(1371200.0)
+    >>> format_number(0.60049), format_number(1371200.0)
     ('0.6005', '1,371,200')
     """
-    is_plain = 1000 <= abs(value) < WRITTEN_OUT
+    is_plain = 1000 <= abs(value) < MAX_PLAIN_NUMBER
     return f"{value:,.0f}" if is_plain else f"{value:.4g}"

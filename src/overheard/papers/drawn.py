@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.plates import Plate
+from overheard.drawing.figures import ReportFigure
 from overheard.papers.figure import Figure
 from overheard.papers.runs import Runs
-from overheard.report.experiment_page import Reading
+from overheard.report.experiment_page import PaperStatement
 
 
 @final
@@ -22,8 +22,8 @@ class Drawing:
 
     """
 
-    plates: Sequence[Plate] = ()
-    readings: Sequence[Reading] = ()
+    plates: Sequence[ReportFigure] = ()
+    readings: Sequence[PaperStatement] = ()
 
 
 class Drawn(ABC):

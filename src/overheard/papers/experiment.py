@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from overheard.archive.atomic import write_text
-from overheard.auditing.progress import OnStep, Step
+from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label
 from overheard.papers.drawn import Drawing, Drawn
@@ -139,10 +139,10 @@ class Paper(ABC):
         """Return the experiments by name, in the order of the paper."""
 
 
-def _value_tables(values: Sequence[Figure]) -> tuple[Table, ...]:
+def _value_tables(values: Sequence[Figure]) -> tuple[ReportTable, ...]:
     """Make one table per run; the setting's part before the first semicolon names the run."""
     return tuple(
-        Table(
+        ReportTable(
             make_printable(run),
             ("Value", "Setting", "Reproduced", "95 % interval", "Published", "Direction"),
             tuple(_row(one) for one in values_of_run),
@@ -171,5 +171,5 @@ def _not_measured(name: str, error: DataError) -> Figure:
     )
 
 
-def _report_step(on_step: OnStep, prefix: str, step: Step) -> None:
-    on_step(Step(f"{prefix}: {step.what}", step.done, step.total))
+def _report_step(on_step: OnStep, prefix: str, step: ProgressStep) -> None:
+    on_step(ProgressStep(f"{prefix}: {step.description}", step.done, step.total))

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, format_number
 from overheard.papers.figure import Figure
 
 
-def numbers_table(caption: str, values: Sequence[Figure]) -> Table:
+def numbers_table(caption: str, values: Sequence[Figure]) -> ReportTable:
     """Return a table of the values in a figure."""
-    return Table(
+    return ReportTable(
         caption,
         ("Value", "Setting", "Mean", "95 % interval"),
         tuple(

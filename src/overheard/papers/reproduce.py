@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep
-from overheard.auditing.supplies import Resources
 from overheard.papers.figure import Figure
 from overheard.papers.find import find_experiment
 from overheard.papers.record import write_figures

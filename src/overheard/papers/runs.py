@@ -7,7 +7,7 @@ from typing import final
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.core.transcript import Transcript
 from overheard.findings.finding import Audit
 from overheard.plans.plan import Plan
@@ -37,4 +37,4 @@ class Runs:
     ) -> Transcript:
         """Open the transcript of one federation, or of its control run."""
         audit_folder = AuditFolder(self.folder / name)
-        return open_transcript(audit_folder.run(arm, seed, is_control=is_control))
+        return open_transcript(audit_folder.run_path(arm, seed, is_control=is_control))

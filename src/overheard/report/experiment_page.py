@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from overheard.drawing.plates import Plate, Table
+from overheard.drawing.figures import ReportFigure, ReportTable
 from overheard.findings.names import make_printable
-from overheard.report.template import template
+from overheard.report.template import load_template
 
 Holds = Literal["yes", "no", "undecided"]
 """Whether a statement of the paper holds by the measured values."""
@@ -14,21 +14,21 @@ Holds = Literal["yes", "no", "undecided"]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PaperStatement:
     """A statement that a paper makes about its results, and whether it was reproduced.
 
     Args:
         key: its name among the statements of one experiment.
-        says: the paper's sentence.
+        statement: the paper's sentence.
         holds: by the measured values and their intervals.
-        because: these values, in words.
+        evidence: these values, in words.
 
     """
 
     key: str
-    says: str
+    statement: str
     holds: Holds
-    because: str
+    evidence: str
 
 
 @final
@@ -40,8 +40,8 @@ class ExperimentPage:
         name: of the experiment.
         title: what it shows.
         differences: how the setting differs from the paper's.
-        readings: the paper's statements.
-        plates: the figures; names in them are already escaped by `findings.names.shown`.
+        statements: the paper's statements.
+        figures: the figures; names in them are already escaped by `findings.names.shown`.
         numbers: each value with the published one, one table per run.
         audits: sub-folders with a report each.
         quick: whether the experiment was run at a reduced size.
@@ -51,32 +51,32 @@ class ExperimentPage:
     name: str
     title: str
     differences: str
-    readings: Sequence[Reading]
-    plates: Sequence[Plate]
-    numbers: Sequence[Table]
+    statements: Sequence[PaperStatement]
+    figures: Sequence[ReportFigure]
+    numbers: Sequence[ReportTable]
     audits: Sequence[str]
     quick: bool
 
     def html(self) -> str:
         """Return the page; all names are escaped, control characters included."""
-        return template("experiment_page.html.j2").render(
+        return load_template("experiment_page.html.j2").render(
             name=make_printable(self.name),
             title=make_printable(self.title),
             differences=make_printable(self.differences),
-            statements=_readings(self.readings) if self.readings else None,
-            figures=self.plates,
+            statements=_statements_table(self.statements) if self.statements else None,
+            figures=self.figures,
             numbers=self.numbers,
             audits=[make_printable(name) for name in self.audits],
             quick=self.quick,
         )
 
 
-def _readings(readings: Sequence[Reading]) -> Table:
-    return Table(
+def _statements_table(readings: Sequence[PaperStatement]) -> ReportTable:
+    return ReportTable(
         "The paper’s statements, compared with the measured values",
         ("The paper says", "Does it hold here?", "Evidence"),
         tuple(
-            (make_printable(one.says), one.holds, make_printable(one.because))
+            (make_printable(one.statement), one.holds, make_printable(one.evidence))
             for one in readings
         ),
         3,

@@ -8,7 +8,7 @@ from typing import final
 from overheard.findings.costs import arm_costs
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, find_undefended_arm, group_by_threat
-from overheard.report.question_pages import pages_of
+from overheard.report.page_registry import pages_of
 
 
 @final
@@ -22,8 +22,8 @@ class FrontierPoint:
         label: the attack's label in reports.
         is_adaptive: whether the attack adapts to the defenses of the arm.
         row: the attack's result.
-        kept: accuracy divided by that of the arm without defenses.
-        sent: bytes sent in a run, up and down; None = not counted.
+        accuracy_retained: accuracy divided by that of the arm without defenses.
+        bytes_sent: bytes sent in a run, up and down; None = not counted.
 
     """
 
@@ -32,18 +32,18 @@ class FrontierPoint:
     label: str
     is_adaptive: bool
     row: ScoreRow
-    kept: float
-    sent: float | None
+    accuracy_retained: float
+    bytes_sent: float | None
 
     @property
-    def read(self) -> float:
+    def leakage(self) -> float:
         """The leakage: higher = more; at least that of an uninformed guess."""
         sign = -1.0 if self.row.better == "lower" else 1.0
         value = sign * self.row.value.mean
         return value if self.row.blind is None else max(value, sign * self.row.blind)
 
 
-def standings(every: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint]]:
+def frontier_points(every: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint]]:
     """Return the points of each threat, by its title, if there are two arms or more.
 
     There are none without an arm that has no defenses and a measured accuracy.
@@ -78,25 +78,25 @@ def standings(every: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint
     }
 
 
-def strongest(points: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
+def strongest_attacks(points: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
     """Return, for each arm, the point of the strongest attack on it."""
     return tuple(
-        max((one for one in points if one.arm == arm), key=lambda one: one.read)
+        max((one for one in points if one.arm == arm), key=lambda one: one.leakage)
         for arm in dict.fromkeys(one.arm for one in points)
     )
 
 
-def unbeaten(
+def pareto_front(
     points: Sequence[FrontierPoint], utility: Callable[[FrontierPoint], float]
 ) -> tuple[FrontierPoint, ...]:
     """Return the points that no other dominates in leakage and utility (the Pareto front)."""
     return tuple(
-        one for one in points if not any(_beats(other, one, utility) for other in points)
+        one for one in points if not any(_dominates(other, one, utility) for other in points)
     )
 
 
-def _beats(
+def _dominates(
     other: FrontierPoint, one: FrontierPoint, utility: Callable[[FrontierPoint], float]
 ) -> bool:
-    no_worse = other.read <= one.read and utility(other) >= utility(one)
-    return no_worse and (other.read < one.read or utility(other) > utility(one))
+    no_worse = other.leakage <= one.leakage and utility(other) >= utility(one)
+    return no_worse and (other.leakage < one.leakage or utility(other) > utility(one))

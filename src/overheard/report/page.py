@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from overheard.drawing.pages import Pages
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
+from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import (
     Section,
     SectionBlock,
@@ -28,24 +28,24 @@ from overheard.findings.number_format import (
 )
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult, Verdict, select_question
-from overheard.report.arms_plates import arms_plates
-from overheard.report.changes import changes
-from overheard.report.costs import costs_table
-from overheard.report.frontier_plates import frontier_plates
+from overheard.report.arm_figures import arm_figures
+from overheard.report.cost_table import cost_table
+from overheard.report.defense_effects import describe_defense_effects
+from overheard.report.frontier_figures import frontier_figures
 from overheard.report.glossary import COST_TERMS, TERMS
-from overheard.report.limits import limit_words
-from overheard.report.question_pages import pages_of
-from overheard.report.refusals import grouped
-from overheard.report.rounds_plates import accuracy_plate, rounds_plates
-from overheard.report.template import template
-from overheard.report.words import BADGES, exposure_words
+from overheard.report.limitations import limitation_words
+from overheard.report.page_registry import pages_of
+from overheard.report.refusals import group_refusals
+from overheard.report.round_figures import accuracy_figure, round_figures
+from overheard.report.template import load_template
+from overheard.report.threat_sentences import BADGES, threat_sentences
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerWords:
+class ThreatSummary:
     """The result of one threat in an arm, in words."""
 
-    asked: str
+    title: str
     verdict: Verdict
     badge: str
     value: str
@@ -54,7 +54,7 @@ class AnswerWords:
 
 
 @dataclass(frozen=True, slots=True)
-class ArmWords:
+class ArmSummary:
     """The results of an arm, in words; a dash = not measured."""
 
     name: str
@@ -62,7 +62,7 @@ class ArmWords:
     accuracy: str
     sent: str
     time: str
-    answers: tuple[AnswerWords, ...]
+    threats: tuple[ThreatSummary, ...]
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -71,34 +71,34 @@ class ArmWords:
         return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_NUMBER)
 
 
-def page(audit: Audit, every: Sequence[ArmResult]) -> str:
+def render_page(audit: Audit, every: Sequence[ArmResult]) -> str:
     """Return the whole report as HTML, with all names and control characters escaped."""
     epsilons = epsilon_results(audit)
     question_pages = [pages_of(name) for name in _questions(every)]
-    return template("page.html.j2").render(
+    return load_template("page.html.j2").render(
         title=make_printable(audit.title),
         subject=make_printable(audit.subject),
-        arms=[_arm_words(arm) for arm in every],
+        arms=[_arm_summary(arm) for arm in every],
         threat_titles=list(
             dict.fromkeys(one.title for arm in every for one in arm.threat_results)
         ),
         intros=[intro for pages in question_pages if (intro := pages.intro())],
-        changes=changes(every),
-        limits=limit_words(audit, every),
-        costs=costs_table(every),
-        side_by_side=arms_plates(every),
+        changes=describe_defense_effects(every),
+        limits=limitation_words(audit, every),
+        costs=cost_table(every),
+        side_by_side=arm_figures(every),
         defenses=_defenses(every),
         epsilons=epsilon_blocks(epsilons),
         broken_claims=epsilon_sentences(epsilons),
         sections=_sections(audit, every),
         claims=_claims(audit, every),
-        frontiers=frontier_plates(every),
-        by_round=rounds_plates(every),
-        accuracy=accuracy_plate(every),
+        frontiers=frontier_figures(every),
+        by_round=round_figures(every),
+        accuracy=accuracy_figure(every),
         scores=_scores(every),
         refusals=_refusals(every),
         terms=_terms(question_pages, epsilons),
-        plan=_lines(audit.plan),
+        plan=_escape_lines(audit.plan),
         versions=_versions(audit),
     )
 
@@ -113,11 +113,13 @@ def _sections(audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
     return merge_sections(
         section
         for question in _questions(every)
-        for section in _of_question(question, audit, select_question(every, question))
+        for section in _question_sections(question, audit, select_question(every, question))
     )
 
 
-def _of_question(question: str, audit: Audit, every: Sequence[ArmResult]) -> Sequence[Section]:
+def _question_sections(
+    question: str, audit: Audit, every: Sequence[ArmResult]
+) -> Sequence[Section]:
     """Return a question's sections; the last one ends with a list of unmeasured threats."""
     sections = list(pages_of(question).sections(audit, every))
     unmeasured = tuple(
@@ -137,12 +139,12 @@ def _claims(audit: Audit, every: Sequence[ArmResult]) -> Sequence[SectionBlock]:
     return [
         block
         for question in _questions(every)
-        for block in pages_of(question).claims(audit, select_question(every, question))
+        for block in pages_of(question).claim_blocks(audit, select_question(every, question))
     ]
 
 
 def _terms(
-    question_pages: Sequence[Pages], epsilons: Sequence[EpsilonResult]
+    question_pages: Sequence[QuestionPages], epsilons: Sequence[EpsilonResult]
 ) -> Sequence[Term]:
     """Return every term once: those of all reports and those of the questions."""
     by_question = (term for pages in question_pages for term in pages.terms())
@@ -150,38 +152,38 @@ def _terms(
     return list({term.name: term for term in every}.values())
 
 
-def _lines(text: str) -> str:
+def _escape_lines(text: str) -> str:
     return "\n".join(map(make_printable, text.splitlines()))
 
 
-def _arm_words(arm: ArmResult) -> ArmWords:
+def _arm_summary(arm: ArmResult) -> ArmSummary:
     costs = arm_costs(arm)
-    return ArmWords(
+    return ArmSummary(
         make_printable(arm.name),
         "; ".join(make_printable(defense.settings) for defense in arm.runs[0].defenses),
         format_percent(arm.accuracy),
         format_bytes(costs.total_bytes),
         format_duration(costs.wall_seconds),
-        tuple(map(_answer, arm.threat_results)),
+        tuple(map(_threat_summary, arm.threat_results)),
     )
 
 
-def _answer(exposure: ThreatResult) -> AnswerWords:
+def _threat_summary(exposure: ThreatResult) -> ThreatSummary:
     pages = pages_of(exposure.question)
-    row = pages.told_row(exposure.attack_results[0]) if exposure.attack_results else None
+    row = pages.summary_row(exposure.attack_results[0]) if exposure.attack_results else None
     measure = BARE_NUMBER if row is None else pages.question.measure(row.score)
-    return AnswerWords(
+    return ThreatSummary(
         exposure.title,
         exposure.verdict,
         BADGES[exposure.verdict],
         measure.format(None if row is None else row.value.mean),
         measure.format(None if row is None else row.blind),
-        exposure_words(exposure),
+        threat_sentences(exposure),
     )
 
 
-def _defenses(every: Sequence[ArmResult]) -> Table:
-    return Table(
+def _defenses(every: Sequence[ArmResult]) -> ReportTable:
+    return ReportTable(
         "Defenses: where they are enforced, who could switch them off, what they guarantee",
         ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal guarantee"),
         tuple(
@@ -199,8 +201,8 @@ def _defenses(every: Sequence[ArmResult]) -> Table:
     )
 
 
-def _scores(every: Sequence[ArmResult]) -> Table:
-    return Table(
+def _scores(every: Sequence[ArmResult]) -> ReportTable:
+    return ReportTable(
         "Every score, on its own scale",
         (
             "Arm",
@@ -220,7 +222,7 @@ def _scores(every: Sequence[ArmResult]) -> Table:
             "Runs",
         ),
         tuple(
-            _score_line(row, exposure.labels[row.attack])
+            _score_row(row, exposure.labels[row.attack])
             for arm in every
             for exposure in arm.threat_results
             for row in exposure.rows
@@ -229,7 +231,7 @@ def _scores(every: Sequence[ArmResult]) -> Table:
     )
 
 
-def _score_line(row: ScoreRow, label: str) -> tuple[str, ...]:
+def _score_row(row: ScoreRow, label: str) -> tuple[str, ...]:
     return (
         make_printable(row.arm),
         name_observers(row.observers),
@@ -240,8 +242,8 @@ def _score_line(row: ScoreRow, label: str) -> tuple[str, ...]:
         direction_label(row.better),
         format_number(row.value.mean),
         BARE_NUMBER.format_interval(row.value),
-        _named(row.blinds),
-        _named(row.references),
+        _named_values(row.blinds),
+        _named_values(row.references),
         format_number(None if row.gain is None else row.gain.mean),
         BARE_NUMBER.format_interval(row.gain),
         str(row.targets),
@@ -249,14 +251,14 @@ def _score_line(row: ScoreRow, label: str) -> tuple[str, ...]:
     )
 
 
-def _named(values: Mapping[str, float]) -> str:
+def _named_values(values: Mapping[str, float]) -> str:
     return "; ".join(
         f"{make_printable(name)} {format_number(value)}" for name, value in values.items()
     ) or (NO_NUMBER)
 
 
-def _refusals(every: Sequence[ArmResult]) -> Table:
-    return Table(
+def _refusals(every: Sequence[ArmResult]) -> ReportTable:
+    return ReportTable(
         "Attacks that could not run, and what was missing",
         ("Arm", "Observers", "Attack", "Question", "Missing", "Targets", "Claims not made"),
         tuple(
@@ -267,16 +269,16 @@ def _refusals(every: Sequence[ArmResult]) -> Table:
                 make_printable(group.question),
                 "; ".join(map(make_printable, group.missing)),
                 str(group.targets),
-                str(group.answers),
+                str(group.claims),
             )
-            for group in grouped(every)
+            for group in group_refusals(every)
         ),
         5,
     )
 
 
-def _versions(audit: Audit) -> Table:
-    return Table(
+def _versions(audit: Audit) -> ReportTable:
+    return ReportTable(
         "Software versions",
         ("Name", "Version"),
         tuple(

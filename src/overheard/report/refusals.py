@@ -20,7 +20,7 @@ class RefusalGroup:
         question: the unanswered question.
         missing: what the attack lacked.
         targets: the number of different targets.
-        answers: the number of claims not made, over targets, rounds and seeds.
+        claims: the number of claims not made, over targets, rounds and seeds.
 
     """
 
@@ -30,10 +30,10 @@ class RefusalGroup:
     question: str
     missing: tuple[str, ...]
     targets: int
-    answers: int
+    claims: int
 
 
-def grouped(every: Sequence[ArmResult]) -> tuple[RefusalGroup, ...]:
+def group_refusals(every: Sequence[ArmResult]) -> tuple[RefusalGroup, ...]:
     """Return one group per arm and reason, in the order of each group's first refusal."""
     groups: dict[tuple[str, tuple[Party, ...], str, str, tuple[str, ...]], list[Refusal]]
     groups = defaultdict(list)

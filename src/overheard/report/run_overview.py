@@ -6,9 +6,9 @@ from typing import final
 
 from overheard.findings.html import html_table
 from overheard.findings.names import make_printable
-from overheard.report.in_clear import InClear
+from overheard.report.metadata import MetadataItem
 
-NOTHING_IN_CLEAR = "The messages contain nothing but weights."
+NO_METADATA = "The messages contain nothing but weights."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class RunOverview:
         rows: one per observer, or per group of observers that can read equally many messages.
         total: how many messages of each kind there are.
         readers: sentences on who reads which individual updates.
-        in_clear: the metadata that is sent with the weights.
+        metadata: the metadata that is sent with the weights.
 
     """
 
@@ -46,7 +46,7 @@ class RunOverview:
     rows: tuple[ObserverRow, ...]
     total: ObserverRow
     readers: tuple[str, ...]
-    in_clear: tuple[InClear, ...]
+    metadata: tuple[MetadataItem, ...]
 
     def __str__(self) -> str:
         """Return all of it as plain text."""
@@ -57,7 +57,7 @@ class RunOverview:
             "",
             *self.readers,
             "",
-            *(_pairs(self._said) or [NOTHING_IN_CLEAR]),
+            *(_pairs(self._metadata_rows) or [NO_METADATA]),
         )
         return "\n".join(make_printable(line).rstrip() for line in lines)
 
@@ -66,7 +66,9 @@ class RunOverview:
         return (
             html_table("The run", (), self.facts)
             + html_table("Who can read what", headers, self._cells, readers)
-            + html_table("Metadata", (), self._said, "" if self._said else NOTHING_IN_CLEAR)
+            + html_table(
+                "Metadata", (), self._metadata_rows, "" if self._metadata_rows else NO_METADATA
+            )
         )
 
     @property
@@ -74,8 +76,8 @@ class RunOverview:
         return [(row.observers, *row.counts) for row in (*self.rows, self.total)]
 
     @property
-    def _said(self) -> list[tuple[str, str]]:
-        return [(one.what, one.says) for one in self.in_clear]
+    def _metadata_rows(self) -> list[tuple[str, str]]:
+        return [(one.kind, one.text) for one in self.metadata]
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> list[str]:

@@ -20,7 +20,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.findings.names import shorten
-from overheard.report.in_clear import counted, in_clear
+from overheard.report.metadata import describe_metadata, list_names
 from overheard.report.run_overview import ObserverRow, RunOverview
 
 COLUMNS: dict[str, type[MessageBody]] = {
@@ -34,10 +34,10 @@ COLUMNS: dict[str, type[MessageBody]] = {
 
 SIZES = "example counts"
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 """Observers that get a row each; of more, those with equal counts share a row."""
 
-LONGEST = 300
+MAX_LENGTH = 300
 """Longest text shown, in characters: it may come from anybody."""
 
 
@@ -58,17 +58,19 @@ def show(folder: Path) -> RunOverview:
         columns,
         rows,
         total,
-        tuple(_who_reads_whom(messages)),
-        in_clear(messages),
+        tuple(_reader_sentences(messages)),
+        describe_metadata(messages),
     )
 
 
 def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
-    yield "model", shorten(manifest.model, LONGEST) or "not recorded"
+    yield "model", shorten(manifest.model, MAX_LENGTH) or "not recorded"
     task = manifest.task
     yield (
         "classes",
-        "not recorded" if task is None else f"{task.classes} ({counted(task.class_names, 10)})",
+        "not recorded"
+        if task is None
+        else f"{task.classes} ({list_names(task.class_names, 10)})",
     )
     yield "recipe", "not recorded" if manifest.recipe is None else repr(manifest.recipe)
     yield from _defenses(manifest)
@@ -78,29 +80,29 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
     else:
         state = "complete" if is_complete(folder) else f"INCOMPLETE: {recorded:,} recorded"
         yield "rounds", f"{manifest.rounds:,}, {state}"
-    yield "run by", shorten(manifest.framework, LONGEST)
+    yield "run by", shorten(manifest.framework, MAX_LENGTH)
     if manifest.left_out:
         yield (
             "left out",
             f"{len(manifest.left_out):,} tensors that were sent but are not in the transcript: "
-            f"{counted(manifest.left_out)}",
+            f"{list_names(manifest.left_out)}",
         )
     made = f"overheard {manifest.overheard}, torch {manifest.torch}"
-    yield "made with", shorten(made, LONGEST)
+    yield "made with", shorten(made, MAX_LENGTH)
 
 
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
     defenses = manifest.defenses
     if not defenses:
         yield "defenses", "none" if manifest.framework == "overheard" else "none recorded"
-    for number, one in enumerate(defenses[:MOST_ROWS]):
+    for number, one in enumerate(defenses[:MAX_ROWS]):
         text = (
-            f"{shorten(one.settings, LONGEST)}, enforced at the {one.enforced_at}, can be "
-            f"switched off by {shorten(one.switched_off_by, LONGEST)}{_mechanism(one)}"
+            f"{shorten(one.settings, MAX_LENGTH)}, enforced at the {one.enforced_at}, can be "
+            f"switched off by {shorten(one.switched_off_by, MAX_LENGTH)}{_mechanism(one)}"
         )
         yield "" if number else "defenses", text
-    if len(defenses) > MOST_ROWS:
-        yield "", f"and {len(defenses) - MOST_ROWS:,} more"
+    if len(defenses) > MAX_ROWS:
+        yield "", f"and {len(defenses) - MAX_ROWS:,} more"
     if defenses:
         yield "", "As stated by the recording; Overheard has not verified it."
 
@@ -109,7 +111,7 @@ def _mechanism(defense: DefenseRecord) -> str:
     stated = defense.mechanism
     if stated is None:
         return ""
-    flaw = f", but {shorten(stated.flaw, LONGEST)}" if stated.flaw else ""
+    flaw = f", but {shorten(stated.flaw, MAX_LENGTH)}" if stated.flaw else ""
     return (
         f"; states noise of {stated.noise_multiplier:.4g} x clip {stated.clip:.4g} for one "
         f"{stated.unit}, added at the {stated.noised_at}{flaw}"
@@ -117,7 +119,7 @@ def _mechanism(defense: DefenseRecord) -> str:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _MessageCounts:
     """Counts of the messages of each kind that a party can read."""
 
     kinds: Counter[type[MessageBody]] = field(default_factory=Counter)
@@ -135,7 +137,7 @@ def _table(
     messages: Sequence[Message],
 ) -> tuple[tuple[str, ...], tuple[ObserverRow, ...], ObserverRow]:
     """Return the columns, a row per observer, and the totals, in one pass over the messages."""
-    all_messages, seen = _Seen(), defaultdict[Party, _Seen](_Seen)
+    all_messages, seen = _MessageCounts(), defaultdict[Party, _MessageCounts](_MessageCounts)
     for message in messages:
         all_messages.add(message.body)
         for party in message.readers | {message.sender}:
@@ -146,41 +148,41 @@ def _table(
     # Kinds that do not occur get no column.
     columns = [index for index, count in enumerate(totals) if count or index < 2]
     observers = tuple(
-        ObserverRow(name, tuple(_span(low[index], high[index]) for index in columns))
-        for name, low, high in _grouped(rows)
+        ObserverRow(name, tuple(_range_text(low[index], high[index]) for index in columns))
+        for name, low, high in _group_parties(rows)
     )
     total = ObserverRow("total", tuple(f"{totals[index]:,}" for index in columns))
     return tuple((*COLUMNS, SIZES)[index] for index in columns), observers, total
 
 
-def _span(low: int, high: int) -> str:
+def _range_text(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,}-{high:,}"
 
 
-Row = tuple[int, ...]
+CountRow = tuple[int, ...]
 
 
-def _grouped(rows: dict[Party, Row]) -> Iterator[tuple[str, Row, Row]]:
+def _group_parties(rows: dict[Party, CountRow]) -> Iterator[tuple[str, CountRow, CountRow]]:
     """Yield each group of parties with the least and the most that its members can read."""
-    if len(rows) <= MOST_ROWS:
+    if len(rows) <= MAX_ROWS:
         yield from ((party, row, row) for party, row in rows.items())
         return
-    by_row = defaultdict[Row, list[Party]](list)
+    by_row = defaultdict[CountRow, list[Party]](list)
     for party, row in rows.items():
         by_row[row].append(party)
     # The server first, then the largest groups.
     groups = sorted(by_row.items(), key=lambda group: (SERVER not in group[1], -len(group[1])))
-    for row, names in groups[: MOST_ROWS - 1]:
+    for row, names in groups[: MAX_ROWS - 1]:
         more = len(names) - 1
         yield f"{names[0]}{f' and {more:,} more' if more else ''}", row, row
-    rest = groups[MOST_ROWS - 1 :]
+    rest = groups[MAX_ROWS - 1 :]
     if rest:
         columns = list(zip(*(row for row, _ in rest), strict=True))
         count = sum(len(names) for _, names in rest)
         yield f"{count:,} others", tuple(map(min, columns)), tuple(map(max, columns))
 
 
-def _who_reads_whom(messages: Sequence[Message]) -> Iterator[str]:
+def _reader_sentences(messages: Sequence[Message]) -> Iterator[str]:
     kinds: dict[str, type[MessageBody]] = {"updates": Update, "distilled sets": DistilledSet}
     is_empty = True
     for name, kind in kinds.items():
@@ -192,12 +194,12 @@ def _who_reads_whom(messages: Sequence[Message]) -> Iterator[str]:
         by_count = defaultdict[int, list[Party]](list)
         for reader in sorted(senders):
             by_count[len(senders[reader])].append(reader)
-        for others, readers in sorted(by_count.items(), reverse=True)[:MOST_ROWS]:
+        for others, readers in sorted(by_count.items(), reverse=True)[:MAX_ROWS]:
             is_empty = False
             verb = "reads" if len(readers) == 1 else "read"
             parties = "other party" if others == 1 else "other parties"
             yield (
-                f"{counted(readers, 3)} {verb} the individual {name} of {others:,} {parties}."
+                f"{list_names(readers, 3)} {verb} the individual {name} of {others:,} {parties}."
             )
     if is_empty:
         yield "No party can read another party's individual updates."

@@ -6,7 +6,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 
 @cache
-def template(name: str) -> Template:
+def load_template(name: str) -> Template:
     """Load the template file of this name from this folder."""
     return Environment(
         loader=PackageLoader("overheard", "report"),

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from overheard.archive.atomic import write_text
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
-from overheard.report.page import page
-from overheard.report.tables import as_csv, as_json
+from overheard.report.exports import as_csv, as_json
+from overheard.report.page import render_page
 
 
 def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
@@ -24,7 +24,7 @@ def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
         OutputError: if the folder cannot be written.
 
     """
-    every = arms(audit, seed)
+    every = collect_arms(audit, seed)
     write_text(folder / "findings.json", as_json(audit, every))
     write_text(folder / "findings.csv", as_csv(audit))
-    write_text(folder / "report.html", page(audit, every))
+    write_text(folder / "report.html", render_page(audit, every))

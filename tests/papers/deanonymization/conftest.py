@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.datasets.own import Own
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.deanonymization.world import WISDM, IdentityScenario

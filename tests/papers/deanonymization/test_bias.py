@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.bias import Biases, BiasExperiment
 from overheard.papers.deanonymization.world import IdentityScenario
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.depth import DepthExperiment, Layered
 from overheard.papers.deanonymization.world import IdentityScenario
 

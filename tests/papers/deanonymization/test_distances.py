@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.core.seeds import Seed
 from overheard.papers.deanonymization.distances import DistancesExperiment, distances
 from overheard.papers.deanonymization.world import IdentityScenario

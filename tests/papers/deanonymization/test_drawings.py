@@ -16,7 +16,7 @@ def figure(value: float | None) -> Figure:
 def test_an_unmeasured_value_is_not_drawn() -> None:
     lines = [Series("one", (1, 2), (figure(0.5), figure(None)))]
     plate = series_plate("By count", lines, "count", "mean_average_precision")
-    assert len(plate.table.lines) == 2
+    assert len(plate.table.rows) == 2
     assert plate.legend is not None
     assert "one" in plate.legend
 

@@ -17,5 +17,5 @@ def test_an_arm_is_judged_by_the_strongest_attacker_on_it() -> None:
 def test_the_figure_names_undominated_arms_and_has_a_row_per_arm_and_attacker() -> None:
     plate = frontier_plate("Frontier", {"shadow": [BARE, GOOD, BAD], "adaptive": [GOOD]})
     assert "none, good" in plate.note
-    assert len(plate.table.lines) == 4
+    assert len(plate.table.rows) == 4
     assert "good" in plate.panels[0].drawing

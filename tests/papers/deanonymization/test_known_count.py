@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.core.seeds import Seed
 from overheard.linkage.known_updates import KnownUpdates
 from overheard.papers.deanonymization.identifiers import published

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.reidentification import (
     ReidentificationExperiment,
     TablePanel,

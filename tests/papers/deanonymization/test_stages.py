@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.stages import StagesExperiment, ranges_of
 from overheard.papers.deanonymization.world import IdentityScenario
 

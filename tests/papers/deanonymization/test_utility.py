@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.utility import UtilityExperiment
 from overheard.papers.deanonymization.world import IdentityScenario
 

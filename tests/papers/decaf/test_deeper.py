@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.deeper import DeeperExperiment, Network

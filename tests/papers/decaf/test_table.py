@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize
 from overheard.papers.decaf.table import DecafTableExperiment

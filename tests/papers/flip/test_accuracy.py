@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.datasets.digits import Digits
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp

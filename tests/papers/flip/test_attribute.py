@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.logistic import Logistic

@@ -21,4 +21,4 @@ def test_every_row_has_a_chart_with_one_line_per_test() -> None:
     assert panel.heading == "row 1"
     assert all(f">{name}<" in panel.drawing for name in LINES.values())
     # The table also has what is not drawn, such as early rounds.
-    assert len(figure.table.lines) == len(TESTS)
+    assert len(figure.table.rows) == len(TESTS)

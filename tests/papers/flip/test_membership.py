@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.papers.figure import Figure
 from overheard.papers.flip.membership import ATTACKS, REDUCED_ATTACKS, MembershipExperiment

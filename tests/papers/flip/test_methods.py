@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.papers.experiment import PAGE
 from overheard.papers.flip.methods import MATCHING, TOGETHER, WAYS, MethodsExperiment, Ways

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.models.logistic import Logistic
 from overheard.papers.figure import Figure

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.shift.world import MNIST, ShiftScenario, ShiftSize

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.drawing.band_charts import Spread
+from overheard.drawing.band_charts import MeanAndDeviation
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.drawings import bands_of, normalised, plate, spreads
@@ -13,12 +13,12 @@ TWO = Followed(LOSS, 1, ({0: 1.0, 1: 3.0}, {0: 1.0, 1: 5.0}), ({0: 1.0, 1: 1.0},
 def test_a_band_is_the_mean_plus_minus_one_deviation() -> None:
     # 3 and 5: mean 4, deviation of the sample sqrt(2).
     spread = spreads(TWO.shifted)
-    assert spread[0] == Spread(1.0, 0.0)
+    assert spread[0] == MeanAndDeviation(1.0, 0.0)
     assert (spread[1].mean, spread[1].deviation) == (4.0, pytest.approx(2**0.5))
 
 
 def test_a_round_measured_in_one_run_has_no_deviation() -> None:
-    assert spreads(TWO.control)[1] == Spread(1.0, None)
+    assert spreads(TWO.control)[1] == MeanAndDeviation(1.0, None)
 
 
 def test_the_control_has_its_own_line_with_the_same_name() -> None:
@@ -47,11 +47,11 @@ def test_a_figure_has_one_panel_per_heading_and_a_table() -> None:
     figure = plate("Figure", [("loss", {"two": TWO}), ("accuracy", {"two": TWO})], [value])
     assert [panel.heading for panel in figure.panels] == ["loss", "accuracy"]
     assert figure.panels[0].drawing.count("<svg") == 1
-    assert figure.table.lines == (
+    assert figure.table.rows == (
         ("audit_loss", "loss: divergence from its trend", "0.25", "–"),
     )
 
 
 def test_the_table_gives_intervals_with_means() -> None:
     value = Figure("a", "digits; loss", 0.25, 0.1, 0.4, None, None)
-    assert numbers_table("", [value]).lines == (("a", "loss", "0.25", "0.10 to 0.40"),)
+    assert numbers_table("", [value]).rows == (("a", "loss", "0.25", "0.10 to 0.40"),)

@@ -1,7 +1,7 @@
 from overheard.papers.shift.divergence import Divergence
 from overheard.papers.shift.figures import divergence_figures, reading_figures
 from overheard.papers.shift.measure import LOSS
-from overheard.report.experiment_page import Reading
+from overheard.report.experiment_page import PaperStatement
 
 
 def test_a_divergence_is_reported_with_its_controls() -> None:
@@ -24,7 +24,9 @@ def test_a_divergence_without_a_trend_is_not_measured() -> None:
 
 def test_a_statement_is_published_as_1_and_reproduced_as_1_0_or_none() -> None:
     verdicts = ("yes", "no", "undecided")
-    statements = [Reading(verdict, "It shows.", verdict, "by this") for verdict in verdicts]
+    statements = [
+        PaperStatement(verdict, "It shows.", verdict, "by this") for verdict in verdicts
+    ]
     assert [(one.ours, one.published) for one in reading_figures(statements)] == [
         (1.0, 1.0),
         (0.0, 1.0),

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.auditing.supplies import Resources
 from overheard.papers.runs import Runs
 from overheard.papers.shift.followed import follow
 from overheard.papers.shift.measure import LOSS, source_of_leakage

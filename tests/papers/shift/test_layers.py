@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.learning.models.shift_conv import ShiftConv
 from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed

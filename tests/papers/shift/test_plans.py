@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.auditing.work import controls
+from overheard.auditing.work_items import control_flags
 from overheard.core.parties import COHORT, client
 from overheard.papers.shift.measure import LOSS, SOURCES
 from overheard.papers.shift.plans import centralised, federation, ratio, target_of
@@ -50,8 +50,8 @@ def test_the_shift_has_the_ratio_of_even_labels() -> None:
 
 
 def test_every_audit_has_a_control() -> None:
-    assert controls(federation(MNIST, MNIST.full, 2, 0.7, (LOSS,))) == (False, True)
-    assert controls(centralised(MNIST, MNIST.full, 0.8, (LOSS,))) == (False, True)
+    assert control_flags(federation(MNIST, MNIST.full, 2, 0.7, (LOSS,))) == (False, True)
+    assert control_flags(centralised(MNIST, MNIST.full, 0.8, (LOSS,))) == (False, True)
 
 
 def test_a_centralized_model_is_one_client_with_one_epoch_observed_by_the_server() -> None:

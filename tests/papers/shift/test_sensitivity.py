@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.shift.experiment import Followings
 from overheard.papers.shift.followed import Followed, Series
 from overheard.papers.shift.measure import LOSS, source_of_leakage

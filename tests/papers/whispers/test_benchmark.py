@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources, deal_examples, load_data
+from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.papers.whispers.benchmark import AG_NEWS, FASHION_MNIST, FER2013, MNIST
 from overheard.papers.whispers.plans import plan
 from overheard.papers.whispers.scenario import Scenario, alike, few_labels, uneven
@@ -47,6 +47,6 @@ def test_small_data_sets_can_be_partitioned_at_full_size(one: Scenario) -> None:
     size = one.benchmark.full
     run = plan(one, size, quick=False)
     dataset = load_data(run, Resources(Path(os.environ["OVERHEARD_DATA"])))
-    partition = deal_examples(run, dataset, run.seeds[0])
+    partition = partition_for_plan(run, dataset, run.seeds[0])
     smallest, largest = size.examples
     assert all(smallest <= len(rows) <= largest for rows in partition.rows[0])

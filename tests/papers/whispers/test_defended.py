@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.papers.whispers.benchmark import WhispersBenchmark
 from overheard.papers.whispers.defended import DefendedWhispersExperiment

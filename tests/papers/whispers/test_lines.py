@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.figure import Figure
 from overheard.papers.whispers.benchmark import WhispersBenchmark
 from overheard.papers.whispers.lines import LinesExperiment

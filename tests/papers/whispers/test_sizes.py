@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.papers.whispers.benchmark import WhispersBenchmark
 from overheard.papers.whispers.sizes import SizesExperiment
 

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.auditing.supplies import Resources
+from overheard.auditing.inputs import Resources
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.papers.figure import Figure
 from overheard.papers.whispers.benchmark import FER2013, WhispersBenchmark

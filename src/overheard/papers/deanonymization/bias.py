@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.auditing.supplies import load_data
+from overheard.auditing.inputs import load_data
 from overheard.core.parties import Party
-from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.findings.names import make_printable
 from overheard.linkage.layers import layer_tensors
 from overheard.papers.deanonymization.differences import common
@@ -199,14 +199,14 @@ def _correlation_values(key: str, context: str, by_seed: Mapping[int, Biases]) -
 
 def _bias_figure(
     scenario: IdentityScenario, user_biases: Biases, names: tuple[str, ...]
-) -> Plate:
+) -> ReportFigure:
     correlations = user_biases.alike().diagonal()
     order = np.argsort(-correlations, kind="stable")
     indices = np.unique(np.linspace(0, len(order) - 1, min(USERS, len(order))).round())
     chosen = order[indices.astype(int)]
     users = [user_biases.users[index] for index in chosen]
     title = f"Figure 11: {scenario.name}"
-    return Plate(
+    return ReportFigure(
         title,
         "Norms of each class's weight changes, mean over updates. Users are sorted by the "
         "correlation of their biases, highest first: "

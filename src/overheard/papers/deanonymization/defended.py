@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.auditing.supplies import load_data
+from overheard.auditing.inputs import load_data
 from overheard.data.datasets.blogs import Blogs
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.frontier import ADAPTIVE, Point, frontier_plate

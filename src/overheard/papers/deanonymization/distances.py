@@ -11,10 +11,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from overheard.auditing.supplies import load_data
+from overheard.auditing.inputs import load_data
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
-from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.learning.representations import representations_of_models
 from overheard.learning.threads import one_thread
 from overheard.papers.deanonymization.differences import common
@@ -136,7 +136,7 @@ class DistancesExperiment(Experiment, Drawn):
                     f"{scenario.key}_", f"{scenario.name}; first run", {0: one}
                 )
                 page_figures.append(
-                    Plate(
+                    ReportFigure(
                         title,
                         "The examples of users above the line are closer to each other than "
                         "to those of others.",

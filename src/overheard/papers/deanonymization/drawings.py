@@ -11,8 +11,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
 
 from overheard.drawing.charts import legend_chart
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
-from overheard.drawing.plates import Panel, Plate
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shorten
 from overheard.findings.number_format import format_number
@@ -41,7 +41,7 @@ class Series:
     figures: Sequence[Figure]
 
 
-def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -> Plate:
+def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -> ReportFigure:
     """Draw values against a number in one chart.
 
     Args:
@@ -63,7 +63,7 @@ def series_plate(title: str, lines: Sequence[Series], across: str, score: str) -
     ends = [x for line in chart_lines for x in line.x] or [0.0, 1.0]
     tops = [y for line in chart_lines for y in line.y] or [1.0]
     margin = 0.03 * (max(ends) - min(ends)) or 0.5
-    return Plate(
+    return ReportFigure(
         title,
         "Means over users and seeds. The table gives their intervals.",
         legend_chart([line.name for line in lines], False, f"Legend: {title}"),

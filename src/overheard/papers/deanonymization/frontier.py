@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.line_charts import Axis, Trade, frontier_chart, frontier_legend
-from overheard.drawing.plates import Panel, Plate, Table
-from overheard.drawing.point_names import NamedDot
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
+from overheard.drawing.line_charts import Axis, TradeoffSeries, frontier_chart, frontier_legend
+from overheard.drawing.point_names import NamedPoint
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import format_number
 
@@ -31,7 +31,7 @@ class Point:
     kept: float
 
 
-def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
+def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> ReportFigure:
     """Draw the results of every attacker on all arms; undominated arms are labelled.
 
     Args:
@@ -46,11 +46,11 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
     low, high = min(0.95, *(p.kept for p in every)), max(1.0, *(p.kept for p in every))
     margin = 0.1 * (high - low)
     up = Axis("utility, %", 100 * (low - margin), 100 * (high + margin))
-    groups: dict[str, list[Trade]] = {}
+    groups: dict[str, list[TradeoffSeries]] = {}
     for name, results in points.items():
         is_adaptive = name.endswith(ADAPTIVE)
         named = [
-            NamedDot(
+            NamedPoint(
                 point.arm if point.arm in best and point == _strongest(points, point) else "",
                 100 * point.read,
                 100 * point.kept,
@@ -58,15 +58,15 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
             for point in results
         ]
         group = groups.setdefault(name.removesuffix(ADAPTIVE), [])
-        group.append(Trade(int(is_adaptive), is_adaptive, named))
-    return Plate(
+        group.append(TradeoffSeries(int(is_adaptive), is_adaptive, named))
+    return ReportFigure(
         title,
         "Points further left leak less; points further up have higher utility. Against the "
         "strongest attacker on each arm, these arms are not dominated: "
         f"{', '.join(map(make_printable, best))}. Their labels are at the results of that attacker.",
         frontier_legend(
             ["does not know the defense", "adapts to the defense"],
-            [Trade(0, False, []), Trade(1, True, [])],
+            [TradeoffSeries(0, False, []), TradeoffSeries(1, True, [])],
             False,
             f"Legend: {title}",
         ),
@@ -74,7 +74,7 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> Plate:
             Panel(name, frontier_chart(trades, None, across, up, f"{title}, {name}"))
             for name, trades in groups.items()
         ),
-        Table(
+        ReportTable(
             title,
             ("Arm", "Attacker", "Average precision", "Utility", "Not dominated"),
             tuple(

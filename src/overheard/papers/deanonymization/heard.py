@@ -13,8 +13,8 @@ from torch.nn.functional import normalize
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.archive.truth import read_truth
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.knowledge import knowledge_of
-from overheard.auditing.supplies import supply
+from overheard.auditing.inputs import load_inputs
+from overheard.auditing.knowledge import attacker_knowledge
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party, is_shadow_device
 from overheard.core.seeds import Seed
@@ -153,15 +153,17 @@ class Teller:
 def ears(runs: Runs, name: str) -> Mapping[int, Ear]:
     """Observe each undefended run as the server of the audit's first threat, by seed."""
     plan, audit_folder = runs.plans[name], AuditFolder(runs.folder / name)
-    inputs = supply(
-        plan, runs.resources, FolderTensorCache(runs.resources.bank or audit_folder.bank)
+    inputs = load_inputs(
+        plan,
+        runs.resources,
+        FolderTensorCache(runs.resources.simulation_cache or audit_folder.simulation_path),
     )
     (undefended,) = [arm for arm in plan.arms if not arm.defenses]
     return {
         seed: Ear(
             runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].observer_parties),
-            knowledge_of(undefended, seed, inputs, plan.threats[0]),
-            read_truth(audit_folder.run(UNDEFENDED, seed)).users,
+            attacker_knowledge(undefended, seed, inputs, plan.threats[0]),
+            read_truth(audit_folder.run_path(UNDEFENDED, seed)).users,
         )
         for seed in plan.seeds
     }

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.linkage.known_updates import UpdateSource
 from overheard.papers.deanonymization.differences import common
 from overheard.papers.deanonymization.drawings import heat_map
@@ -110,7 +110,7 @@ class StagesExperiment(Experiment, Drawn):
             labels = [f"{part.start + 1}-{part.stop}" for part in names]
             title = f"Figure 10: {scenario.name}"
             page_figures.append(
-                Plate(
+                ReportFigure(
                     title,
                     "Average precision per user in %, by the rounds of known updates and of "
                     "targets.",

@@ -7,7 +7,7 @@ from typing import final
 
 import torch
 
-from overheard.auditing.supplies import deal_examples, load_data
+from overheard.auditing.inputs import load_data, partition_for_plan
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
@@ -150,7 +150,7 @@ def _utility_values(
 def _centralised(runs: Runs, name: str, dataset: Dataset, seed: int) -> Weights:
     """Train a model centrally on all data of the federation's devices, from the same start."""
     run = runs.plans[name]
-    partition = deal_examples(run, dataset, seed)
+    partition = partition_for_plan(run, dataset, seed)
     start = runs.transcript(name, UNDEFENDED, seed).seen_by(SERVER).broadcasts()[0]
     training = run.training
     passes = max(1, round(training.rounds * training.participation))

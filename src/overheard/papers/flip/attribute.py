@@ -30,7 +30,7 @@ from overheard.papers.runs import Runs
 from overheard.papers.setting import setting
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard.report.experiment_page import Holds, Reading
+from overheard.report.experiment_page import Holds, PaperStatement
 
 DATA = "cifar10"
 
@@ -224,21 +224,21 @@ def _headings(runs: Runs) -> Mapping[str, str]:
     return {**prefixes, "all rows": "all"} if prefixes else {}
 
 
-def _check_statements(values: Mapping[str, Figure]) -> tuple[Reading, ...]:
+def _check_statements(values: Mapping[str, Figure]) -> tuple[PaperStatement, ...]:
     """Check the paper's statements against the intervals over all rows."""
     published_attack, affinity_attack = (
         values[f"all_{SAMPLES}"],
         values[f"all_{PUSHED.format('flip')}"],
     )
     return (
-        Reading(
+        PaperStatement(
             "half",
             "If our FLiP works as expected, the testing accuracy should be about 50%",
             _is_guess(published_attack),
             "the paper's attack, federations with the same start: "
             f"{_interval(published_attack)}",
         ),
-        Reading(
+        PaperStatement(
             "absent",
             "both test data and training data hardly contain the features of the B1 and B2 "
             "categories",

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
-from overheard.drawing.frames import BLIND_DASHES
-from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.chart_frame import GUESS_DASHES
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.papers.figure import Figure
 from overheard.papers.flip.attribute_tests import (
@@ -38,7 +38,7 @@ LINE = 24.0
 """Distance between two lines in pixels."""
 
 
-def attribute_plate(title: str, panels: Mapping[str, Sequence[Figure]]) -> Plate:
+def attribute_plate(title: str, panels: Mapping[str, Sequence[Figure]]) -> ReportFigure:
     """Draw a chart for each row of the table, and one for all rows.
 
     Args:
@@ -46,7 +46,7 @@ def attribute_plate(title: str, panels: Mapping[str, Sequence[Figure]]) -> Plate
         panels: values of each chart, by its heading; tests that are not drawn are left out.
 
     """
-    return Plate(
+    return ReportFigure(
         title,
         "Share of correct decisions between B1 and B2, in %. Dots: reproduced, with 95 % "
         "intervals. Plus signs: published. Dashed line: a guess. Raw images reach about 75 % "
@@ -69,7 +69,7 @@ def _chart(values: Sequence[Figure], label: str) -> Markup:
         axes = canvas.add_axes(
             (left / width, bottom / height, (width - left - 12) / width, 1 - bottom / height)
         )
-        axes.axvline(50, color=INK, ls=BLIND_DASHES, lw=1.3)
+        axes.axvline(50, color=INK, ls=GUESS_DASHES, lw=1.3)
         for index, test in enumerate(LINES):
             one = by_test[test]
             colour = SERIES[1] if test in CONTROLS else ACCENT

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from overheard.auditing.supplies import deal_examples, load_data
+from overheard.auditing.inputs import load_data, partition_for_plan
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
@@ -206,7 +206,8 @@ class AttributeTests:
     ) -> tuple[DataPartition, DataPartition]:
         plans = [self.runs.plans[task.key] for task in tasks]
         first, second = (
-            deal_examples(plan, load_data(plan, self.runs.resources), seed) for plan in plans
+            partition_for_plan(plan, load_data(plan, self.runs.resources), seed)
+            for plan in plans
         )
         return first, second
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from overheard.auditing.work import rounds_alone
+from overheard.auditing.work_items import single_rounds
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.data.datasets.mnist import Mnist
@@ -181,7 +181,7 @@ class MembershipExperiment(Experiment):
         pooled = {"membership_accuracy": rates.accuracy, **rates.true_positive_rates}
         for score, rate in pooled.items():
             yield figure(_name(key, score, "by_record"), exact_context, rate, None, "higher")
-        attacked_rounds = rounds_alone(threat, question_of_attack(attack), all_rounds)
+        attacked_rounds = single_rounds(threat, question_of_attack(attack), all_rounds)
         for score in ALONE:
             for number in attacked_rounds:
                 score_mean = mean(audit, ReadingPlace(plan_name, (number,), arm.name), score)

@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 
 from overheard.drawing.charts import legend_chart
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
-from overheard.drawing.plates import Panel, Plate
 from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.learning.distillation.methods.flip import Flip
@@ -176,7 +176,7 @@ class MethodsExperiment(Experiment, Drawn):
             Axis("accuracy, %", 50.0, 100.0),
             title,
         )
-        page_figure = Plate(
+        page_figure = ReportFigure(
             title,
             "The first seed of each method. Dashed line: the accuracy of FedAvg.",
             legend_chart(list(WAYS), False, f"Legend: {title}"),

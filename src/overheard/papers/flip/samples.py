@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.auditing.supplies import deal_examples, load_data
+from overheard.auditing.inputs import load_data, partition_for_plan
 from overheard.core.examples import Examples
 from overheard.core.messages import DistilledSet
 from overheard.core.parties import SERVER
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -131,7 +131,7 @@ class SamplesExperiment(Experiment, Drawn):
             names = runs.audits[name].class_names
             scenario_values = [one for one in figures if one.name.startswith(f"{name}_")]
             page_figures.append(
-                Plate(
+                ReportFigure(
                     title,
                     "Left: an image of a client. Right: samples that the server shared last, "
                     "with their highest soft labels. All have the same brightness scale.",
@@ -166,7 +166,7 @@ class _Run:
     def of(runs: Runs, name: str, seed: int) -> "_Run":
         """Read the run with a seed from an audit."""
         plan = runs.plans[name]
-        partition = deal_examples(plan, load_data(plan, runs.resources), seed)
+        partition = partition_for_plan(plan, load_data(plan, runs.resources), seed)
         transcript = runs.transcript(name, _distilled(plan).name, seed)
         sets = transcript.seen_by(SERVER).distilled_sets(SERVER)
         held = partition.pool.take(torch.cat(partition.rows[0]))

@@ -71,7 +71,7 @@ class TaskHeard:
 
 def heard(runs: Runs, name: str, arm: str, seed: int) -> TaskHeard:
     """Observe the federation of an audit's arm, with models derived from distilled sets."""
-    run = AuditFolder(runs.folder / name).run(arm, seed)
+    run = AuditFolder(runs.folder / name).run_path(arm, seed)
     rebuilt = run / "rebuilt"
     folder = rebuilt if rebuilt.is_dir() else run
     return TaskHeard(open_transcript(folder).seen_by(SERVER))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.drawing.plates import Plate
+from overheard.drawing.figures import ReportFigure
 from overheard.learning.models.shift_conv import ShiftConv
 from overheard.papers.shift.differences import CENTRALISED, common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run, mean_of
@@ -71,7 +71,7 @@ class CentralisedExperiment(ShiftExperiment):
         """Return the plan of one audit."""
         return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
 
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
         """Draw every measure by round, one panel each."""
         measurements = audits[AUDIT]
         return (

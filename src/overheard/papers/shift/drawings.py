@@ -5,14 +5,19 @@ from statistics import fmean, stdev
 
 from markupsafe import Markup
 
-from overheard.drawing.band_charts import Band, Spread, bands_chart, bands_legend
-from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.band_charts import (
+    BandSeries,
+    MeanAndDeviation,
+    bands_chart,
+    bands_legend,
+)
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.papers.figure import Figure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.followed import Followed, Series
 
 
-def bands_of(followed: Followed, name: str, legend_index: int) -> tuple[Band, Band]:
+def bands_of(followed: Followed, name: str, legend_index: int) -> tuple[BandSeries, BandSeries]:
     """Make the line of the runs that shift, and that of their controls.
 
     Args:
@@ -22,8 +27,8 @@ def bands_of(followed: Followed, name: str, legend_index: int) -> tuple[Band, Ba
 
     """
     return (
-        Band(name, legend_index, spreads(followed.shifted), is_control=False),
-        Band(name, legend_index, spreads(followed.control), is_control=True),
+        BandSeries(name, legend_index, spreads(followed.shifted), is_control=False),
+        BandSeries(name, legend_index, spreads(followed.control), is_control=True),
     )
 
 
@@ -31,7 +36,7 @@ def plate(
     title: str,
     panels: Sequence[tuple[str, Mapping[str, Followed]]],
     values: Sequence[Figure],
-) -> Plate:
+) -> ReportFigure:
     """Draw charts by round, each with a heading, with the same line names in all.
 
     Args:
@@ -41,7 +46,7 @@ def plate(
 
     """
     names = list(dict.fromkeys(name for _, lines in panels for name in lines))
-    return Plate(
+    return ReportFigure(
         title,
         "Mean over runs, with a band of one standard deviation. Dashed lines: the control, in "
         "which as many examples are exchanged at the same round without a shift.",
@@ -65,12 +70,12 @@ def _chart(lines: Mapping[str, Followed], names: Sequence[str], label: str) -> M
     return bands_chart(bands, since, label)
 
 
-def spreads(runs: Sequence[Series]) -> dict[int, Spread]:
+def spreads(runs: Sequence[Series]) -> dict[int, MeanAndDeviation]:
     """Compute mean and standard deviation over runs, at each measured round."""
     spread_by_round = {}
     for number in sorted({number for run in runs for number in run}):
         values = [run[number] for run in runs if number in run]
-        spread_by_round[number] = Spread(
+        spread_by_round[number] = MeanAndDeviation(
             fmean(values), stdev(values) if len(values) > 1 else None
         )
     return spread_by_round

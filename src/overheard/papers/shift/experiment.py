@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.plates import Plate
+from overheard.drawing.figures import ReportFigure
 from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
 from overheard.papers.figure import Figure
@@ -26,7 +26,7 @@ from overheard.papers.shift.printed import sentences
 from overheard.papers.shift.words import by_answer
 from overheard.papers.shift.world import ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
-from overheard.report.experiment_page import Holds, Reading
+from overheard.report.experiment_page import Holds, PaperStatement
 
 
 @final
@@ -102,7 +102,7 @@ class ShiftExperiment(Experiment, Drawn):
         """Return the plans by sub-folder."""
 
     @abstractmethod
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
         """Draw the figures from the measurements of each audit."""
 
     @abstractmethod
@@ -147,9 +147,9 @@ class ShiftExperiment(Experiment, Drawn):
         auc_values = auc_figures(prefix, context, runs.audits[name], runs.plans[name], measures)
         return Followings(followed, (*values, *auc_values))
 
-    def _statements(self, audits: Mapping[str, Followings]) -> tuple[Reading, ...]:
+    def _statements(self, audits: Mapping[str, Followings]) -> tuple[PaperStatement, ...]:
         verdicts = self.answers(audits)
         return tuple(
-            Reading(key, says, verdicts[key].holds, verdicts[key].because)
+            PaperStatement(key, says, verdicts[key].holds, verdicts[key].because)
             for key, says in sentences(self.name).items()
         )

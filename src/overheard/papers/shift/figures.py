@@ -11,7 +11,7 @@ from overheard.papers.shift.divergence import BEFORE, Divergence, mean_by_run
 from overheard.papers.shift.measure import LeakageMeasure
 from overheard.plans.plan import Plan
 from overheard.questions.shift.statistics.detection import detection_rows
-from overheard.report.experiment_page import Reading
+from overheard.report.experiment_page import PaperStatement
 from overheard.statistics.estimate import Estimate
 
 OF_OURS = ("auc", "detection_rate", "false_alarm_rate")
@@ -97,7 +97,7 @@ def auc_figures(
     return tuple(values)
 
 
-def reading_figures(readings: Sequence[Reading]) -> tuple[Figure, ...]:
+def reading_figures(readings: Sequence[PaperStatement]) -> tuple[Figure, ...]:
     """Return whether each statement of the paper holds: 1 = yes, 0 = no, none = undecided.
 
     The published value is 1, as the paper makes the statement.

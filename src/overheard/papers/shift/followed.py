@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.auditing.knowledge import knowledge_of
-from overheard.auditing.supplies import supply
+from overheard.auditing.inputs import load_inputs
+from overheard.auditing.knowledge import attacker_knowledge
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.knowledge import Knowledge
 from overheard.learning.threads import one_thread
@@ -69,9 +69,10 @@ def follow(runs: Runs, name: str, measures: Sequence[LeakageMeasure]) -> tuple[F
 
 
 def _knowledge(plan: Plan, runs: Runs) -> Mapping[int, Knowledge]:
-    inputs = supply(plan, runs.resources, MemoryTensorCache())
+    inputs = load_inputs(plan, runs.resources, MemoryTensorCache())
     return {
-        seed: knowledge_of(plan.arms[0], seed, inputs, plan.threats[0]) for seed in plan.seeds
+        seed: attacker_knowledge(plan.arms[0], seed, inputs, plan.threats[0])
+        for seed in plan.seeds
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.plates import Plate
+from overheard.drawing.figures import ReportFigure
 from overheard.papers.shift.centralised import AUDIT, EVEN, REDUCED
 from overheard.papers.shift.differences import CENTRALISED, common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
@@ -71,7 +71,7 @@ class LayersExperiment(ShiftExperiment):
         """Return the plan of one audit."""
         return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
 
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
         """Draw a panel for each kind of information, with one line per layer."""
         measurements = audits[AUDIT]
         panels = [

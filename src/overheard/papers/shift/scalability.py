@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.plates import Plate
+from overheard.drawing.figures import ReportFigure
 from overheard.papers.shift.differences import common
 from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
 from overheard.papers.shift.drawings import plate
@@ -77,7 +77,7 @@ class ScalabilityExperiment(ShiftExperiment):
             for clients in CLIENTS
         }
 
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
         """Draw the source and the loss by round, with one line per number of clients."""
         panels = [
             (

@@ -6,8 +6,8 @@ from itertools import combinations
 from statistics import correlation
 from typing import final
 
-from overheard.drawing.band_charts import BandDot, diagonal_chart
-from overheard.drawing.plates import Panel, Plate
+from overheard.drawing.band_charts import ScatterPoint, diagonal_chart
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.papers.numbers_table import numbers_table
 from overheard.papers.shift.differences import common
 from overheard.papers.shift.divergence import (
@@ -95,7 +95,7 @@ class SensitivityExperiment(ShiftExperiment):
             for even in EVEN
         }
 
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[Plate, ...]:
+    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
         """Draw one point per severity, and the diagonal."""
         sources, losses = self._divergences(audits)
         dots = [
@@ -116,7 +116,7 @@ class SensitivityExperiment(ShiftExperiment):
             self.title,
         )
         return (
-            Plate(
+            ReportFigure(
                 f"Figure {self.name.removeprefix('figure')}: divergences, means over runs",
                 "Above the line the source diverges more from its trend than the validation "
                 "loss. Hollow dots: the control, with an exchange of examples and no shift.",
@@ -188,9 +188,9 @@ def _key(even: float) -> str:
     return f"even_{100 * even:.0f}"
 
 
-def _dot(name: str, is_control: bool, across: Values, up: Values) -> list[BandDot]:
+def _dot(name: str, is_control: bool, across: Values, up: Values) -> list[ScatterPoint]:
     x, y = mean_by_run(across), mean_by_run(up)
-    return [] if x is None or y is None else [BandDot(name, x.mean, y.mean, is_control)]
+    return [] if x is None or y is None else [ScatterPoint(name, x.mean, y.mean, is_control)]
 
 
 def _correlations(sources: Mapping[float, Divergence]) -> Values:

@@ -1,21 +1,21 @@
 """Reports compare inferred attributes with guessing and with the control."""
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.findings.threat_results import ArmResult
 from overheard.questions.attribute.pages.report import attribute_tables
-from overheard.report.words import exposure_words
-from tests.report.people import attribute_findings, people_audit
+from overheard.report.threat_sentences import threat_sentences
+from tests.report.user_audits import attribute_findings, user_audit
 
 
 def arms_of(strength: float) -> tuple[ArmResult, ...]:
     findings = attribute_findings("none", "age", strength)
-    return arms(people_audit(findings, {"none": 0.8}), Seed(0))
+    return collect_arms(user_audit(findings, {"none": 0.8}), Seed(0))
 
 
 def test_attributes_have_sentences_of_their_own() -> None:
     (arm,) = arms_of(3.0)
-    words = " ".join(exposure_words(arm.threat_results[0]))
+    words = " ".join(threat_sentences(arm.threat_results[0]))
     assert "infers the attribute of the user behind a target correctly in" in words
     assert "dealt anew among all of them, the same figure is" in words
 
@@ -23,4 +23,4 @@ def test_attributes_have_sentences_of_their_own() -> None:
 def test_attributes_have_one_table_with_guess_and_control() -> None:
     (table,) = attribute_tables(arms_of(2.0))
     assert table.caption.startswith("Attributes of users")
-    assert table.heads[2:5] == ("Correct attribute values", "Guessing", "In the control")
+    assert table.headers[2:5] == ("Correct attribute values", "Guessing", "In the control")

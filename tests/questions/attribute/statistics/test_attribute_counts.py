@@ -7,13 +7,13 @@ import pytest
 from overheard.core.scorer import Score
 from overheard.findings.finding import Finding
 from overheard.questions.attribute.statistics.attribute_counts import count_by_value
-from tests.auditing.recognised import found
+from tests.auditing.identity_findings import identity_finding
 
 VALUES = ("young", "old")
 
 
 def claimed(user: str, true: str, accuracy: float, number: int, seed: int = 0) -> Finding:
-    bare = found((0.5, 0.5), user, number, users=VALUES, seed=seed)
+    bare = identity_finding((0.5, 0.5), user, number, users=VALUES, seed=seed)
     is_true = tuple(float(value == true) for value in VALUES)
     true_numbers = is_true if true in VALUES else (*is_true, 1.0)
     return replace(

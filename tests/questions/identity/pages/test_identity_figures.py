@@ -2,21 +2,21 @@
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
-from overheard.drawing.pair_plates import MOST_ATTACKS
-from overheard.drawing.plates import Plate
+from overheard.drawing.figures import ReportFigure
+from overheard.drawing.pair_figures import MAX_ATTACKS
 from overheard.findings.finding import Finding
 from overheard.questions.identity.pages.identity_figures import identity_figures
-from tests.report.people import (
+from tests.report.user_audits import (
     identity_findings,
-    people_audit,
+    user_audit,
 )
 from tests.runs.audits import HOSTILE
 
 
-def plates(findings: list[Finding]) -> tuple[Plate, ...]:
-    return identity_figures(arms(people_audit(findings, {"none": 0.8}), Seed(0)))
+def plates(findings: list[Finding]) -> tuple[ReportFigure, ...]:
+    return identity_figures(collect_arms(user_audit(findings, {"none": 0.8}), Seed(0)))
 
 
 def test_draws_the_panel_for_unknown_users_only_if_there_are_some() -> None:
@@ -29,12 +29,12 @@ def test_draws_the_panel_for_unknown_users_only_if_there_are_some() -> None:
         "With unknown users",
     ]
     assert len(known.panels) == 3
-    assert known.table.lines[0][-2:] == ("–", "–")
+    assert known.table.rows[0][-2:] == ("–", "–")
 
 
 def test_the_table_lists_the_drawn_values() -> None:
     (plate,) = plates(identity_findings("none", "ours", 9.0, strangers=()))
-    figures = dict(zip(plate.table.heads, plate.table.lines[0], strict=True))
+    figures = dict(zip(plate.table.headers, plate.table.rows[0], strict=True))
     assert figures["Attack"] == "ours"
     assert figures["True user in the top 1"] == figures["Average precision, median"] == "100"
     assert figures["True pairs at 1 % false alarms"] == "100"
@@ -44,12 +44,12 @@ def test_the_table_lists_the_drawn_values() -> None:
 def test_draws_only_the_best_attacks_and_says_so_in_the_note() -> None:
     findings = [
         finding
-        for number in range(MOST_ATTACKS + 2)
+        for number in range(MAX_ATTACKS + 2)
         for finding in identity_findings("none", f"attack {number}", 0.5 * number)
     ]
     (plate,) = plates(findings)
-    assert {line[0] for line in plate.table.lines} == {
-        f"attack {number}" for number in range(2, MOST_ATTACKS + 2)
+    assert {line[0] for line in plate.table.rows} == {
+        f"attack {number}" for number in range(2, MAX_ATTACKS + 2)
     }
     assert "The tables list 2 more" in plate.note
 
@@ -59,4 +59,4 @@ def test_escapes_names() -> None:
     assert plate.legend is not None
     assert "<script" not in plate.legend
     assert all("<script" not in panel.drawing for panel in plate.panels)
-    assert "\x1b" not in plate.table.lines[0][0]
+    assert "\x1b" not in plate.table.rows[0][0]

@@ -4,27 +4,27 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.threat_results import ThreatResult
-from overheard.report.words import exposure_words
-from tests.report.people import (
+from overheard.report.threat_sentences import threat_sentences
+from tests.report.user_audits import (
     MLP,
     USERS,
     identity_findings,
-    people_audit,
+    user_audit,
 )
 from tests.runs.audits import HOSTILE
 
 
 def exposure(findings: list[Finding]) -> ThreatResult:
-    (arm,) = arms(people_audit(findings, {"none": 0.8}), Seed(0))
+    (arm,) = collect_arms(user_audit(findings, {"none": 0.8}), Seed(0))
     return arm.threat_results[0]
 
 
 def said(findings: list[Finding]) -> str:
-    return " ".join(exposure_words(exposure(findings)))
+    return " ".join(threat_sentences(exposure(findings)))
 
 
 def test_states_a_leak_with_the_values_of_its_rows() -> None:

@@ -1,20 +1,20 @@
 """Tables list every score of re-identification beside guesses and the control run."""
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.findings.finding import Finding
 from overheard.questions.identity.pages.identity_tables import identity_tables
-from tests.report.people import (
+from tests.report.user_audits import (
     MLP,
     identity_findings,
-    people_audit,
+    user_audit,
 )
 
 
-def tables(findings: list[Finding]) -> dict[str, Table]:
-    all_tables = identity_tables(arms(people_audit(findings, {"none": 0.8}), Seed(0)))
-    assert all(len(line) == len(table.heads) for table in all_tables for line in table.lines)
+def tables(findings: list[Finding]) -> dict[str, ReportTable]:
+    all_tables = identity_tables(collect_arms(user_audit(findings, {"none": 0.8}), Seed(0)))
+    assert all(len(line) == len(table.headers) for table in all_tables for line in table.rows)
     return {table.caption.partition(" (")[0]: table for table in all_tables}
 
 
@@ -25,20 +25,20 @@ def test_an_attack_has_a_row_in_each_table_whose_scores_it_has() -> None:
             *identity_findings("none", "mlp", 1.5, part=MLP, says_unseen=False),
         ]
     )
-    assert {title: [line[1] for line in table.lines] for title, table in by_title.items()} == {
+    assert {title: [line[1] for line in table.rows] for title, table in by_title.items()} == {
         "Re-identification": ["ours", "mlp"],
         "Pairs told apart by one threshold": ["ours", "mlp"],
         "Users unknown to the attacker": ["ours", "mlp"],
         "Control run: examples reassigned at random among all clients": ["ours", "mlp"],
         "Gain over the published attack, paired by user": ["ours"],
     }
-    (gain,) = by_title["Gain over the published attack, paired by user"].lines
+    (gain,) = by_title["Gain over the published attack, paired by user"].rows
     assert gain[2] == "mlp"
 
 
 def test_lists_both_a_random_order_and_one_over_the_number_of_users() -> None:
     table = tables(identity_findings("none", "ours", 4.0))["Re-identification"]
-    figures = dict(zip(table.heads, table.lines[0], strict=True))
+    figures = dict(zip(table.headers, table.rows[0], strict=True))
     # 12 users with 8 targets of 120 each: 1 / 12, and a random order gets
     # (H + 7 (120 - H) / 119) / 120 with H = 5.3687: 0.101.
     assert figures["1 / users"] == "8.3\u00a0%"
@@ -47,7 +47,7 @@ def test_lists_both_a_random_order_and_one_over_the_number_of_users() -> None:
 
 def test_places_the_control_inside_the_permutation_range() -> None:
     by_title = tables(identity_findings("none", "ours", 4.0))
-    (line,) = by_title["Control run: examples reassigned at random among all clients"].lines
+    (line,) = by_title["Control run: examples reassigned at random among all clients"].rows
     assert line[-1] == "inside"
     assert " to " in line[-2]
 
@@ -55,8 +55,8 @@ def test_places_the_control_inside_the_permutation_range() -> None:
 def test_omits_columns_without_values() -> None:
     table = tables(identity_findings("none", "ours", 4.0))["Pairs told apart by one threshold"]
     # Only same_sender has the average precision of per target.
-    assert "Average precision per target" not in table.heads
+    assert "Average precision per target" not in table.headers
     bare = tables(identity_findings("none", "ours", 4.0, strangers=(), has_controls=False))
     table = bare["Users unknown to the attacker"]
-    assert "Unknown targets" not in table.heads
-    assert table.heads[-1] == "Even odds"
+    assert "Unknown targets" not in table.headers
+    assert table.headers[-1] == "Even odds"

@@ -11,7 +11,7 @@ from overheard.questions.identity.statistics.open_set import (
     split_known_and_unknown,
 )
 from overheard.questions.identity.statistics.ranking import build_rankings
-from tests.auditing.recognised import found, run
+from tests.auditing.identity_findings import identity_finding, identity_run
 
 HELD = OpenSet(
     known_evidence=np.array([0.9, 0.8, 0.7, 0.3]),
@@ -47,13 +47,15 @@ def test_one_of_a_hundred_unknown_targets_may_pass() -> None:
 
 def test_evidence_is_the_claimed_probability_or_else_the_highest_score() -> None:
     scores = ((0.1, 0.7, 0.7, 0.0), "b"), ((0.9, 0.0, 0.0, 0.0), "stranger")
-    claimed = [found(s, user, n, unseen=0.3 + 0.5 * n) for n, (s, user) in enumerate(scores)]
+    claimed = [
+        identity_finding(s, user, n, unseen=0.3 + 0.5 * n) for n, (s, user) in enumerate(scores)
+    ]
     (with_claim,) = map(split_known_and_unknown, build_rankings(claimed))
     assert with_claim is not None
     assert with_claim.known_evidence == pytest.approx([0.7])
     assert with_claim.unknown_evidence == pytest.approx([0.2])
     assert with_claim.rank1_probability == [0.5]  # b shares the first place with c
-    silent = [found(s, user, n) for n, (s, user) in enumerate(scores)]
+    silent = [identity_finding(s, user, n) for n, (s, user) in enumerate(scores)]
     (without_claim,) = map(split_known_and_unknown, build_rankings(silent))
     assert without_claim is not None
     assert (without_claim.known_evidence.tolist(), without_claim.unknown_evidence.tolist()) == (
@@ -63,7 +65,7 @@ def test_evidence_is_the_claimed_probability_or_else_the_highest_score() -> None
 
 
 def test_without_unknown_users_there_is_no_open_set() -> None:
-    (ranking,) = build_rankings([found((1, 0, 0, 0), "a", 0)])
+    (ranking,) = build_rankings([identity_finding((1, 0, 0, 0), "a", 0)])
     assert split_known_and_unknown(ranking) is None
 
 
@@ -71,7 +73,7 @@ def test_identifies_users_with_informative_scores_only() -> None:
     for strength, low, high in ((6.0, 0.8, 1.0), (0.0, 0.0, 0.1)):
         held = [
             split_known_and_unknown(one)
-            for one in build_rankings(run(strength, strangers=6, updates=20))
+            for one in build_rankings(identity_run(strength, strangers=6, updates=20))
         ]
         rate = estimate_identification_rate([one for one in held if one], 1.0, Seed(0))
         assert low <= rate.mean <= high

@@ -8,7 +8,7 @@ from overheard.questions.identity.statistics.paired_gain import (
     mean_average_precision,
     select_published,
 )
-from tests.auditing.recognised import found, run
+from tests.auditing.identity_findings import identity_finding, identity_run
 
 SEED = Seed(7)
 TWO = ("a", "b")
@@ -17,8 +17,8 @@ TWO = ("a", "b")
 def pair(a: float, b: float, attack: str, seed: int = 0) -> list:
     """Two users with one target each; `a` and `b` are the targets' scores for user a."""
     return [
-        found((a, 0.0), "a", 0, users=TWO, attack=attack, seed=seed),
-        found((b, 0.0), "b", 1, users=TWO, attack=attack, seed=seed),
+        identity_finding((a, 0.0), "a", 0, users=TWO, attack=attack, seed=seed),
+        identity_finding((b, 0.0), "b", 1, users=TWO, attack=attack, seed=seed),
     ]
 
 
@@ -34,21 +34,24 @@ def test_the_gain_is_the_mean_difference_of_precision() -> None:
 
 def test_users_who_are_hard_for_both_attacks_do_not_widen_the_interval() -> None:
     # The attacks differ by a constant strength, so the paired interval is narrow.
-    weak, strong = run(1.0, people=30, attack="mlp"), run(3.0, people=30, attack="ours")
+    weak, strong = (
+        identity_run(1.0, people=30, attack="mlp"),
+        identity_run(3.0, people=30, attack="ours"),
+    )
     gain = estimate_paired_gain([*weak, *strong], "ours", "mlp", SEED)
     assert gain.low is not None
     assert gain.low > 0.2
-    same = [*run(1.0, attack="mlp"), *run(1.0, attack="ours")]
+    same = [*identity_run(1.0, attack="mlp"), *identity_run(1.0, attack="ours")]
     none = estimate_paired_gain(same, "ours", "mlp", SEED)
     assert (none.low, none.high) == (0, 0)
 
 
 def test_excludes_control_runs() -> None:
     controls = [
-        *run(0.0, attack="ours", is_control=True),
-        *run(3.0, attack="mlp", is_control=True),
+        *identity_run(0.0, attack="ours", is_control=True),
+        *identity_run(3.0, attack="mlp", is_control=True),
     ]
-    findings = [*run(3.0, attack="ours"), *run(0.0, attack="mlp"), *controls]
+    findings = [*identity_run(3.0, attack="ours"), *identity_run(0.0, attack="mlp"), *controls]
     assert estimate_paired_gain(findings, "ours", "mlp", SEED).mean > 0.2
 
 
@@ -59,10 +62,10 @@ def test_refuses_to_compare_different_users_or_runs(others: list) -> None:
 
 
 def test_selects_the_best_version_of_the_published_attack_on_the_same_targets() -> None:
-    ours = run(3.0, attack="ours")
+    ours = identity_run(3.0, attack="ours")
     mlp = "reidentify_mlp"
-    weak, strong = (run(s, attack=f"mlp {s}", part=mlp) for s in (0.5, 1.5))
-    elsewhere = run(2.5, attack="mlp elsewhere", part=mlp, people=5)
+    weak, strong = (identity_run(s, attack=f"mlp {s}", part=mlp) for s in (0.5, 1.5))
+    elsewhere = identity_run(2.5, attack="mlp elsewhere", part=mlp, people=5)
     groups = [ours, weak, strong, elsewhere]
     assert (
         mean_average_precision(weak)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
@@ -13,7 +13,7 @@ from tests.runs.audits import shares_finding
 
 
 def arms_of(small: Audit, findings: Sequence[Finding]) -> tuple[ArmResult, ...]:
-    return arms(replace(small, findings=tuple(findings)), Seed(0))
+    return collect_arms(replace(small, findings=tuple(findings)), Seed(0))
 
 
 def sentences(small: Audit, *findings: Finding) -> list[str]:
@@ -93,7 +93,7 @@ def test_the_table_has_a_row_for_each_attack_and_arm_with_intervals(
         sized,
     ]
     (table,) = interval_tables(arms_of(small, findings))
-    lines = [tuple(cell.replace("\u00a0", " ") for cell in line) for line in table.lines]
+    lines = [tuple(cell.replace("\u00a0", " ") for cell in line) for line in table.rows]
     # decaf without defenses: the intervals of one client contain both shares, the other has no
     # intervals. With noise, none contains its share. Intervals extend 0.06 to each side.
     assert set(lines) == {
@@ -101,7 +101,7 @@ def test_the_table_has_a_row_for_each_attack_and_arm_with_intervals(
         ("none", "whispers", "–", "–", "–", "2.0", "0 %"),
         ("noise", "decaf", "0 %", "–", "12 points", "–", "–"),
     }
-    assert len(table.heads) == len(lines[0])
+    assert len(table.headers) == len(lines[0])
     assert table.caption.endswith("The server, about each client: label shares")
 
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.questions.label_shares.pages.report import LabelSharesPages
 from overheard.questions.label_shares.question import LabelSharesQuestion
-from overheard.report.page import page
+from overheard.report.page import render_page
 from tests.runs.audits import shares_finding
 
 PAGES = LabelSharesPages(LabelSharesQuestion())
@@ -17,21 +17,21 @@ PAGES = LabelSharesPages(LabelSharesQuestion())
 def test_reports_misassigned_data_if_the_largest_error_was_not_scored(
     small: Audit,
 ) -> None:
-    case = arms(small, Seed(0))[0].threat_results[0].attack_results[0]
-    assert PAGES.told_row(case).score == "linf"
+    case = collect_arms(small, Seed(0))[0].threat_results[0].attack_results[0]
+    assert PAGES.summary_row(case).score == "linf"
     bare = replace(case, rows_by_score={"l1": case.rows_by_score["l1"]})
-    assert PAGES.told_row(bare).score == "l1"
-    assert PAGES.reading(bare.headline_row, "each client's").well == (
+    assert PAGES.summary_row(bare).score == "l1"
+    assert PAGES.headline_statement(bare.headline_row, "each client's").success == (
         "infers each client's class shares with 6.0\u00a0% data assigned to the wrong class"
     )
 
 
 def test_the_section_has_a_figure_for_each_arm_and_a_table_of_intervals(small: Audit) -> None:
-    (bare,) = PAGES.sections(small, arms(small, Seed(0)))
-    assert [len(block.plates) for block in bare.blocks] == [2]
+    (bare,) = PAGES.sections(small, collect_arms(small, Seed(0)))
+    assert [len(block.figures) for block in bare.blocks] == [2]
     bounded = shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1), reach=0.2)
     audit = replace(small, findings=(bounded,))
-    (section,) = PAGES.sections(audit, arms(audit, Seed(0)))
+    (section,) = PAGES.sections(audit, collect_arms(audit, Seed(0)))
     assert [block.heading for block in section.blocks] == [
         "",
         "Reliability of the stated intervals",
@@ -41,6 +41,6 @@ def test_the_section_has_a_figure_for_each_arm_and_a_table_of_intervals(small: A
 def test_a_section_without_shares_says_why(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     audit = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
-    html = page(audit, arms(audit, Seed(0)))
+    html = render_page(audit, collect_arms(audit, Seed(0)))
     assert "No class shares were inferred." in html
     assert "Not drawn, since not measured: none · The server, about each client" in html

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
-from overheard.questions.label_shares.pages.shares_figures import DRAWN, shares_figures
+from overheard.questions.label_shares.pages.shares_figures import MAX_TARGETS, shares_figures
 from tests.runs.audits import shares_finding
 
 
@@ -21,8 +21,10 @@ def test_shows_the_most_different_of_many_clients_and_says_so(
     findings = tuple(
         shares_finding("none", client(n), (n / 30, 1 - n / 30), (0.5, 0.5)) for n in range(26)
     )
-    (figure,) = shares_figures(arms(replace(small, findings=findings), Seed(0)), ("cat", "dog"))
-    assert len(figure.panels) == len(figure.table.lines) == DRAWN
+    (figure,) = shares_figures(
+        collect_arms(replace(small, findings=findings), Seed(0)), ("cat", "dog")
+    )
+    assert len(figure.panels) == len(figure.table.rows) == MAX_TARGETS
     assert "24 of 26 clients" in figure.note
     assert "findings.csv" in figure.note
     headings = {panel.heading for panel in figure.panels}
@@ -33,18 +35,24 @@ def test_shows_one_of_several_runs_and_says_which(small: Audit) -> None:
     findings = tuple(
         shares_finding("none", client(0), (1.0, 0.0), (0.5, 0.5), seed=seed) for seed in (5, 3)
     )
-    (figure,) = shares_figures(arms(replace(small, findings=findings), Seed(0)), ("cat", "dog"))
+    (figure,) = shares_figures(
+        collect_arms(replace(small, findings=findings), Seed(0)), ("cat", "dog")
+    )
     assert "the run with seed 3, one of 2" in figure.note
 
 
 def test_intervals_are_in_the_figure_and_in_its_table(small: Audit) -> None:
     findings = (shares_finding("none", client(0), (0.2, 0.8), (0.25, 0.75), reach=0.1),)
-    (figure,) = shares_figures(arms(replace(small, findings=findings), Seed(0)), ("cat", "dog"))
-    assert figure.table.lines == (("client 0", "20 → 25 (15 to 35)", "80 → 75 (65 to 85)"),)
+    (figure,) = shares_figures(
+        collect_arms(replace(small, findings=findings), Seed(0)), ("cat", "dog")
+    )
+    assert figure.table.rows == (("client 0", "20 → 25 (15 to 35)", "80 → 75 (65 to 85)"),)
     assert figure.note.replace("\u00a0", " ").endswith("Line: its 90 % interval.")
     assert "(with 90" in figure.table.caption
     (bare,) = shares_figures(
-        arms(replace(small, findings=(replace(findings[0], low=None, high=None),)), Seed(0)),
+        collect_arms(
+            replace(small, findings=(replace(findings[0], low=None, high=None),)), Seed(0)
+        ),
         ("cat", "dog"),
     )
     assert "interval" not in bare.note
@@ -54,12 +62,12 @@ def test_intervals_are_in_the_figure_and_in_its_table(small: Audit) -> None:
 def test_the_cohort_that_a_client_observes_is_called_the_other_clients(small: Audit) -> None:
     cohort = shares_finding("none", COHORT, (1.0, 0.0), (0.9, 0.1), observers=(client(0),))
     (figure,) = shares_figures(
-        arms(replace(small, findings=(cohort,)), Seed(0)), ("cat", "dog")
+        collect_arms(replace(small, findings=(cohort,)), Seed(0)), ("cat", "dog")
     )
     assert figure.panels[0].heading == "the other clients together"
 
 
 def test_the_table_gives_true_and_inferred_shares_in_percent(small: Audit) -> None:
-    figure = shares_figures(arms(small, Seed(0)), small.class_names)[0]
-    assert figure.table.heads == ("Client", "cat", "dog")
-    assert figure.table.lines[1] == ("client 1", "20 → 22", "80 → 78")
+    figure = shares_figures(collect_arms(small, Seed(0)), small.class_names)[0]
+    assert figure.table.headers == ("Client", "cat", "dog")
+    assert figure.table.rows[1] == ("client 1", "20 → 22", "80 → 78")

@@ -2,7 +2,7 @@
 
 import torch
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
@@ -10,7 +10,7 @@ from overheard.findings.finding import ArmRun, Audit, Cell, Finding
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.pages.membership_sentences import membership_sentences
 from overheard.questions.membership.scorer import MembershipScorer
-from overheard.report.words import exposure_words
+from overheard.report.threat_sentences import threat_sentences
 
 SCORER = MembershipScorer()
 
@@ -40,10 +40,10 @@ def said(strength: float, outsiders: int = 1000, clients: int = 4, seeds: int = 
     )
     runs = tuple(ArmRun("open", seed, (), {}, 0, 8) for seed in range(seeds))
     audit = Audit("Records", "Made up", ("a", "b"), runs, findings, (), "", {})
-    (arm,) = arms(audit, Seed(0))
+    (arm,) = collect_arms(audit, Seed(0))
     (exposure,) = arm.threat_results
     words = membership_sentences(exposure.attack_results[0])
-    assert all(sentence in exposure_words(exposure) for sentence in words)
+    assert all(sentence in threat_sentences(exposure) for sentence in words)
     return " ".join(words).replace("\u00a0", " ")
 
 

@@ -1,20 +1,22 @@
 """The pages on linked updates report, tabulate and draw pairs."""
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.findings.threat_results import ArmResult
 from overheard.questions.same_sender.pages.report import link_figures, link_tables
-from overheard.report.words import exposure_words
-from tests.report.people import people_audit, sender_findings
+from overheard.report.threat_sentences import threat_sentences
+from tests.report.user_audits import sender_findings, user_audit
 
 
 def arms_of(strength: float) -> tuple[ArmResult, ...]:
-    return arms(people_audit(sender_findings("none", "link", strength), {"none": 0.8}), Seed(0))
+    return collect_arms(
+        user_audit(sender_findings("none", "link", strength), {"none": 0.8}), Seed(0)
+    )
 
 
 def test_links_have_sentences_of_their_own() -> None:
     (arm,) = arms_of(3.0)
-    words = " ".join(exposure_words(arm.threat_results[0]))
+    words = " ".join(threat_sentences(arm.threat_results[0]))
     assert (
         "infers which updates come from the same sender with an average precision of" in words
     )
@@ -26,7 +28,7 @@ def test_links_have_sentences_of_their_own() -> None:
 def test_links_have_one_table_with_the_precision_per_target() -> None:
     (table,) = link_tables(arms_of(2.0))
     assert table.caption.startswith("Pairs told apart by one threshold")
-    assert table.heads[2:4] == ("Average precision per target", "Random order")
+    assert table.headers[2:4] == ("Average precision per target", "Random order")
 
 
 def test_links_have_only_curves_of_pairs() -> None:

@@ -1,15 +1,15 @@
 """Tables list every score on shifts with its interval."""
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.findings.finding import Audit
 from overheard.questions.shift.pages.detection_tables import detection_tables
-from tests.report.shifts import shift_audit, shift_findings
+from tests.report.shift_audits import shift_audit, shift_findings
 
 
-def tables(audit: Audit) -> dict[str, Table]:
-    all_tables = detection_tables(arms(audit, Seed(0)))
+def tables(audit: Audit) -> dict[str, ReportTable]:
+    all_tables = detection_tables(collect_arms(audit, Seed(0)))
     return {table.caption.partition(" (")[0]: table for table in all_tables}
 
 
@@ -19,20 +19,20 @@ def test_an_attack_with_alarms_has_a_row_in_all_tables_and_one_without_in_two() 
         *shift_findings("none", "trend", 0.0, runs=20, has_alarm=False),
     ]
     by_title = tables(shift_audit(findings))
-    assert {title: [line[1] for line in table.lines] for title, table in by_title.items()} == {
+    assert {title: [line[1] for line in table.rows] for title, table in by_title.items()} == {
         "Shifts compared with controls": ["tracker", "trend"],
         "Alarms raised by the attacks": ["tracker"],
         "Claimed round and change": ["tracker", "trend"],
         "Claimed shares after the shift, and coverage of the intervals": ["tracker"],
     }
     for table in by_title.values():
-        assert all(len(line) == len(table.heads) for line in table.lines)
+        assert all(len(line) == len(table.headers) for line in table.rows)
 
 
 def test_lists_values_with_intervals_and_the_guess() -> None:
     table = tables(shift_audit(shift_findings("none", "tracker", 9.0, runs=20)))
-    (line,) = table["Shifts compared with controls"].lines
-    figures = dict(zip(table["Shifts compared with controls"].heads, line, strict=True))
+    (line,) = table["Shifts compared with controls"].rows
+    figures = dict(zip(table["Shifts compared with controls"].headers, line, strict=True))
     assert figures["Shifts ranked above controls"].startswith("100\u00a0of\u00a0100 (")
     assert figures["Guessing"] == "50\u00a0of\u00a0100"
     # 20 of 20: 0.025^(1/20) = 83 %
@@ -44,7 +44,7 @@ def test_shows_the_lower_bound_of_the_time_between_alarms_if_there_was_none() ->
     # None of 5 controls peaks above 3.02 here: 100 rounds / 3.689 = 27.
     by_title = tables(shift_audit(shift_findings("none", "tracker", 5.0, runs=5)))
     table = by_title["Alarms raised by the attacks"]
-    figures = dict(zip(table.heads, table.lines[0], strict=True))
+    figures = dict(zip(table.headers, table.rows[0], strict=True))
     assert figures["Controls that raised an alarm"].startswith("0\u00a0%")
     assert figures["Mean time between false alarms"] == "27\u00a0rounds or more"
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
-from overheard.report.changes import changes
-from overheard.report.words import exposure_words, headlines
-from tests.report.shifts import shift_audit, shift_findings
+from overheard.report.defense_effects import describe_defense_effects
+from overheard.report.threat_sentences import headlines, threat_sentences
+from tests.report.shift_audits import shift_audit, shift_findings
 
 
 def words(audit: Audit) -> str:
-    (arm, *_) = arms(audit, Seed(0))
-    return " ".join(exposure_words(arm.threat_results[0])).replace("\u00a0", " ")
+    (arm, *_) = collect_arms(audit, Seed(0))
+    return " ".join(threat_sentences(arm.threat_results[0])).replace("\u00a0", " ")
 
 
 def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
@@ -31,7 +31,7 @@ def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
 def test_an_undetectable_shift_is_not_better_than_guessing() -> None:
     findings = shift_findings("none", "trend", 0.0, runs=12, has_alarm=False)
     audit = shift_audit(findings)
-    assert arms(audit, Seed(0))[0].threat_results[0].verdict in ("unclear", "silent")
+    assert collect_arms(audit, Seed(0))[0].threat_results[0].verdict in ("unclear", "silent")
     said = words(audit)
     assert "a shift in the other clients' data" in said
     assert "the best attack is correct in" in said
@@ -42,7 +42,7 @@ def test_an_undetectable_shift_is_not_better_than_guessing() -> None:
 
 def test_without_a_control_run_nothing_is_measured() -> None:
     audit = shift_audit(shift_findings("none", "tracker", 9.0, runs=3, has_controls=False))
-    (arm,) = arms(audit, Seed(0))
+    (arm,) = collect_arms(audit, Seed(0))
     assert arm.threat_results[0].verdict == "unmeasured"
     (said,) = headlines(audit, Seed(0))
     assert "was not measured: that requires runs with a shift and a control run" in said
@@ -51,7 +51,7 @@ def test_without_a_control_run_nothing_is_measured() -> None:
 
 def test_control_runs_do_not_count_for_an_arms_accuracy() -> None:
     # Planned runs reach 95 %, controls 30 %.
-    (arm,) = arms(shift_audit(shift_findings("none", "tracker", 9.0, runs=2)), Seed(0))
+    (arm,) = collect_arms(shift_audit(shift_findings("none", "tracker", 9.0, runs=2)), Seed(0))
     assert arm.accuracy == 0.95
     assert len(arm.runs) == 2
 
@@ -63,7 +63,7 @@ def test_states_the_effect_of_a_defense_and_its_cost() -> None:
         *shift_findings("local DP", "tracker", 0.0, runs=20),
         *shift_findings("central DP", "tracker", 9.0, runs=2, has_controls=False),
     ]
-    local, central = changes(arms(shift_audit(findings), Seed(0)))
+    local, central = describe_defense_effects(collect_arms(shift_audit(findings), Seed(0)))
     assert local.cost.startswith("costs 5.0 points of accuracy")
     assert "shift · helps (shifts ranked above controls 100" in local.effects[0]
     assert "not measured, since there is no control run" in central.effects[0]

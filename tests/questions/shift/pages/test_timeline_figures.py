@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.exposures import arms
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.claims import Timeline
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
-from overheard.drawing.plates import Plate
+from overheard.drawing.figures import ReportFigure
 from overheard.findings.finding import Audit
 from overheard.questions.shift.pages.timeline_figures import (
     MAX_ATTACKS,
@@ -16,12 +16,12 @@ from overheard.questions.shift.pages.timeline_figures import (
     MAX_TARGETS,
     timeline_figures,
 )
-from tests.report.shifts import SINCE, shift_audit, shift_findings
+from tests.report.shift_audits import SINCE, shift_audit, shift_findings
 from tests.runs.audits import HOSTILE
 
 
-def plates(audit: Audit) -> tuple[Plate, ...]:
-    return timeline_figures(audit, arms(audit, Seed(0)))
+def plates(audit: Audit) -> tuple[ReportFigure, ...]:
+    return timeline_figures(audit, collect_arms(audit, Seed(0)))
 
 
 def test_draws_several_runs_of_one_target_and_states_how_many_there_are() -> None:
@@ -51,9 +51,9 @@ def test_draws_at_most_the_maximum_number_of_targets() -> None:
 def test_the_table_lists_the_drawn_values() -> None:
     findings = shift_findings("none", "sharp", 5.0)
     (plate,) = plates(shift_audit(findings))
-    planned, threshold, control = plate.table.lines
-    assert plate.table.heads[:5] == ("Target", "Line", "True shift", "Alarm", "Claimed shift")
-    assert [line[1] for line in plate.table.lines] == [
+    planned, threshold, control = plate.table.rows
+    assert plate.table.headers[:5] == ("Target", "Line", "True shift", "Alarm", "Claimed shift")
+    assert [line[1] for line in plate.table.rows] == [
         "planned run", "threshold", "control run",
     ]  # fmt: skip
     assert planned[2] == str(SINCE)
@@ -80,7 +80,7 @@ def test_draws_only_the_best_attacks_in_order() -> None:
 def test_draws_a_run_without_a_control_but_no_control_alone() -> None:
     findings = shift_findings("none", "sharp", 5.0, has_controls=False)
     (plate,) = plates(shift_audit(findings))
-    assert [line[1] for line in plate.table.lines] == ["planned run", "threshold"]
+    assert [line[1] for line in plate.table.rows] == ["planned run", "threshold"]
     both = shift_findings("none", "sharp", 5.0)
     assert plates(shift_audit([finding for finding in both if finding.cell.is_control])) == ()
 
@@ -89,7 +89,7 @@ def test_draws_an_empty_panel_for_evidence_without_rounds() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
     (plate,) = plates(shift_audit([replace(bare, timeline=Timeline())]))
     assert len(plate.panels) == 1
-    assert len(plate.table.heads) == 5
+    assert len(plate.table.headers) == 5
 
 
 def test_label_shares_have_no_timeline(small: Audit) -> None:

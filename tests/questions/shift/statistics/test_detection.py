@@ -10,7 +10,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.shift.statistics.detection import detection_rows
-from tests.auditing.timelines import ROUNDS, found, peaking, runs
+from tests.auditing.shift_findings import ROUNDS, peak_finding, peak_findings, shift_finding
 
 SEED = Seed(2)
 
@@ -23,7 +23,7 @@ def rows(findings: list[Finding]) -> dict[str, ScoreRow]:
 
 
 def test_shifts_that_peak_above_all_controls_have_an_auc_of_one() -> None:
-    got = rows(runs([5, 6, 7, 8], [1, 2, 3, 4]))["auc"]
+    got = rows(peak_findings([5, 6, 7, 8], [1, 2, 3, 4]))["auc"]
     assert (got.value.mean, got.blind) == (1.0, 0.5)
     assert got.gain is not None
     assert got.gain.mean == 0.5
@@ -34,7 +34,7 @@ def test_shifts_that_peak_above_all_controls_have_an_auc_of_one() -> None:
 
 def test_similar_shifts_and_controls_have_an_inconclusive_auc() -> None:
     # Alternating ranks: 1 3 5 7 against 2 4 6 8 make 6 of 16 pairs correct.
-    got = rows(runs([1, 3, 5, 7], [2, 4, 6, 8]))["auc"]
+    got = rows(peak_findings([1, 3, 5, 7], [2, 4, 6, 8]))["auc"]
     assert got.value.mean == pytest.approx(6 / 16)
     assert got.gain is not None
     assert got.gain.low is not None
@@ -45,7 +45,7 @@ def test_similar_shifts_and_controls_have_an_inconclusive_auc() -> None:
 def test_the_auc_at_the_true_round_ignores_other_rounds() -> None:
     # A value of 9 in round 0 of every run hides the shift's 2 in the peak, not in its round.
     findings = [
-        found((9.0, 0.0, 2.0 * (not is_control), 0.0), seed=seed, is_control=is_control)
+        shift_finding((9.0, 0.0, 2.0 * (not is_control), 0.0), seed=seed, is_control=is_control)
         for seed in range(5)
         for is_control in (False, True)
     ]
@@ -55,8 +55,8 @@ def test_the_auc_at_the_true_round_ignores_other_rounds() -> None:
 
 
 def test_power_needs_enough_controls() -> None:
-    some = rows(runs([50.0] * 18, list(map(float, range(18)))))
-    enough = rows(runs([50.0] * 19, list(map(float, range(19)))))
+    some = rows(peak_findings([50.0] * 18, list(map(float, range(18)))))
+    enough = rows(peak_findings([50.0] * 19, list(map(float, range(19)))))
     assert not {"power_at_5", "power_at_1"} & some.keys()
     assert enough["power_at_5"].value.mean == 1.0
     assert enough["power_at_5"].blind == 0.05
@@ -66,8 +66,8 @@ def test_power_needs_enough_controls() -> None:
 def alarmed(pairs_of_statistics: list[tuple[tuple[float, ...], tuple[float, ...]]]) -> dict:
     findings = []
     for seed, (shifted, control) in enumerate(pairs_of_statistics):
-        findings.append(found(shifted, seed=seed, threshold=1.0))
-        findings.append(found(control, seed=seed, threshold=1.0, is_control=True))
+        findings.append(shift_finding(shifted, seed=seed, threshold=1.0))
+        findings.append(shift_finding(control, seed=seed, threshold=1.0, is_control=True))
     return rows(findings)
 
 
@@ -102,28 +102,30 @@ def test_without_detections_there_is_no_delay() -> None:
 
 
 def test_an_attack_without_a_threshold_has_no_alarm_rows() -> None:
-    assert rows(runs([1, 2], [3, 4])).keys() == {"auc", "auc_told"}
+    assert rows(peak_findings([1, 2], [3, 4])).keys() == {"auc", "auc_told"}
 
 
 def test_without_controls_or_shifts_there_are_no_rows() -> None:
-    shifted = [peaking(9.0, seed=seed) for seed in range(4)]
-    controls = [peaking(1.0, seed=seed, is_control=True) for seed in range(4)]
+    shifted = [peak_finding(9.0, seed=seed) for seed in range(4)]
+    controls = [peak_finding(1.0, seed=seed, is_control=True) for seed in range(4)]
     assert detection_rows(shifted, SEED) == detection_rows(controls, SEED) == ()
     assert detection_rows([], SEED) == ()
 
 
 def test_targets_without_a_shift_count_neither_as_shifts_nor_as_controls() -> None:
-    findings = runs([5, 6], [1, 2])
+    findings = peak_findings([5, 6], [1, 2])
     for seed in (0, 1):
-        findings.append(found((9, 9, 9, 9), seed=seed, target=client(2), since=None))
-        findings.append(found((9, 9, 9, 9), seed=seed, target=client(2), is_control=True))
+        findings.append(shift_finding((9, 9, 9, 9), seed=seed, target=client(2), since=None))
+        findings.append(
+            shift_finding((9, 9, 9, 9), seed=seed, target=client(2), is_control=True)
+        )
     got = rows(findings)["auc"]
     assert (got.value.mean, got.targets) == (1.0, 1)
 
 
 def test_attacks_have_separate_rows() -> None:
     findings = [
-        found((0, 0, value, 0), seed=seed, is_control=is_control, attack=attack)
+        shift_finding((0, 0, value, 0), seed=seed, is_control=is_control, attack=attack)
         for seed in (0, 1)
         for attack, value in (("blunt", 0.0), ("sharp", 3.0))
         for is_control in (False, True)
@@ -134,5 +136,5 @@ def test_attacks_have_separate_rows() -> None:
 
 
 def test_a_summary_holds_these_rows_and_the_means_of_single_findings() -> None:
-    findings = runs([5, 6], [1, 2])
+    findings = peak_findings([5, 6], [1, 2])
     assert summarise(findings, SEED) == detection_rows(findings, SEED)

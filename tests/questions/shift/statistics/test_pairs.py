@@ -12,15 +12,15 @@ from overheard.questions.shift.statistics.pairs import (
     pair_runs,
     peak_evidence,
 )
-from tests.auditing.timelines import found, peaking, runs
+from tests.auditing.shift_findings import peak_finding, peak_findings, shift_finding
 
 
 def test_pairs_share_seed_and_target() -> None:
     findings = [
-        found((0, 0, 5, 0), seed=1, target=client(1)),
-        found((0, 0, 7, 0), seed=1, target=client(2)),
-        found((0, 0, 1, 0), seed=1, target=client(2), is_control=True),
-        found((0, 0, 2, 0), seed=1, target=client(1), is_control=True),
+        shift_finding((0, 0, 5, 0), seed=1, target=client(1)),
+        shift_finding((0, 0, 7, 0), seed=1, target=client(2)),
+        shift_finding((0, 0, 1, 0), seed=1, target=client(2), is_control=True),
+        shift_finding((0, 0, 2, 0), seed=1, target=client(1), is_control=True),
     ]
     evidence = peak_evidence(pair_runs(findings))
     assert evidence.shifted.tolist() == [5, 7]
@@ -28,17 +28,17 @@ def test_pairs_share_seed_and_target() -> None:
 
 
 def test_omits_runs_without_a_partner_or_without_a_shift() -> None:
-    alone = peaking(1.0, seed=0)
-    other = peaking(1.0, seed=1, is_control=True)
-    bystander = found((0, 0, 9, 0), seed=2, since=None)
-    beside = peaking(1.0, seed=2, is_control=True)
+    alone = peak_finding(1.0, seed=0)
+    other = peak_finding(1.0, seed=1, is_control=True)
+    bystander = shift_finding((0, 0, 9, 0), seed=2, since=None)
+    beside = peak_finding(1.0, seed=2, is_control=True)
     assert pair_runs([alone, other, bystander, beside]) == ()
 
 
 def test_peak_evidence_is_over_all_rounds_and_the_other_is_at_the_shift() -> None:
     findings = [
-        found((9.0, 0.0, 4.0, 5.0)),
-        found((1.0, 0.0, 3.0, 2.0), is_control=True),
+        shift_finding((9.0, 0.0, 4.0, 5.0)),
+        shift_finding((1.0, 0.0, 3.0, 2.0), is_control=True),
     ]
     paired = pair_runs(findings)
     assert (peak_evidence(paired).shifted[0], peak_evidence(paired).control[0]) == (9.0, 3.0)
@@ -49,27 +49,29 @@ def test_peak_evidence_is_over_all_rounds_and_the_other_is_at_the_shift() -> Non
 
 
 def test_takes_the_next_round_if_the_true_one_has_no_statistic() -> None:
-    shifted = replace(found((0, 0, 0, 0)), timeline=Timeline((0, 3), (1.0, 6.0)))
+    shifted = replace(shift_finding((0, 0, 0, 0)), timeline=Timeline((0, 3), (1.0, 6.0)))
     control = replace(
-        found((0, 0, 0, 0), is_control=True), timeline=Timeline((0, 1), (1.0, 6.0))
+        shift_finding((0, 0, 0, 0), is_control=True), timeline=Timeline((0, 1), (1.0, 6.0))
     )
     evidence = evidence_at_shift(pair_runs([shifted, control]))
     assert (evidence.shifted[0], evidence.control[0]) == (6.0, -inf)
 
 
 def test_a_missing_statistic_is_the_least_evidence() -> None:
-    empty = replace(found((0, 0, 0, 0)), timeline=Timeline())
-    evidence = peak_evidence(pair_runs([empty, peaking(-5.0, seed=0, is_control=True)]))
+    empty = replace(shift_finding((0, 0, 0, 0)), timeline=Timeline())
+    evidence = peak_evidence(pair_runs([empty, peak_finding(-5.0, seed=0, is_control=True)]))
     assert evidence.shifted[0] < evidence.control[0]
 
 
 def test_targets_of_one_seed_form_a_cluster_unless_there_is_only_one_seed() -> None:
     many = [
-        found((0, 0, 1, 0), seed=seed, target=client(number), is_control=is_control)
+        shift_finding((0, 0, 1, 0), seed=seed, target=client(number), is_control=is_control)
         for seed in (4, 9)
         for number in (1, 2)
         for is_control in (False, True)
     ]
     assert peak_evidence(pair_runs(many)).clusters.tolist() == [0, 0, 1, 1]
     assert peak_evidence(pair_runs(many[:4])).clusters.tolist() == [0, 1]
-    assert np.array_equal(peak_evidence(pair_runs(runs([1, 2], [3, 4]))).clusters, [0, 1])
+    assert np.array_equal(
+        peak_evidence(pair_runs(peak_findings([1, 2], [3, 4]))).clusters, [0, 1]
+    )

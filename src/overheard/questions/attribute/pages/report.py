@@ -4,25 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.pages import Pages
-from overheard.drawing.people import (
-    IN_CONTROL,
-    INTERVALS_TERM,
-    WHY_UNMEASURED,
-    control_words,
-    people_section,
-    unmeasured_words,
-)
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
+from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.score_tables import (
     ScoreColumn,
     ScoreTable,
-    blind_guess,
-    in_control,
+    control_value,
+    guess_value,
     score_tables,
 )
 from overheard.drawing.sections import Section, Term
 from overheard.drawing.sentences import Statement
+from overheard.drawing.users import (
+    CONTROL_HEADER,
+    INTERVALS_TERM,
+    UNMEASURED_REASON,
+    control_words,
+    unmeasured_user_words,
+    user_section,
+)
 from overheard.findings.finding import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
@@ -34,22 +34,22 @@ TABLE = ScoreTable(
     "Attributes of users",
     (
         ScoreColumn(ACCURACY, MEASURES[ACCURACY]),
-        ScoreColumn(ACCURACY, MEASURES[ACCURACY], "Guessing", blind_guess),
-        ScoreColumn(ACCURACY, MEASURES[ACCURACY], IN_CONTROL, in_control),
+        ScoreColumn(ACCURACY, MEASURES[ACCURACY], "Guessing", guess_value),
+        ScoreColumn(ACCURACY, MEASURES[ACCURACY], CONTROL_HEADER, control_value),
         ScoreColumn(BALANCED_ACCURACY, MEASURES[BALANCED_ACCURACY]),
-        ScoreColumn(BALANCED_ACCURACY, MEASURES[BALANCED_ACCURACY], "Guessing", blind_guess),
+        ScoreColumn(BALANCED_ACCURACY, MEASURES[BALANCED_ACCURACY], "Guessing", guess_value),
     ),
 )
 
 
 @final
 @dataclass(frozen=True)
-class AttributePages(Pages):
+class AttributePages(QuestionPages):
     """Report pages on attributes: accuracy compared with guessing and with the control."""
 
     name = "attribute"
 
-    def reading(self, row: ScoreRow, whose: str) -> Statement:
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the most probable value is correct."""
         value = self.question.measure(row.score).format(row.value.mean)
         return Statement(
@@ -62,28 +62,28 @@ class AttributePages(Pages):
         """Explain the reported score."""
         return "For attributes of users: how often the most probable value is correct."
 
-    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe the control."""
         case = exposure.attack_results[0]
         return (control_words(case, self.question.measure(case.headline)),)
 
-    def unmeasured(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_words(exposure)
+        return unmeasured_user_words(exposure)
 
-    def why_unmeasured(self) -> str:
+    def unmeasured_reason(self) -> str:
         """Return the same reason in a few words."""
-        return WHY_UNMEASURED
+        return UNMEASURED_REASON
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show the table of attributes."""
-        return people_section(attribute_tables(every), ())
+        return user_section(attribute_tables(every), ())
 
     def terms(self) -> tuple[Term, ...]:
         """Define intervals over users."""
         return (INTERVALS_TERM,)
 
 
-def attribute_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
+def attribute_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Return one table per group of observers."""
     return score_tables(every, (TABLE,))

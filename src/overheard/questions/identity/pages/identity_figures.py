@@ -7,20 +7,20 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
+from overheard.drawing.figures import Panel, ReportFigure
 from overheard.drawing.line_charts import Axis, ChartLine, histogram_chart, lines_chart
-from overheard.drawing.pair_plates import (
-    MOST_ATTACKS,
+from overheard.drawing.pair_figures import (
+    FALSE_POSITIVE_RATES,
+    MAX_ATTACKS,
     NOTE,
-    RATES,
-    TOLD_RATES,
-    MoreColumns,
-    PairCurve,
+    TABLE_RATES,
+    ExtraColumns,
+    NamedRocCurve,
     curve_names,
-    pairs_plate,
+    figure_title,
+    pair_figure,
     percent_cells,
-    plate_title,
 )
-from overheard.drawing.plates import Panel, Plate
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.threat_results import ArmResult, ThreatResult
@@ -37,7 +37,7 @@ MAX_LIST_LENGTH = 50
 
 REPORTED_LENGTHS = (1, 5, 10)
 
-_REPORTED_PERCENTS = [100 * rate for rate in TOLD_RATES[1:]]
+_REPORTED_PERCENTS = [100 * rate for rate in TABLE_RATES[1:]]
 
 
 @final
@@ -45,7 +45,7 @@ _REPORTED_PERCENTS = [100 * rate for rate in TOLD_RATES[1:]]
 class _RankedAttack:
     """One attack with its rankings of all targets, one ranking per run."""
 
-    curve: PairCurve
+    curve: NamedRocCurve
     rankings: tuple[Ranking, ...]
 
     @property
@@ -53,7 +53,7 @@ class _RankedAttack:
         return np.array(list(precision_by_user(self.rankings).values()))
 
 
-def identity_figures(arms: Sequence[ArmResult]) -> tuple[Plate, ...]:
+def identity_figures(arms: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Draw a figure for each group of observers, arm by arm."""
     return tuple(
         _exposure_figure(exposure, attacks)
@@ -72,12 +72,12 @@ def _best_attacks(exposure: ThreatResult) -> list[_RankedAttack]:
         )
         pairs = tuple(run for run in map(build_matches, ranked) if run.has_both)
         if pairs:
-            attacks.append(_RankedAttack(PairCurve(case.label, pairs), ranked))
-    return attacks[:MOST_ATTACKS]
+            attacks.append(_RankedAttack(NamedRocCurve(case.label, pairs), ranked))
+    return attacks[:MAX_ATTACKS]
 
 
-def _exposure_figure(exposure: ThreatResult, attacks: Sequence[_RankedAttack]) -> Plate:
-    curves, title = [attack.curve for attack in attacks], plate_title(exposure)
+def _exposure_figure(exposure: ThreatResult, attacks: Sequence[_RankedAttack]) -> ReportFigure:
+    curves, title = [attack.curve for attack in attacks], figure_title(exposure)
     best = curve_names(curves)[0]
     panels = (
         _cmc_panel(attacks, title),
@@ -85,7 +85,7 @@ def _exposure_figure(exposure: ThreatResult, attacks: Sequence[_RankedAttack]) -
         *_open_set_panels(attacks, title),
     )
     note = f"{NOTE} The histogram shows only the best attack."
-    return pairs_plate(exposure, curves, note, panels, _table_columns(attacks))
+    return pair_figure(exposure, curves, note, panels, _table_columns(attacks))
 
 
 def _cmc_panel(attacks: Sequence[_RankedAttack], title: str) -> Panel:
@@ -115,7 +115,7 @@ def _precision_panel(best: _RankedAttack, name: str, title: str) -> Panel:
 
 
 def _open_set_panels(attacks: Sequence[_RankedAttack], title: str) -> list[Panel]:
-    percents = (100 * RATES[::2]).tolist()
+    percents = (100 * FALSE_POSITIVE_RATES[::2]).tolist()
     lines = [
         ChartLine(place, percents, (100 * rates).tolist())
         for place, attack in enumerate(attacks)
@@ -131,8 +131,8 @@ def _open_set_panels(attacks: Sequence[_RankedAttack], title: str) -> list[Panel
     return [Panel("With unknown users", lines_chart(lines, blind, across, up, label))]
 
 
-def _table_columns(attacks: Sequence[_RankedAttack]) -> MoreColumns:
-    return MoreColumns(
+def _table_columns(attacks: Sequence[_RankedAttack]) -> ExtraColumns:
+    return ExtraColumns(
         (
             *(f"True user in the top {length}" for length in REPORTED_LENGTHS),
             *(

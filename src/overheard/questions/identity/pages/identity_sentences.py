@@ -1,7 +1,7 @@
 """Sentences on how well users are re-identified, compared with uninformed guesses."""
 
-from overheard.drawing.people import control_words, pair_words
 from overheard.drawing.sentences import bracketed_interval
+from overheard.drawing.users import control_words, pair_words
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import SPACE, format_number, format_percent
 from overheard.findings.score_row import ScoreRow

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from overheard.drawing.people import IN_CONTROL, PAIR_COLUMNS, PAIRS_TITLE
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.drawing.score_tables import (
     ScoreCell,
     ScoreColumn,
     ScoreTable,
-    blind_guess,
-    in_control,
+    control_value,
+    guess_value,
     score_tables,
-    with_interval,
+    value_with_interval,
 )
+from overheard.drawing.users import CONTROL_HEADER, PAIR_COLUMNS, PAIRS_TITLE
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, SPACE, format_number
 from overheard.findings.threat_results import ArmResult
@@ -22,7 +22,7 @@ from overheard.questions.identity.statistics.identity_rows import FALSE_ALARM_PE
 CellText = Callable[[ScoreCell], str]
 
 
-def identity_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
+def identity_tables(arms: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Return up to five tables for each group of observers."""
     return score_tables(arms, _TABLES)
 
@@ -40,7 +40,7 @@ def _inside_or_outside(cell: ScoreCell) -> str:
 
 
 def _one_in_users(cell: ScoreCell) -> str:
-    return cell.told.format(cell.row.references["1 / users"])
+    return cell.measure.format(cell.row.references["1 / users"])
 
 
 def _unknown_targets(cell: ScoreCell) -> str:
@@ -52,7 +52,7 @@ def _published_labels(cell: ScoreCell) -> str:
     return "; ".join(bases) or NO_NUMBER
 
 
-def _column(score: str, head: str = "", cell: CellText = with_interval) -> ScoreColumn:
+def _column(score: str, head: str = "", cell: CellText = value_with_interval) -> ScoreColumn:
     return ScoreColumn(score, MEASURES[score], head, cell)
 
 
@@ -65,7 +65,7 @@ _TABLES = (
         "Re-identification",
         (
             _column(_PRECISION),
-            _column(_PRECISION, "Random order", blind_guess),
+            _column(_PRECISION, "Random order", guess_value),
             _column(_PRECISION, "1 / users", _one_in_users),
             _column("times_chance"),
             _column("top1"),
@@ -78,9 +78,9 @@ _TABLES = (
         (
             _column(_OPEN),
             _column(_OPEN, "Unknown targets", _unknown_targets),
-            _column(_OPEN, IN_CONTROL, in_control),
+            _column(_OPEN, CONTROL_HEADER, control_value),
             _column("unseen"),
-            _column("unseen", "Even odds", blind_guess),
+            _column("unseen", "Even odds", guess_value),
         ),
     ),
     ScoreTable(
@@ -95,7 +95,7 @@ _TABLES = (
         "Gain over the published attack, paired by user",
         (
             ScoreColumn(
-                _GAIN, MEASURES[_GAIN], "Compared with", _published_labels, is_word=True
+                _GAIN, MEASURES[_GAIN], "Compared with", _published_labels, is_text=True
             ),
             _column(_GAIN),
         ),

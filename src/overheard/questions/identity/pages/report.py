@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.pages import Pages
-from overheard.drawing.people import (
-    INTERVALS_TERM,
-    PAIRS_TERM,
-    WHY_UNMEASURED,
-    people_section,
-    unmeasured_words,
-)
+from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, Term
 from overheard.drawing.sentences import Statement
+from overheard.drawing.users import (
+    INTERVALS_TERM,
+    PAIRS_TERM,
+    UNMEASURED_REASON,
+    unmeasured_user_words,
+    user_section,
+)
 from overheard.findings.finding import Audit
 from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow
@@ -27,12 +27,12 @@ PRECISION = "mean_average_precision"
 
 @final
 @dataclass(frozen=True)
-class IdentityPages(Pages):
+class IdentityPages(QuestionPages):
     """How well users are re-identified, beside uninformed guesses and the control run."""
 
     name = "identity"
 
-    def reading(self, row: ScoreRow, whose: str) -> Statement:
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the first guess is correct."""
         value = self.question.measure(row.score).format(row.value.mean)
         return Statement(
@@ -50,21 +50,21 @@ class IdentityPages(Pages):
         """Return the mean average precision: it rates the whole ranking, not only the top."""
         return case.rows_by_score.get(PRECISION, case.headline_row)
 
-    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe rankings, pairs, unknown users, the control and the gain over the paper."""
         return identity_sentences(exposure)
 
-    def unmeasured(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_words(exposure)
+        return unmeasured_user_words(exposure)
 
-    def why_unmeasured(self) -> str:
+    def unmeasured_reason(self) -> str:
         """Give the reason: no known user took part."""
-        return WHY_UNMEASURED
+        return UNMEASURED_REASON
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return the tables and figures."""
-        return people_section(identity_tables(every), identity_figures(every))
+        return user_section(identity_tables(every), identity_figures(every))
 
     def terms(self) -> tuple[Term, ...]:
         """Explain precision, first guesses, pairs, unknown users and the control."""

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from overheard.drawing.charts import shares_chart
-from overheard.drawing.claims import DRAWN, UNCHECKED
-from overheard.drawing.coverage import LEVEL
-from overheard.drawing.plates import Panel, Plate, Table
+from overheard.drawing.claim_tables import MAX_TARGETS, UNCHECKED
+from overheard.drawing.coverage import LEVEL_TEXT
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import format_number
@@ -16,7 +16,9 @@ from overheard.findings.unchecked_claims import attacks_with_claims, select_clai
 from overheard.questions.label_shares.pages.shares_figures import stated_interval
 
 
-def claims_figures(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
+def claims_figures(
+    every: Sequence[ArmResult], class_names: Sequence[str]
+) -> tuple[ReportFigure, ...]:
     """Draw each client's claimed shares beside a guess, one figure per attack."""
     return tuple(
         _claims_figure(exposure, attack, class_names)
@@ -26,7 +28,9 @@ def claims_figures(every: Sequence[ArmResult], class_names: Sequence[str]) -> tu
     )
 
 
-def _claims_figure(exposure: ThreatResult, attack: str, class_names: Sequence[str]) -> Plate:
+def _claims_figure(
+    exposure: ThreatResult, attack: str, class_names: Sequence[str]
+) -> ReportFigure:
     findings = select_claims(exposure, attack)
     shown_findings = _furthest_from_guess(findings)
     guess = select_guess(findings[0])
@@ -36,14 +40,14 @@ def _claims_figure(exposure: ThreatResult, attack: str, class_names: Sequence[st
     names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
     bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
     has_intervals = any(one.low is not None for one in shown_findings)
-    line = f" Line: its {LEVEL} interval." if has_intervals else ""
+    line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""
     omission = (
         f" Shown: the {len(shown_findings)} of {len(findings)} clients whose inferred shares "
         "differ most from the guess. findings.csv has all clients."
         if len(shown_findings) < len(findings)
         else ""
     )
-    return Plate(
+    return ReportFigure(
         where,
         f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}",
         None,
@@ -61,8 +65,8 @@ def _claims_figure(exposure: ThreatResult, attack: str, class_names: Sequence[st
             )
             for one in shown_findings
         ),
-        Table(
-            f"Inferred share of each class in % (with {LEVEL} interval): {where}",
+        ReportTable(
+            f"Inferred share of each class in % (with {LEVEL_TEXT} interval): {where}",
             ("Client", *map(make_printable, class_names)),
             (
                 *(
@@ -92,8 +96,8 @@ def _cells(finding: Finding) -> list[str]:
 
 def _furthest_from_guess(findings: Sequence[Finding]) -> Sequence[Finding]:
     guess = select_guess(findings[0])
-    if len(findings) <= DRAWN or guess is None:
-        return findings[:DRAWN]
+    if len(findings) <= MAX_TARGETS or guess is None:
+        return findings[:MAX_TARGETS]
     distances = np.abs(np.array([one.claimed for one in findings]) - np.array(guess[1])).sum(1)
-    furthest = np.sort(np.argsort(-distances, kind="stable")[:DRAWN])
+    furthest = np.sort(np.argsort(-distances, kind="stable")[:MAX_TARGETS])
     return [findings[index] for index in furthest]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from overheard.drawing.coverage import LEVEL, coverage_words
-from overheard.drawing.plates import Table
+from overheard.drawing.coverage import LEVEL_TEXT, coverage_words
+from overheard.drawing.figures import ReportTable
 from overheard.drawing.sentences import bracketed_interval
 from overheard.findings.names import make_printable, name_other_clients, shorten_attack_names
 from overheard.findings.number_format import NO_NUMBER, SPACE, format_number, format_percent
@@ -54,7 +54,7 @@ def _size_sentence(case: AttackResult, name: str, exposure: ThreatResult) -> str
     if coverage is None:
         return sentence
     return (
-        f"{sentence} Its {LEVEL} intervals contain the true number in "
+        f"{sentence} Its {LEVEL_TEXT} intervals contain the true number in "
         f"{format_percent(coverage.value.mean)} of cases"
         f"{bracketed_interval(coverage, MEASURES['size_coverage'])}."
     )
@@ -71,7 +71,7 @@ def _format_factor(doublings: float) -> str:
     return format_number(2**doublings)
 
 
-def interval_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
+def interval_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Tabulate coverage and width of intervals, one table per threat.
 
     Rows use the most observed rounds. Attacks without intervals are left out.
@@ -85,8 +85,8 @@ def interval_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
             if case.rows_by_score.keys() & {"coverage", "size_factor"}
         )
         if rows:
-            caption = f"How often {LEVEL} intervals contain the true value: {threat}"
-            tables.append(Table(caption, COLUMN_TITLES, rows, 2))
+            caption = f"How often {LEVEL_TEXT} intervals contain the true value: {threat}"
+            tables.append(ReportTable(caption, COLUMN_TITLES, rows, 2))
     return tuple(tables)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.coverage import LEVEL
-from overheard.drawing.pages import Pages
+from overheard.drawing.coverage import LEVEL_TEXT
+from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_words
 from overheard.findings.finding import Audit
@@ -28,12 +28,12 @@ PANEL_WIDTH = 214
 
 @final
 @dataclass(frozen=True)
-class LabelSharesPages(Pages):
+class LabelSharesPages(QuestionPages):
     """Report pages on class shares: inferred against true ones, and interval coverage."""
 
     name = "label_shares"
 
-    def reading(self, row: ScoreRow, whose: str) -> Statement:
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State the largest error of a class share, or another score if that is missing."""
         measure, what = self.question.measure(row.score), f"{whose} class shares"
         value = measure.format(row.value.mean)
@@ -47,14 +47,14 @@ class LabelSharesPages(Pages):
         """Explain the reported score."""
         return "For class shares: the largest error of a class share, in percentage points."
 
-    def told_row(self, case: AttackResult) -> ScoreRow:
+    def summary_row(self, case: AttackResult) -> ScoreRow:
         """Return the largest error of a class share, if it was scored, else the headline."""
         return case.rows_by_score.get(WORST_CLASS_ERROR, case.headline_row)
 
-    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe misassigned data, the target read best, absent classes and intervals."""
         case = exposure.attack_results[0]
-        row = self.told_row(case)
+        row = self.summary_row(case)
         preposition = "to within " if row.score == WORST_CLASS_ERROR else ""
         return (
             *_misplaced_sentences(exposure, case),
@@ -63,17 +63,19 @@ class LabelSharesPages(Pages):
             *interval_sentences(exposure),
         )
 
-    def claims(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[SectionBlock, ...]:
+    def claim_blocks(
+        self, audit: Audit, every: Sequence[ArmResult]
+    ) -> tuple[SectionBlock, ...]:
         """Show claimed shares without ground truth beside an uninformed guess."""
         figures = claims_figures(every, audit.class_names)
         if not figures:
             return ()
         note = (
-            f"An interval contains the true share with a probability of {LEVEL}. It was "
+            f"An interval contains the true share with a probability of {LEVEL_TEXT}. It was "
             "calibrated on clients that the attacker simulated. It is valid only if the real "
             "clients resemble them."
         )
-        return (SectionBlock(paragraphs=(note,), plates=figures, panel_width=PANEL_WIDTH),)
+        return (SectionBlock(paragraphs=(note,), figures=figures, panel_width=PANEL_WIDTH),)
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show true and inferred shares of each client, and the coverage of intervals."""
@@ -83,7 +85,7 @@ class LabelSharesPages(Pages):
         )
         restriction = " for clients whose true shares are known" if has_claims else ""
         blocks = [
-            SectionBlock(plates=figures, panel_width=PANEL_WIDTH)
+            SectionBlock(figures=figures, panel_width=PANEL_WIDTH)
             if figures
             else SectionBlock(paragraphs=(f"No class shares were inferred{restriction}.",))
         ]
@@ -114,7 +116,7 @@ _TRUST_TITLE = "Reliability of the stated intervals"
 
 _TRUST_NOTE = (
     "Some attacks state an interval for each share. It should contain the true share with a "
-    f"probability of {LEVEL}. If the intervals contain far fewer true shares, the attack is "
+    f"probability of {LEVEL_TEXT}. If the intervals contain far fewer true shares, the attack is "
     "overconfident: its assumptions about the clients, their training or its own examples are "
     "wrong."
 )
@@ -133,9 +135,9 @@ _TERMS = (
         f"total variation distance). 0{SPACE}% is a perfect estimate.",
     ),
     Term(
-        f"{LEVEL} interval of an attack",
-        f"The interval that should contain a share with a probability of {LEVEL}, according to "
+        f"{LEVEL_TEXT} interval of an attack",
+        f"The interval that should contain a share with a probability of {LEVEL_TEXT}, according to "
         "the attack. The score coverage is the fraction of true shares inside their intervals. "
-        f"It is close to {LEVEL} if the attacker’s assumptions about the clients are correct.",
+        f"It is close to {LEVEL_TEXT} if the attacker’s assumptions about the clients are correct.",
     ),
 )

@@ -6,16 +6,18 @@ import numpy as np
 
 from overheard.core.claims import Interval
 from overheard.drawing.charts import shares_chart
-from overheard.drawing.claims import DRAWN
-from overheard.drawing.coverage import LEVEL
-from overheard.drawing.plates import Panel, Plate, Table
+from overheard.drawing.claim_tables import MAX_TARGETS
+from overheard.drawing.coverage import LEVEL_TEXT
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import format_number
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 
 
-def shares_figures(every: Sequence[ArmResult], class_names: Sequence[str]) -> tuple[Plate, ...]:
+def shares_figures(
+    every: Sequence[ArmResult], class_names: Sequence[str]
+) -> tuple[ReportFigure, ...]:
     """Draw true and claimed shares of each client for the best attack on each arm."""
     return tuple(
         _shares_figure(exposure, class_names)
@@ -31,7 +33,7 @@ def _has_shares(case: AttackResult, classes: int) -> bool:
     )
 
 
-def _shares_figure(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
+def _shares_figure(exposure: ThreatResult, class_names: Sequence[str]) -> ReportFigure:
     case = exposure.attack_results[0]
     seed = min(finding.cell.seed for finding in case.findings)
     findings = [finding for finding in case.findings if finding.cell.seed == seed]
@@ -40,7 +42,7 @@ def _shares_figure(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
     has_intervals = any(stated_interval(finding) is not None for finding in shown_findings)
     names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
     where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(case.label)}"
-    return Plate(
+    return ReportFigure(
         where,
         f"{_caption(has_intervals)}{_omission_note(case, len(shown_findings), len(findings), seed)}",
         None,
@@ -58,9 +60,9 @@ def _shares_figure(exposure: ThreatResult, class_names: Sequence[str]) -> Plate:
             )
             for finding in shown_findings
         ),
-        Table(
+        ReportTable(
             f"True → inferred share of each class in %"
-            f"{f' (with {LEVEL} interval)' if has_intervals else ''}: {where}",
+            f"{f' (with {LEVEL_TEXT} interval)' if has_intervals else ''}: {where}",
             ("Client", *map(make_printable, class_names)),
             tuple((names[finding.target], *_cells(finding)) for finding in shown_findings),
             1,
@@ -92,17 +94,17 @@ def _cells(finding: Finding) -> list[str]:
 
 def _most_different(findings: Sequence[Finding]) -> Sequence[Finding]:
     """Select the findings whose true shares are furthest from the mean, in given order."""
-    if len(findings) <= DRAWN:
+    if len(findings) <= MAX_TARGETS:
         return findings
     true = np.array([finding.true for finding in findings])
     distances = np.abs(true - true.mean(0)).sum(1)  # (clients,)
-    furthest = np.sort(np.argsort(-distances, kind="stable")[:DRAWN])
+    furthest = np.sort(np.argsort(-distances, kind="stable")[:MAX_TARGETS])
     return [findings[index] for index in furthest]
 
 
 def _caption(has_intervals: bool) -> str:
     caption = "Bar: true share. Dot: inferred share."
-    return f"{caption} Line: its {LEVEL} interval." if has_intervals else caption
+    return f"{caption} Line: its {LEVEL_TEXT} interval." if has_intervals else caption
 
 
 def _omission_note(case: AttackResult, shown_clients: int, clients: int, seed: int) -> str:

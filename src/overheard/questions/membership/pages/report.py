@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.pages import Pages
+from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Term
 from overheard.drawing.sentences import Statement, best_target_words
 from overheard.findings.finding import Finding
@@ -14,12 +14,12 @@ from overheard.questions.membership.pages.membership_sentences import membership
 
 @final
 @dataclass(frozen=True)
-class MembershipPages(Pages):
+class MembershipPages(QuestionPages):
     """How well members are distinguished from non-members."""
 
     name = "membership"
 
-    def reading(self, row: ScoreRow, whose: str) -> Statement:
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a member ranks above a non-member."""
         value = self.question.measure(row.score).format(row.value.mean)
         what = f"which records {whose} training data contain"
@@ -33,16 +33,16 @@ class MembershipPages(Pages):
             "attack gives the member the higher score."
         )
 
-    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe the rates at few false positives, and the target at highest risk."""
         case = exposure.attack_results[0]
-        row = self.told_row(case)
+        row = self.summary_row(case)
         return (
             *membership_sentences(case),
             *best_target_words(exposure, row, self.question.measure(row.score)),
         )
 
-    def claim_in_words(self, finding: Finding) -> str:
+    def describe_claim(self, finding: Finding) -> str:
         """State how many records are claimed as members."""
         members = sum(score > 0 for score in finding.claimed)
         return f"{members} of {len(finding.claimed)} records claimed as members"

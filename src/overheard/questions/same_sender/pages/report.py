@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.pages import Pages
-from overheard.drawing.pair_plates import MOST_ATTACKS, PairCurve, pairs_plate
-from overheard.drawing.people import (
+from overheard.drawing.figures import ReportFigure, ReportTable
+from overheard.drawing.pair_figures import MAX_ATTACKS, NamedRocCurve, pair_figure
+from overheard.drawing.question_pages import QuestionPages
+from overheard.drawing.score_tables import ScoreColumn, ScoreTable, guess_value, score_tables
+from overheard.drawing.sections import Section, Term
+from overheard.drawing.sentences import Statement
+from overheard.drawing.users import (
     INTERVALS_TERM,
     PAIR_COLUMNS,
     PAIRS_TERM,
     PAIRS_TITLE,
-    WHY_UNMEASURED,
+    UNMEASURED_REASON,
     control_words,
     pair_words,
-    people_section,
-    unmeasured_words,
+    unmeasured_user_words,
+    user_section,
 )
-from overheard.drawing.plates import Plate, Table
-from overheard.drawing.score_tables import ScoreColumn, ScoreTable, blind_guess, score_tables
-from overheard.drawing.sections import Section, Term
-from overheard.drawing.sentences import Statement
 from overheard.findings.finding import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
@@ -34,7 +34,7 @@ TABLE = ScoreTable(
     (
         ScoreColumn(AVERAGE_PRECISION, MEASURES[AVERAGE_PRECISION]),
         ScoreColumn(
-            AVERAGE_PRECISION, MEASURES[AVERAGE_PRECISION], "Random order", blind_guess
+            AVERAGE_PRECISION, MEASURES[AVERAGE_PRECISION], "Random order", guess_value
         ),
         *PAIR_COLUMNS,
     ),
@@ -43,12 +43,12 @@ TABLE = ScoreTable(
 
 @final
 @dataclass(frozen=True)
-class SameSenderPages(Pages):
+class SameSenderPages(QuestionPages):
     """Report pages on linked updates, compared with guessing and with the control."""
 
     name = "same_sender"
 
-    def reading(self, row: ScoreRow, whose: str) -> Statement:
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State the average precision."""
         value = self.question.measure(row.score).format(row.value.mean)
         what = "which updates come from the same sender"
@@ -62,51 +62,51 @@ class SameSenderPages(Pages):
         """Explain the reported score."""
         return "For updates from the same sender: the average precision, averaged over targets."
 
-    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe pairs and the control."""
         case = exposure.attack_results[0]
         measure = self.question.measure(case.headline)
         return (*pair_words(case), control_words(case, measure))
 
-    def unmeasured(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_words(exposure)
+        return unmeasured_user_words(exposure)
 
-    def why_unmeasured(self) -> str:
+    def unmeasured_reason(self) -> str:
         """Return the same reason in a few words."""
-        return WHY_UNMEASURED
+        return UNMEASURED_REASON
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show a table and curves."""
-        return people_section(link_tables(every), link_figures(every))
+        return user_section(link_tables(every), link_figures(every))
 
     def terms(self) -> tuple[Term, ...]:
         """Define pairs, and intervals over users."""
         return (PAIRS_TERM, INTERVALS_TERM)
 
 
-def link_tables(every: Sequence[ArmResult]) -> tuple[Table, ...]:
+def link_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Return one table per group of observers."""
     return score_tables(every, (TABLE,))
 
 
-def link_figures(every: Sequence[ArmResult]) -> tuple[Plate, ...]:
+def link_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return one figure per arm and group of observers."""
     return tuple(
-        pairs_plate(exposure, curves)
+        pair_figure(exposure, curves)
         for arm in every
         for exposure in arm.threat_results
         if (curves := _curves(exposure))
     )
 
 
-def _curves(exposure: ThreatResult) -> list[PairCurve]:
+def _curves(exposure: ThreatResult) -> list[NamedRocCurve]:
     """Return curves of the best attacks with both matching and other pairs."""
     curves = [
-        PairCurve(
+        NamedRocCurve(
             case.label,
             collect_sender_pairs(found for found in case.findings if not found.cell.is_control),
         )
         for case in exposure.attack_results
     ]
-    return [curve for curve in curves if curve.pairs][:MOST_ATTACKS]
+    return [curve for curve in curves if curve.pairs][:MAX_ATTACKS]

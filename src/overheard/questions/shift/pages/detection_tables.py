@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isinf
 
-from overheard.drawing.plates import Table
+from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, SPACE, Measure, format_number
 from overheard.findings.score_row import ScoreRow
@@ -93,7 +93,7 @@ _TABLES = (
 )
 
 
-def detection_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
+def detection_tables(arms: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Return up to four tables for each group of observers with claims about shifts.
 
     Brackets hold 95 % intervals. A table omits attacks that have none of its scores.
@@ -116,7 +116,7 @@ def detection_tables(arms: Sequence[ArmResult]) -> tuple[Table, ...]:
                     *(head for column in columns for head in column.heads()),
                 )
                 tables.append(
-                    Table(f"{title} (95{SPACE}% interval): {threat}", heads, lines, 2)
+                    ReportTable(f"{title} (95{SPACE}% interval): {threat}", heads, lines, 2)
                 )
     return tuple(tables)
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.claims import choice_words
+from overheard.drawing.claim_tables import candidate_words
 from overheard.drawing.coverage import coverage_words
-from overheard.drawing.pages import Pages
+from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement
 from overheard.findings.finding import Audit, Finding
@@ -22,12 +22,12 @@ from overheard.questions.shift.pages.timeline_figures import timeline_figures
 
 @final
 @dataclass(frozen=True)
-class ShiftPages(Pages):
+class ShiftPages(QuestionPages):
     """How well shifts are distinguished from controls, and the evidence by round."""
 
     name = "shift"
 
-    def reading(self, row: ScoreRow, whose: str) -> Statement:
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a run with a shift is distinguished from its control."""
         value = self.question.measure(row.score).format(row.value.mean)
         what = f"a shift in {whose} data"
@@ -44,14 +44,14 @@ class ShiftPages(Pages):
             "attack finds more evidence in the run with the shift."
         )
 
-    def sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
         """Describe detection, delay, direction, and the coverage of intervals."""
         return (
             *shift_sentences(exposure.attack_results[0]),
             *coverage_words(exposure, "coverage", MEASURES["coverage"], "change"),
         )
 
-    def unmeasured(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
         """State that control runs are missing."""
         whom = (
             name_other_clients(exposure.observers)
@@ -64,14 +64,14 @@ class ShiftPages(Pages):
             "each, and there are none."
         )
 
-    def why_unmeasured(self) -> str:
+    def unmeasured_reason(self) -> str:
         """Give the reason: no control run."""
         return "there is no control run"
 
-    def claim_in_words(self, finding: Finding) -> str:
+    def describe_claim(self, finding: Finding) -> str:
         """State the alarm and the claimed first round of new data."""
         if finding.timeline is None:
-            return choice_words(finding)
+            return candidate_words(finding)
         alarm, since = finding.timeline.alarm, finding.timeline.since
         raised = "no alarm" if alarm is None else f"alarm in round {alarm}"
         return raised if since is None else f"{raised}; new data since round {since}"
@@ -84,7 +84,7 @@ class ShiftPages(Pages):
         paragraphs = (_NOTE,) if tables else (_NOTE, _NO_CONTROLS)
         blocks = [SectionBlock(paragraphs=paragraphs, tables=tables)]
         if plates:
-            blocks.append(SectionBlock("Evidence by round", plates=plates))
+            blocks.append(SectionBlock("Evidence by round", figures=plates))
         title = "Detection of shifts"
         return (Section("shifts", title, "Shifts", tuple(blocks)),)
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from overheard.core.claims import Timeline
-from overheard.drawing.frames import Frame
+from overheard.drawing.chart_frame import ChartFrame
 from overheard.drawing.svg import ACCENT, INK, SOFT, inline_svg
 
 THRESHOLD_DASHES = (0, (5, 3))
@@ -41,7 +41,7 @@ def timeline_chart(
         label: the description of the chart.
 
     """
-    frame = Frame(300.0, 180.0, 46.0, 40.0, 12.0)
+    frame = ChartFrame(300.0, 180.0, 46.0, 40.0, 12.0)
     rounds = sorted({*shifted.rounds, *(control.rounds if control else ())})
 
     def draw(figure: Figure) -> None:

@@ -6,7 +6,7 @@ from itertools import chain
 
 from overheard.core.claims import Timeline
 from overheard.core.parties import COHORT, Party
-from overheard.drawing.plates import Panel, Plate, Table
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import NO_NUMBER, format_number
@@ -37,7 +37,7 @@ class _DrawnTimeline:
     control: Timeline | None
 
 
-def timeline_figures(audit: Audit, arms: Sequence[ArmResult]) -> tuple[Plate, ...]:
+def timeline_figures(audit: Audit, arms: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Draw a figure for each of the best attacks with timelines, arm by arm."""
     return tuple(
         plate
@@ -65,7 +65,7 @@ def _timelines_by_attack(
 
 def _exposure_figures(
     exposure: ThreatResult, timed: Mapping[str, Sequence[Finding]]
-) -> tuple[Plate, ...]:
+) -> tuple[ReportFigure, ...]:
     return tuple(
         _attack_figure(exposure, attack, found, len(timed))
         for attack, found in list(timed.items())[:MAX_ATTACKS]
@@ -75,12 +75,12 @@ def _exposure_figures(
 
 def _attack_figure(
     exposure: ThreatResult, attack: str, found: Sequence[Finding], attacks: int
-) -> Plate:
+) -> ReportFigure:
     planned = [finding for finding in found if not finding.cell.is_control]
     drawn = _select_timelines(planned, found, exposure.observers)
     title = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
     height = _axis_range(drawn)
-    return Plate(
+    return ReportFigure(
         title,
         "The attack's test statistic by round; a larger value is stronger evidence of a shift. "
         f"{_selection_note(drawn, planned, attacks)}",
@@ -160,7 +160,7 @@ def _selection_note(
     return f"{claims}{best} All others are in findings.json." if is_partial else ""
 
 
-def _table(drawn: Sequence[_DrawnTimeline], title: str) -> Table:
+def _table(drawn: Sequence[_DrawnTimeline], title: str) -> ReportTable:
     rounds = sorted(
         {
             number
@@ -170,7 +170,7 @@ def _table(drawn: Sequence[_DrawnTimeline], title: str) -> Table:
             for number in timeline.rounds
         }
     )
-    return Table(
+    return ReportTable(
         f"Evidence by round: {title}",
         ("Target", "Line", "True shift", "Alarm", "Claimed shift", *(f"{n}" for n in rounds)),
         tuple(line for one in drawn for line in _table_rows(one, rounds)),

@@ -1,0 +1,205 @@
+"""Runs the attacks of a threat on a run: findings, or refusals with their reasons."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.progress import Progress
+from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
+from overheard.auditing.work_items import is_asked_of, single_rounds
+from overheard.core.attack import Attack, missing_needs
+from overheard.core.claims import Claim
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
+from overheard.core.scorer import Scorer
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
+from overheard.core.view import View
+from overheard.findings.finding import Cell, Finding, Refusal
+from overheard.findings.result_cache import CellResult, ResultCache
+from overheard.plans.plan import ThreatPlan
+from overheard.plans.registries import question_of_attack
+
+NO_OTHER_UPDATE = "an update from a client that is not an observer"
+"""What is missing if only the observers' own updates are visible."""
+
+
+def run_attacks(
+    run: AuditedRun, threat: ThreatPlan, store: ResultCache, progress: Progress
+) -> Iterator[CellResult]:
+    """Run all attacks of a threat on one run; yield a result for each cell."""
+    messages = PseudonymizedRun(run.transcript, run.truth or EMPTY_GROUND_TRUTH)
+    if threat.pseudonyms == "round":
+        draws = Seed(run.record.seed).child("pseudonyms")
+        messages = pseudonymize(messages.transcript, messages.truth, draws)
+    view = messages.transcript.seen_by(*threat.observer_parties)
+    # Observers know their own data, so a claim about the cohort is about the other clients.
+    truth = (
+        None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
+    )
+    targets = _select_targets(messages.transcript, threat)
+    observed = {target: _observed_rounds(view, truth, target) for target in targets}
+    knowledge = cache(partial(run.knowledge, threat))
+    for attack in threat.attacks:
+        question = question_of_attack(attack)
+        if not is_asked_of(question, run.record.is_control):
+            continue
+        cell = Cell(
+            arm=run.record.arm,
+            seed=run.record.seed,
+            observers=threat.observer_parties,
+            attack=threat.attack_name(attack),
+            settings=repr(attack),
+            question=question.name,
+            rounds=run.rounds,
+            is_control=run.record.is_control,
+            part=attack.name,
+            label=threat.attack_label(attack, run.arm),
+            is_adaptive=threat.adapts_to_defenses(attack, run.arm),
+        )
+        run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
+        description = f"{cell.arm}, {run_name}: {cell.attack}"
+        knowledge_at = partial(_with_progress, knowledge, progress)
+        run_cell = partial(_run_cell, attack, question.scorer, view, truth, knowledge_at, store)
+        all_rounds = run_cell(cell, targets, description)
+        yield all_rounds
+        progress.advance(description)
+        for number in single_rounds(threat, question, run.rounds):
+            # Clients without an observed update in this round are skipped. Clients without one
+            # in any round were refused above.
+            present = [target for target in targets if number in observed[target]]
+            in_round = f"{description}, round {number}"
+            if present and all_rounds.findings and len(run.rounds) > 1:
+                yield run_cell(replace(cell, rounds=(number,)), present, in_round)
+            progress.advance(in_round)
+
+
+def _with_progress(
+    knowledge: Callable[[], Knowledge], progress: Progress, description: str
+) -> Knowledge:
+    """Return the attacker's knowledge, set up to report the progress of the attack."""
+    known = knowledge()
+    on_progress = partial(progress.report_subtask, description)
+    return replace(known, compute=replace(known.compute, on_progress=on_progress))
+
+
+def _run_cell(
+    attack: Attack[Any],
+    scorer: Scorer[Any],
+    view: View,
+    truth: GroundTruth | None,
+    knowledge_at: Callable[[str], Knowledge],
+    store: ResultCache,
+    cell: Cell,
+    targets: Sequence[Party],
+    description: str,
+) -> CellResult:
+    """Run one attack on some rounds and score its claims; load the result if it is stored."""
+    stored = store.load(cell)
+    if stored is not None:
+        return stored
+    knowledge, observed = knowledge_at(description), view.during(cell.rounds)
+    missing = {
+        target: _missing_needs(attack, observed, truth, knowledge, target) for target in targets
+    }
+    able = [target for target in targets if not missing[target]]
+    refusals = [Refusal(cell, target, missing[target]) for target in targets if missing[target]]
+    seed, claims = Seed(cell.seed).child("attack", cell.attack), dict[Party, Claim]()
+    try:
+        claims |= attack.infer(observed, able, knowledge, seed) if able else {}
+    except NeedsError:
+        # The failure may concern one target only: try the targets one by one.
+        for target in able:
+            try:
+                claims |= attack.infer(observed, (target,), knowledge, seed)
+            except NeedsError as error:
+                refusals.append(Refusal(cell, target, (str(error),)))
+    findings = list[Finding]()
+    for target, claim in claims.items():
+        try:
+            findings.append(_make_finding(cell, target, claim, scorer, truth, knowledge))
+        except NeedsError as error:
+            # The ground truth lacks what is claimed, such as the user behind a client.
+            refusals.append(Refusal(cell, target, (str(error),)))
+    result = CellResult(cell, tuple(findings), tuple(refusals))
+    store.save(result)
+    return result
+
+
+def _observed_rounds(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
+    """Return the rounds with updates of the target; none if all are the observers' own."""
+    observed = frozenset(view.rounds_with_updates(target))
+    if truth is None or not truth.has_label_counts:
+        return observed
+    return truth.rounds_of(target) & observed
+
+
+def _missing_needs(
+    attack: Attack[Any],
+    view: View,
+    truth: GroundTruth | None,
+    knowledge: Knowledge,
+    target: Party,
+) -> tuple[str, ...]:
+    missing = missing_needs(attack, view, target, knowledge)
+    if missing or _observed_rounds(view, truth, target):
+        return missing
+    return (NO_OTHER_UPDATE,)
+
+
+def _make_finding(
+    cell: Cell,
+    target: Party,
+    claim: Claim,
+    # Any: a scorer takes the claims of its own question.
+    scorer: Scorer[Any],
+    truth: GroundTruth | None,
+    knowledge: Knowledge,
+) -> Finding:
+    interval = claim.interval()
+    claimed = Finding(
+        cell,
+        target,
+        claim.numbers(),
+        (),
+        (),
+        None if interval is None else interval.low,
+        None if interval is None else interval.high,
+        claim.timeline(),
+        candidates=claim.candidates(),
+        none_of_them=claim.unknown_probability(),
+    )
+    if truth is None:
+        guesses = scorer.uninformed_guesses(claim, knowledge)
+        return replace(
+            claimed,
+            is_checked=False,
+            blind={name: one.numbers() for name, one in guesses.items()},
+        )
+    true: Claim = scorer.true_claim(truth, target, cell.rounds, claim)
+    return replace(
+        claimed,
+        true=true.numbers(),
+        scores=scorer.score(claim, true, scorer.guesses(true, knowledge)),
+        true_since=None if (timeline := true.timeline()) is None else timeline.since,
+        true_user=truth.users.get(target),
+    )
+
+
+def _select_targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
+    if threat.about == "cohort":
+        return (COHORT,)
+    parties = transcript.parties()
+    if threat.pseudonyms == "round":
+        # Clients read broadcasts under their own names but send under pseudonyms.
+        parties = tuple({message.sender for message in transcript.messages})
+    clients = [
+        party
+        for party in parties
+        if party not in (SERVER, COHORT) and not is_shadow_device(party)
+    ]
+    return tuple(sorted(set(clients) - set(threat.observer_parties), key=party_sort_key))

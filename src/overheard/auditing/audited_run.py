@@ -1,0 +1,184 @@
+"""The runs that an audit attacks, and the simulation of those that a plan describes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from overheard.archive.layout import count_committed_rounds
+from overheard.archive.reader import open_transcript
+from overheard.archive.run_time import read_run_time
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.inputs import AuditInputs, refuse_plan_without_split
+from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.progress import Progress
+from overheard.auditing.run_records import complete_run_record, planned_defenses
+from overheard.auditing.simulate import build_federation, with_partition
+from overheard.auditing.stopwatch import Stopwatch
+from overheard.auditing.work_items import (
+    control_flags,
+    count_work_items,
+    refuse_unknown_observers,
+)
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import SERVER, client
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.federation.run import run_federations
+from overheard.findings.finding import ArmRun
+from overheard.plans.description import describe_plan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+
+MAX_BATCH = 32
+"""Federations trained together at most: the examples of more would fill the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedRun:
+    """One run, its ground truth, and the prior knowledge of each threat's attacker.
+
+    Args:
+        record: the run's entry in the report.
+        transcript: all messages of the run.
+        truth: the ground truth; None if unknown.
+        rounds: the rounds with updates, in order.
+        knowledge: returns the attacker's knowledge under a threat.
+        arm: of the plan, with the defenses in force.
+
+    """
+
+    record: ArmRun
+    transcript: Transcript
+    truth: GroundTruth | None
+    rounds: tuple[int, ...]
+    knowledge: Callable[[ThreatPlan], Knowledge]
+    arm: ArmPlan
+
+
+@dataclass(frozen=True, slots=True)
+class RunStream:
+    """The runs that an audit attacks.
+
+    Args:
+        subject: one sentence that describes what is audited.
+        runs: the audited runs, each as soon as it is trained or opened.
+
+    """
+
+    subject: str
+    runs: Iterator[AuditedRun]
+
+
+def prepare_simulated_runs(
+    plan: Plan, supplies: AuditInputs, folder: AuditFolder, progress: Progress
+) -> RunStream:
+    """Check a plan and return its runs; each federation is trained when it is requested.
+
+    Raises:
+        PlanError: if the plan does not partition the data, or names an observer that is not a
+            party of the run.
+
+    """
+    refuse_plan_without_split(plan)
+    for is_control in control_flags(plan):
+        supplies.partition(plan.seeds[0], is_control)
+    refuse_unknown_observers(plan, (SERVER, *map(client, range(plan.data.clients))))
+    progress.set_total(count_work_items(plan))
+    return RunStream(
+        describe_plan(plan), simulate_runs(plan, supplies, folder, progress.report_rounds)
+    )
+
+
+def simulate_runs(
+    plan: Plan,
+    supplies: AuditInputs,
+    folder: AuditFolder,
+    on_round: Callable[[str, int], None],
+) -> Iterator[AuditedRun]:
+    """Run every arm of a plan under every seed; open runs that already exist.
+
+    A control run, if there is one, follows its planned run. The runs of an arm are trained
+    together, `MAX_BATCH` at a time, and then yielded one by one; their measured time is
+    shared evenly. Runs with dataset distillation gain nothing from batching, so each is
+    trained and timed alone.
+
+    Args:
+        plan: the federations to run.
+        supplies: the plan's data, and the compute resources.
+        folder: the folder for the transcripts.
+        on_round: called with the arm and the number of rounds that the current batch has
+            finished, summed over its runs.
+
+    """
+    runs = [(seed, is_control) for seed in plan.seeds for is_control in control_flags(plan)]
+    for arm in plan.arms:
+        size = MAX_BATCH if arm.distillation is None else 1
+        for start in range(0, len(runs), size):
+            batch = runs[start : start + size]
+            yield from _train_batch(plan, arm, batch, supplies, folder, on_round)
+
+
+def _train_batch(
+    plan: Plan,
+    arm: ArmPlan,
+    batch: Sequence[tuple[int, bool]],
+    supplies: AuditInputs,
+    home: AuditFolder,
+    on_round: Callable[[str, int], None],
+) -> Iterator[AuditedRun]:
+    """Train a batch of runs of an arm; each is a pair (seed, whether it is the control)."""
+    first, last = batch[0][0], batch[-1][0]
+    seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
+    description = f"{arm.name}, {seeds}: training"
+    on_round(description, 0)
+    partitions = [supplies.partition(seed, is_control) for seed, is_control in batch]
+    federations = [
+        build_federation(plan, arm, seed, partition, supplies.dataset.task, supplies.resources)
+        for (seed, _), partition in zip(batch, partitions, strict=True)
+    ]
+    folders = [
+        home.run_path(arm.name, seed, is_control=is_control) for seed, is_control in batch
+    ]
+    rounds = plan.rounds_of(arm)
+    is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
+    watch = Stopwatch(folders) if is_open else None
+    trained = run_federations(
+        federations,
+        folders,
+        on_round=partial(_on_batch_round, on_round, watch, description, len(batch)),
+    )
+    on_round(description, len(batch) * rounds)
+    for (seed, is_control), partition, federation, folder, (transcript, truth) in zip(
+        batch, partitions, federations, folders, trained, strict=True
+    ):
+        record = ArmRun(
+            arm.name,
+            seed,
+            planned_defenses(plan, arm),
+            truth.accuracy,
+            missing=0,
+            answers=0,
+            is_control=is_control,
+            seconds=read_run_time(folder),
+        )
+        # Models derived from distilled data are in `transcript` but were never sent.
+        sent = open_transcript(folder)
+        yield AuditedRun(
+            complete_run_record(plan, record, supplies.dataset, partition, sent, transcript),
+            transcript,
+            with_partition(truth, federation),
+            tuple(range(rounds)),
+            partial(attacker_knowledge, arm, seed, supplies),
+            arm,
+        )
+
+
+def _on_batch_round(
+    on_round: Callable[[str, int], None],
+    watch: Stopwatch | None,
+    description: str,
+    runs: int,
+    number: int,
+) -> None:
+    if watch is not None:
+        watch.lap()
+    on_round(description, runs * (number + 1))

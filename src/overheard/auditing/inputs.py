@@ -1,0 +1,173 @@
+"""The inputs of an audit: data sets, partitions and resources, loaded before it begins."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from overheard.auditing.external_auxiliary import draw_external_auxiliary
+from overheard.auditing.work_items import control_kind
+from overheard.core.compute_settings import TensorCache
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.seeds import Seed
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
+from overheard.data.reading.folder import data_folder
+from overheard.learning.device import DeviceName
+from overheard.learning.train import Engine
+from overheard.plans.plan import Plan
+
+MAX_CACHED_DISTORTED = 64
+"""Cached partitions with distorted examples: those of 32 runs and their controls, which are
+trained together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Where the data are, and the compute resources.
+
+    Args:
+        data: folder with data sets; None = the folder in OVERHEARD_DATA, else downloads.
+        device: "auto", "cpu" or "cuda".
+        workers: processes to train in; None = one per core.
+        engine: how cohorts are trained.
+        cluster: address of a Ray cluster that trains the attackers' virtual clients instead of
+            local processes; "local" starts one on this machine; None = no cluster.
+        simulation_cache: folder in which several audits share the cached results of simulations; None =
+            each audit has its own in its output folder.
+
+    """
+
+    data: Path | None = None
+    device: DeviceName = "auto"
+    workers: int | None = None
+    engine: Engine = "auto"
+    cluster: str | None = None
+    simulation_cache: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditInputs:
+    """The inputs of a plan's audit.
+
+    Args:
+        plan: the audited plan.
+        dataset: the audited data set.
+        auxiliary_datasets: by source, the other data sets that auxiliary examples come from.
+        resources: the compute resources.
+        cache: cache for the results of simulations.
+
+    """
+
+    plan: Plan
+    dataset: Dataset
+    auxiliary_datasets: Mapping[DataSource, Dataset]
+    resources: Resources
+    cache: TensorCache
+    _partitions: "OrderedDict[tuple[int, bool], DataPartition]" = field(
+        default_factory=OrderedDict, init=False, repr=False, compare=False
+    )
+
+    def partition(self, seed: int, is_control: bool = False) -> DataPartition:
+        """Return the partition for a seed; it is computed once for all arms and threats.
+
+        Partitions whose examples are rows of the data set are all cached. Those with distorted
+        examples would fill the memory, so only the last `MAX_CACHED_DISTORTED` of them are cached.
+        """
+        key = (seed, is_control)
+        if key not in self._partitions:
+            self._partitions[key] = partition_for_plan(
+                self.plan, self.dataset, seed, is_control
+            )
+            large = [k for k, one in self._partitions.items() if not self._shares_memory(one)]
+            for oldest in large[:-MAX_CACHED_DISTORTED]:
+                del self._partitions[oldest]
+        return self._partitions[key]
+
+    def _shares_memory(self, partition: DataPartition) -> bool:
+        return partition.pool.inputs is self.dataset.train.inputs
+
+
+def load_inputs(plan: Plan, resources: Resources, cache: TensorCache) -> AuditInputs:
+    """Load all data sets of a plan, and check that its auxiliary examples can be drawn.
+
+    Raises:
+        DataError: if a data set is missing or damaged.
+        PlanError: if auxiliary examples cannot be drawn from the named data set.
+
+    """
+    dataset = load_data(plan, resources)
+    sources = [threat.auxiliary_from for threat in plan.threats]
+    loaded = {
+        source: source.load(data_folder(resources.data))
+        for source in dict.fromkeys(sources)
+        if source is not None
+    }
+    supplies = AuditInputs(plan, dataset, loaded, resources, cache)
+    for threat in plan.threats:
+        if threat.auxiliary_from is not None:
+            draw_auxiliary_from(plan, plan.seeds[0], threat.auxiliary_from, supplies)
+    return supplies
+
+
+def load_data(plan: Plan, resources: Resources) -> Dataset:
+    """Load the plan's data set."""
+    return plan.data.source.load(data_folder(resources.data))
+
+
+def refuse_plan_without_split(plan: Plan) -> None:
+    """Check that the plan partitions its data among clients.
+
+    Raises:
+        PlanError: if it does not.
+
+    """
+    if plan.data.split_settings is None:
+        raise PlanError(
+            "the plan has no clients to simulate and is for recordings only: name the folder "
+            "of a recording with --transcript, or set data.clients, data.examples and "
+            "data.split"
+        )
+
+
+def partition_for_plan(
+    plan: Plan, dataset: Dataset, seed: int, is_control: bool = False
+) -> DataPartition:
+    """Partition the examples under a seed; the partition is the same in every arm.
+
+    Auxiliary and test examples are the same in a run and its control. So are the clients'
+    examples before the first shift, unless an attack asks for identities: see
+    `auditing.work.controls`.
+    """
+    data = plan.data
+    return draw_partition(
+        dataset,
+        data.split_settings,
+        clients=data.clients,
+        auxiliary=_auxiliary_size(plan),
+        test=data.test,
+        schedule=plan.schedule.without_shifts() if is_control else plan.schedule,
+        seed=Seed(seed).child("data"),
+        known_users=data.people,
+        is_permuted=is_control and control_kind(plan) == "permutation",
+        background=data.background,
+        candidates=data.candidates,
+    )
+
+
+def _auxiliary_size(plan: Plan) -> AuxiliarySize:
+    return AuxiliarySize(per_class=plan.data.auxiliary_per_class, total=plan.data.auxiliary)
+
+
+def draw_auxiliary_from(
+    plan: Plan, seed: int, source: DataSource, supplies: AuditInputs
+) -> Examples:
+    """Draw auxiliary examples from a data set other than the audited one."""
+    return draw_external_auxiliary(
+        supplies.auxiliary_datasets[source],
+        supplies.dataset,
+        _auxiliary_size(plan),
+        Seed(seed).child("elsewhere"),
+        f"auxiliary_from {source.name}",
+    )

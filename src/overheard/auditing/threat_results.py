@@ -1,0 +1,145 @@
+"""Groups an audit's findings by arm and threat, with the best attack first."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from overheard.auditing.summary import summarise
+from overheard.core.parties import COHORT, Party
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Finding, Refusal
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import (
+    ArmResult,
+    AttackResult,
+    TargetKind,
+    ThreatResult,
+    attack_labels,
+)
+from overheard.plans.registries import questions
+
+
+def collect_arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
+    """Return the audit's arms in its order, each with the results of every threat.
+
+    Args:
+        audit: the findings and refusals.
+        seed: of the bootstrap for the intervals.
+
+    """
+    findings: dict[_Threat, list[Finding]] = defaultdict(list)
+    refusals: dict[_Threat, list[Refusal]] = defaultdict(list)
+    for finding in audit.findings:
+        findings[_threat_of(finding)].append(finding)
+    for refusal in audit.refusals:
+        refusals[_threat_of(refusal)].append(refusal)
+    threats = list(dict.fromkeys([*findings, *refusals]))
+    order = list(dict.fromkeys(map(_threat_key, threats)))  # the same in every arm
+    exposures = [
+        _threat_result(threat, findings.get(threat, ()), refusals.get(threat, ()), seed)
+        for threat in sorted(threats, key=lambda threat: order.index(_threat_key(threat)))
+    ]
+    return tuple(
+        ArmResult(
+            name,
+            tuple(run for run in audit.arms if run.arm == name and not run.is_control),
+            tuple(exposure for exposure in exposures if exposure.arm == name),
+        )
+        for name in dict.fromkeys(run.arm for run in audit.arms)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Threat:
+    arm: str
+    observers: tuple[Party, ...]
+    question: str
+    about: TargetKind
+
+
+def _threat_key(threat: _Threat) -> tuple[tuple[Party, ...], str, TargetKind]:
+    return threat.observers, threat.question, threat.about
+
+
+def _threat_of(found: Finding | Refusal) -> _Threat:
+    cell = found.cell
+    about: TargetKind = "cohort" if found.target == COHORT else "clients"
+    return _Threat(cell.arm, cell.observers, cell.question, about)
+
+
+def _threat_result(
+    threat: _Threat, findings: Sequence[Finding], refusals: Sequence[Refusal], seed: Seed
+) -> ThreatResult:
+    rows = summarise(findings, seed)
+    cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
+    labels = attack_labels(cells)
+    cases = [
+        _attack_result(
+            attack,
+            labels[attack],
+            [row for row in rows if row.attack == attack],
+            [finding for finding in findings if finding.cell.attack == attack],
+            threat.question,
+        )
+        for attack in dict.fromkeys(row.attack for row in rows)
+    ]
+    return ThreatResult(
+        threat.arm,
+        threat.observers,
+        threat.question,
+        threat.about,
+        # A shift question has no headline score unless a control was run.
+        tuple(
+            sorted(
+                (case for case in cases if case.headline in case.rows_by_score), key=_sort_key
+            )
+        ),
+        tuple(refusals),
+        rows,
+        _unchecked_claims(findings),
+        labels,
+    )
+
+
+def _unchecked_claims(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return each attack's unchecked claims over the most rounds."""
+    unchecked = [finding for finding in findings if not finding.is_checked]
+    longest = dict[str, tuple[int, ...]]()
+    for finding in unchecked:
+        attack, rounds = finding.cell.attack, finding.cell.rounds
+        previous = longest.get(attack, ())
+        longest[attack] = max(previous, rounds, key=lambda numbers: (len(numbers), numbers))
+    return tuple(one for one in unchecked if one.cell.rounds == longest[one.cell.attack])
+
+
+def _attack_result(
+    attack: str,
+    label: str,
+    rows: Sequence[ScoreRow],
+    findings: Sequence[Finding],
+    question: str,
+) -> AttackResult:
+    headline = questions()[question].scorer.headline
+    longest = max((row.rounds for row in rows), key=lambda rounds: (len(rounds), rounds))
+    return AttackResult(
+        attack,
+        label,
+        any(finding.cell.is_adaptive for finding in findings),
+        headline,
+        {row.score: row for row in rows if row.rounds == longest},
+        {
+            row.rounds[0]: row
+            for row in sorted(rows, key=lambda row: row.rounds)
+            if row.score == headline and len(row.rounds) == 1
+        },
+        tuple(finding for finding in findings if finding.cell.rounds == longest),
+    )
+
+
+def _sort_key(case: AttackResult) -> float:
+    """Return a sort key: smaller is a stronger attack; undefined scores sort last."""
+    mean = case.headline_row.value.mean
+    if not isfinite(mean):
+        return inf
+    return mean if case.headline_row.better == "lower" else -mean

@@ -1,0 +1,64 @@
+"""Tables of claims that were not checked against the ground truth."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from overheard.drawing.figures import ReportTable
+from overheard.findings.finding import Finding
+from overheard.findings.names import make_printable, name_target
+from overheard.findings.number_format import NO_NUMBER, format_number, format_percent
+from overheard.findings.threat_results import ArmResult, ThreatResult
+from overheard.findings.unchecked_claims import attacks_with_claims, select_claims
+
+UNCHECKED = "Not checked against the ground truth"
+
+MAX_TARGETS = 24
+"""Targets that a figure or table lists one by one; further ones are left out."""
+
+
+def unchecked_claim_tables(
+    every: Sequence[ArmResult], claim_in_words: Callable[[Finding], str]
+) -> tuple[ReportTable, ...]:
+    """Return one table per attack, with one line per target."""
+    return tuple(
+        _table(exposure, attack, claim_in_words)
+        for arm in every
+        for exposure in arm.threat_results
+        for attack in attacks_with_claims(exposure)
+    )
+
+
+def _table(
+    exposure: ThreatResult, attack: str, claim_in_words: Callable[[Finding], str]
+) -> ReportTable:
+    claims = select_claims(exposure, attack)
+    more = "" if len(claims) <= MAX_TARGETS else f" (the first {MAX_TARGETS} of {len(claims)})"
+    where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
+    return ReportTable(
+        f"{UNCHECKED}: {where}{more}",
+        ("Target", "Claim"),
+        tuple(
+            (name_target(one.target, exposure.observers), claim_in_words(one))
+            for one in claims[:MAX_TARGETS]
+        ),
+        2,
+    )
+
+
+def candidate_words(finding: Finding) -> str:
+    """Describe a claim by its two best candidates, or by its numbers if it has none."""
+    if not finding.candidates:
+        return ", ".join(map(format_number, finding.claimed[:MAX_TARGETS])) or NO_NUMBER
+    order = np.argsort(-np.array(finding.claimed), kind="stable")[:2]
+    first = [
+        f"{make_printable(finding.candidates[index])} ({format_number(finding.claimed[index])})"
+        for index in order
+    ]
+    none = finding.none_of_them
+    unknown = (
+        ""
+        if none is None
+        else f"; none of the candidates with probability {format_percent(none)}"
+    )
+    return f"{', then '.join(first)}{unknown}"

@@ -1,0 +1,166 @@
+"""The contract of a question's pages: the parts of a report that belong to it alone."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+from overheard.drawing.claim_tables import candidate_words, unchecked_claim_tables
+from overheard.drawing.score_tables import (
+    ScoreColumn,
+    ScoreTable,
+    guess_value,
+    score_tables,
+    value_with_interval,
+)
+from overheard.drawing.sections import Section, SectionBlock, Term
+from overheard.drawing.sentences import Statement, best_target_words
+from overheard.findings.finding import Audit, Finding
+from overheard.findings.names import make_printable, name_observers, name_other_clients
+from overheard.findings.question import Question
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
+
+
+@dataclass(frozen=True)
+class QuestionPages(ABC):
+    """The sentences, tables and figures on one question in a report.
+
+    A subclass is a final frozen dataclass without further fields, in the folder of its
+    question. It is given the results of that question only. Names in what it returns are
+    already escaped by `findings.names.shown`.
+
+    Args:
+        question: the question.
+
+    """
+
+    # Any: pages describe findings, whatever the type of the claims.
+    question: Question[Any]
+
+    name: ClassVar[str]
+    """Of the question."""
+
+    @abstractmethod
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
+        """Return the phrases of the first sentence, for a row of `told_row`.
+
+        Args:
+            row: the result to state.
+            whose: owner of the inferred data, such as "each client's".
+
+        """
+
+    def intro(self) -> str:
+        """Return a sentence that explains the score of `told_row`; "" for none."""
+        return ""
+
+    def summary_row(self, case: AttackResult) -> ScoreRow:
+        """Return the result that the summary states."""
+        return case.headline_row
+
+    def frontier_row(self, case: AttackResult) -> ScoreRow:
+        """Return the result that is plotted against the cost of defenses."""
+        return case.headline_row
+
+    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+        """Return the sentences between the first one and the one on the attack."""
+        row = self.summary_row(exposure.attack_results[0])
+        return best_target_words(exposure, row, self.question.measure(row.score))
+
+    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
+        """Return the sentence for attacks that ran but have no headline score."""
+        whom = (
+            name_other_clients(exposure.observers)
+            if exposure.target_kind == "cohort"
+            else "each client"
+        )
+        what, score = _question_words(self.question.name), self._headline_title
+        return (
+            f"What {name_observers(exposure.observers)} can learn about {whom} ({what}) was not "
+            f"measured: attacks ran, but no run has the headline score ({score})."
+        )
+
+    def unmeasured_reason(self) -> str:
+        """Return the same reason as a clause, for the comparison of defenses."""
+        return f"no run has the headline score ({self._headline_title})"
+
+    def describe_claim(self, finding: Finding) -> str:
+        """Describe one unchecked claim."""
+        return candidate_words(finding)
+
+    def claim_blocks(
+        self, audit: Audit, every: Sequence[ArmResult]
+    ) -> tuple[SectionBlock, ...]:
+        """Return the claims that were not checked against the ground truth."""
+        tables = unchecked_claim_tables(every, self.describe_claim)
+        return (SectionBlock(tables=tables),) if tables else ()
+
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+        """Return the report sections that belong to this question alone."""
+        return ()
+
+    def terms(self) -> tuple[Term, ...]:
+        """Return the glossary terms of this question."""
+        return ()
+
+    @property
+    def _headline_title(self) -> str:
+        return self.question.measure(self.question.scorer.headline).title
+
+
+@final
+@dataclass(frozen=True)
+class DefaultQuestionPages(QuestionPages):
+    """The pages of a question without pages of its own: a table of its scores."""
+
+    name = "plain"
+
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
+        """Return phrases with the title and value of the score."""
+        measure = self.question.measure(row.score)
+        result = f"{measure.title} {measure.format(row.value.mean)}"
+        what = f"{whose} {_question_words(row.question)}"
+        return Statement(what, f"infers {what} with {result}", f"at {result}")
+
+    def intro(self) -> str:
+        """Return the title of the headline score."""
+        return (
+            f"For {_question_words(self.question.name)}: {_lower_first(self._headline_title)}."
+        )
+
+    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+        """Return a table of all scores of the question, with uninformed guesses."""
+        what = _question_words(self.question.name)
+        columns = [
+            column
+            for score, measure in self.question.measures.items()
+            for column in (
+                ScoreColumn(score, measure, cell=value_with_interval),
+                ScoreColumn(score, measure, "Guessing", guess_value),
+            )
+        ]
+        title = f"{what[:1].upper()}{what[1:]}"
+        tables = score_tables(every, [ScoreTable(title, tuple(columns))])
+        if not tables:
+            return ()
+        anchor = re.sub(r"\W+", "-", f"question-{self.question.name}")
+        return (Section(anchor, title, title, (SectionBlock(tables=tables),)),)
+
+    def terms(self) -> tuple[Term, ...]:
+        """Return the headline score."""
+        headline = self.question.scorer.headline
+        rows = f"Score {make_printable(headline)} of the question “{_question_words(self.question.name)}”."
+        source = (
+            f" Source: {make_printable(self.question.source)}." if self.question.source else ""
+        )
+        return (Term(self._headline_title, f"{rows}{source}"),)
+
+
+def _question_words(question: str) -> str:
+    return make_printable(question).replace("_", " ")
+
+
+def _lower_first(title: str) -> str:
+    return f"{title[:1].lower()}{title[1:]}"

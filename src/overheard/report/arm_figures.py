@@ -1,0 +1,81 @@
+"""Figures that compare all arms and attacks."""
+
+from collections.abc import Sequence
+
+from overheard.drawing.charts import arms_chart
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER, Measure, reference_label
+from overheard.findings.threat_results import (
+    ArmResult,
+    AttackResult,
+    ThreatResult,
+    first_headline_row,
+    group_by_threat,
+)
+from overheard.plans.registries import row_measure
+
+
+def arm_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
+    """Return one figure per threat, which compares all arms and attacks."""
+    plates = []
+    for title, exposures in group_by_threat(every).items():
+        by_arm = {exposure.arm: exposure.attack_results for exposure in exposures}
+        side = "left" if first_headline_row(exposures).better == "lower" else "right"
+        measure = row_measure(first_headline_row(exposures))
+        plates.append(
+            ReportFigure(
+                title,
+                "Each dot is the mean over clients and runs. The further a dot lies to the "
+                f"{side} of guessing, the stronger the leak.",
+                None,
+                (Panel("", arms_chart(by_arm, measure, f"Comparison of arms: {title}")),),
+                ReportTable(
+                    f"{measure.title} by arm and attack",
+                    (
+                        "Arm",
+                        "Attack",
+                        f"Result{measure.unit}",
+                        "95 % interval",
+                        "Uninformed guess",
+                        _references_header(exposures),
+                        "Gain over guessing",
+                        "95 % interval",
+                    ),
+                    tuple(
+                        (make_printable(exposure.arm), *figures)
+                        for exposure in exposures
+                        for figures in _threat_rows(exposure, measure)
+                    ),
+                    2,
+                ),
+                False,
+            )
+        )
+    return tuple(plates)
+
+
+def _references_header(exposures: Sequence[ThreatResult]) -> str:
+    words = reference_label(
+        case.headline_row for exposure in exposures for case in exposure.attack_results
+    )
+    return words[0].upper() + words[1:]
+
+
+def _threat_rows(exposure: ThreatResult, measure: Measure) -> list[tuple[str, ...]]:
+    if not exposure.attack_results:
+        return [("not measured", *[NO_NUMBER] * 6)]
+    return [_attack_row(case, measure) for case in exposure.attack_results]
+
+
+def _attack_row(case: AttackResult, measure: Measure) -> tuple[str, ...]:
+    row = case.headline_row
+    return (
+        make_printable(case.label),
+        measure.format(row.value.mean),
+        measure.format_interval(row.value),
+        measure.format(row.blind),
+        "; ".join(measure.format(value) for value in row.references.values()) or NO_NUMBER,
+        measure.format(None if row.gain is None else row.gain.mean),
+        measure.format_interval(row.gain),
+    )

@@ -1,0 +1,103 @@
+"""Sentences on what the defenses of each arm change, and what they cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from overheard.findings.comparison import Comparison, compare_rows
+from overheard.findings.costs import arm_costs
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import format_number, format_percent
+from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
+from overheard.plans.registries import row_measure
+from overheard.report.page_registry import pages_of
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseEffects:
+    """Sentences on one arm's defenses.
+
+    Args:
+        arm: name of the arm.
+        cost: in accuracy of the final model, bytes and time.
+        effects: one sentence per threat, compared with the arm without defenses.
+
+    """
+
+    arm: str
+    cost: str
+    effects: tuple[str, ...]
+
+
+def describe_defense_effects(every: Sequence[ArmResult]) -> tuple[DefenseEffects, ...]:
+    """Describe what each arm's defenses change for the best attack, and what they cost.
+
+    Empty unless there are arms with defenses and one without.
+    """
+    bare = find_undefended_arm(every)
+    if bare is None:
+        return ()
+    undefended = {exposure.title: exposure for exposure in bare.threat_results}
+    return tuple(
+        DefenseEffects(
+            make_printable(arm.name),
+            ", ".join([_accuracy_cost(arm, bare), *_overheads(arm, bare)]),
+            tuple(
+                f"{exposure.title} · {_effect_sentence(exposure, undefended.get(exposure.title))}"
+                for exposure in arm.threat_results
+            ),
+        )
+        for arm in every
+        if not arm.is_undefended
+    )
+
+
+def _accuracy_cost(arm: ArmResult, bare: ArmResult) -> str:
+    if arm.accuracy is None or bare.accuracy is None:
+        return "accuracy cost not measured"
+    cost = 100 * (bare.accuracy - arm.accuracy)
+    change = f"{format_percent(bare.accuracy)} without, {format_percent(arm.accuracy)} with"
+    # The last digit shown is a tenth of a point.
+    if cost < 0.05:
+        return f"costs no accuracy ({change})"
+    return f"costs {format_number(cost)} percentage points of accuracy ({change})"
+
+
+def _overheads(arm: ArmResult, bare: ArmResult) -> list[str]:
+    """Return bytes and time as multiples of those without defenses, where measured."""
+    defended, undefended = arm_costs(arm), arm_costs(bare)
+    pairs = ((defended.total_bytes, undefended.total_bytes, "sends {} times as many bytes"),
+             (defended.wall_seconds, undefended.wall_seconds, "takes {} times as long"))  # fmt: skip
+    return [
+        words.format(format_number(with_defense / without))
+        for with_defense, without, words in pairs
+        if with_defense is not None and without
+    ]
+
+
+def _effect_sentence(after: ThreatResult, before: ThreatResult | None) -> str:
+    if before is None or not before.attack_results:
+        return "cannot be compared, since it was not measured without defenses."
+    if not after.attack_results:
+        why = "no attack could run"
+        if after.rows:
+            why = pages_of(after.question).unmeasured_reason()
+        return f"not measured, since {why}; this does not show protection."
+    old, new = before.attack_results[0].headline_row, after.attack_results[0].headline_row
+    measure = row_measure(new)
+    figures = (
+        f"{measure.title[0].lower()}{measure.title[1:]} "
+        f"{measure.format(old.value.mean)} without, {measure.format(new.value.mean)} with"
+    )
+    return f"{_comparison_words(compare_rows(old, new), after.verdict == 'leaks')} ({figures})."
+
+
+def _comparison_words(comparison: Comparison, still_leaks: bool) -> str:
+    match comparison:
+        case "too few":
+            return "too few results to say whether it helps"
+        case "no clear difference":
+            return "no clear difference: the intervals overlap"
+        case "reads more":
+            return "increases the leak"
+        case "reads less":
+            return "reduces the leak but does not stop it" if still_leaks else "helps"

@@ -1,0 +1,106 @@
+"""Exports of the findings as JSON and CSV."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from math import isfinite
+
+from overheard.core.scorer import Score
+from overheard.epsilon.entry import epsilon_entry
+from overheard.epsilon.epsilon_results import epsilon_results
+from overheard.findings.document import findings_document
+from overheard.findings.finding import Audit, Finding
+from overheard.findings.frame import COLUMNS
+from overheard.findings.names import make_printable
+from overheard.findings.threat_results import ArmResult
+
+MAX_NUMBERS = 1000
+"""Longest claim in a CSV cell, in numbers; a claim about thousands of records is left out."""
+
+
+def as_json(audit: Audit, every: Sequence[ArmResult]) -> str:
+    """Return all results of the audit as one JSON document; NaN and infinity become null."""
+    return findings_document(audit, every, map(epsilon_entry, epsilon_results(audit)))
+
+
+def as_csv(audit: Audit) -> str:
+    """Return one line per finding and score; NaN and infinity become empty cells.
+
+    A finding without scores, such as that of a control, has one line. For a claim with
+    candidates only the top candidate is listed. All its numbers, and those of claims with more
+    than `MAX_NUMBERS`, are in the JSON document.
+    """
+    text = StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for finding in audit.findings:
+        table.writerows(_csv_row(finding, score) for score in finding.scores or (None,))
+    return text.getvalue()
+
+
+def _csv_row(finding: Finding, score: Score | None) -> tuple[str | int | float | None, ...]:
+    cell, timeline = finding.cell, finding.timeline
+    return (
+        _escape_formula(cell.arm),
+        cell.seed,
+        _escape_formula("; ".join(cell.observers)),
+        _escape_formula(cell.attack),
+        _escape_formula(cell.settings),
+        _escape_formula(cell.question),
+        _escape_formula(" ".join(map(str, cell.rounds))),
+        _escape_formula(finding.target),
+        *([None] * 7 if score is None else _score_cells(score)),
+        *_claim_cells(finding),
+        None if finding.low is None else _escape_formula(_join_numbers(finding.low)),
+        None if finding.high is None else _escape_formula(_join_numbers(finding.high)),
+        str(cell.is_control).lower(),
+        finding.true_since,
+        None if timeline is None else timeline.since,
+        None if timeline is None else timeline.alarm,
+        _escape_formula(finding.top_candidate),
+        _finite(finding.none_of_them),
+        None if finding.true_user is None else _escape_formula(finding.true_user),
+    )
+
+
+def _claim_cells(finding: Finding) -> tuple[str | None, str | None]:
+    if finding.candidates or len(finding.claimed) > MAX_NUMBERS:
+        return (None, None)
+    return (
+        _escape_formula(_join_numbers(finding.claimed)),
+        _escape_formula(_join_numbers(finding.true)),
+    )
+
+
+def _score_cells(score: Score) -> tuple[str | float | None, ...]:
+    return (
+        _escape_formula(score.name),
+        score.better,
+        _finite(score.value),
+        _finite(score.best_uninformed),
+        _finite(score.gain),
+        _join_named(score.blinds),
+        _join_named(score.references),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not isfinite(value) else value
+
+
+def _join_numbers(numbers: Sequence[float]) -> str:
+    # Six digits, since every score repeats them; the JSON document has full precision.
+    return " ".join(f"{number:.6g}" for number in numbers)
+
+
+def _join_named(values: Mapping[str, float]) -> str:
+    return _escape_formula("; ".join(f"{name}: {value!r}" for name, value in values.items()))
+
+
+def _escape_formula(text: str) -> str:
+    """Escape text that a spreadsheet would take for a formula, full-width signs included.
+
+    Text that is a signed number is escaped too; real figures are written as numbers instead.
+    """
+    plain = make_printable(text)
+    return "'" + plain if plain.lstrip(" '")[:1] in tuple("=+-@＝＋－＠") else plain

@@ -1,0 +1,211 @@
+"""Figures of the trade-off between leakage and the cost of defenses."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from markupsafe import Markup
+
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
+from overheard.drawing.line_charts import Axis, TradeoffSeries, frontier_chart, frontier_legend
+from overheard.drawing.point_names import NamedPoint
+from overheard.findings.names import make_printable, shorten_attack_names
+from overheard.findings.number_format import (
+    BYTE_UNITS,
+    format_bytes,
+    format_number,
+    largest_unit,
+)
+from overheard.findings.threat_results import ArmResult, group_by_threat, labels_of_results
+from overheard.plans.registries import row_measure
+from overheard.report.frontier import (
+    FrontierPoint,
+    frontier_points,
+    pareto_front,
+    strongest_attacks,
+)
+
+STRONGEST_LABEL = "strongest attack on each arm (bytes sent)"
+"""Legend label of the points in the second panel."""
+
+MAX_NAMED_ARMS = 8
+"""Arms up to which a chart names all of them; of more, only those that none dominates."""
+
+MIN_AXIS_SPAN = 0.1
+"""Smallest span of an axis, on the score's own scale: less would magnify random variation."""
+
+
+def frontier_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
+    """Return a figure for each threat, over all arms.
+
+    An arm is on the Pareto front if no other arm has less leakage under its strongest attack,
+    adaptive ones included, at the same or a higher accuracy. With more than `MAX_NAMED_ARMS` arms
+    only those are named. A second panel shows the bytes sent, if arms differ in them.
+    """
+    threats = group_by_threat(every)
+    return tuple(
+        _figure(title, points, labels_of_results(threats[title]))
+        for title, points in frontier_points(every).items()
+    )
+
+
+def _figure(
+    title: str, points: Sequence[FrontierPoint], labels: Mapping[str, str]
+) -> ReportFigure:
+    attacks = list(dict.fromkeys(one.attack for one in points))
+    names = list(shorten_attack_names([labels[attack] for attack in attacks]).values())
+    found = strongest_attacks(points)
+    best = pareto_front(found, lambda one: one.accuracy_retained)
+    named = found if len(found) <= MAX_NAMED_ARMS else best
+    series = [
+        _accuracy_series(points, named, place, attack) for place, attack in enumerate(attacks)
+    ]
+    panels = [Panel("", _accuracy_drawing(title, points, series))]
+    listed, more = list(series), ""
+    if _differ_in_bytes(points):
+        sent = _bytes_series(found, len(attacks))
+        panels = [
+            Panel("Accuracy retained", panels[0].drawing),
+            Panel("Bytes sent", _bytes_drawing(title, points, sent)),
+        ]
+        listed.append(sent)
+        names.append(STRONGEST_LABEL)
+        more = " In the second panel, higher up means fewer bytes sent in a run."
+    return ReportFigure(
+        f"Privacy against utility · {title}",
+        "Each point is an arm under one attack: further left means less leakage, higher up "
+        "means higher accuracy. A line joins the arms that no other arm dominates under one "
+        "attack; it is dashed if the attack adapts to the defenses. Not dominated under the "
+        f"strongest attack on each arm: {'; '.join(make_printable(one.arm) for one in best)}.{more}",
+        frontier_legend(
+            names, listed, _guess_value(points) is not None, f"Legend: frontier, {title}"
+        ),
+        tuple(panels),
+        _table(title, points, {one.arm for one in best}),
+        False,
+    )
+
+
+def _accuracy_series(
+    points: Sequence[FrontierPoint], named: Sequence[FrontierPoint], place: int, attack: str
+) -> TradeoffSeries:
+    """Return one attack's points over all arms, by accuracy retained."""
+    own = [one for one in points if one.attack == attack]
+    return TradeoffSeries(
+        place,
+        any(one.is_adaptive for one in own),
+        [
+            NamedPoint(
+                one.arm if one in named else "",
+                _leakage_value(one),
+                100 * one.accuracy_retained,
+            )
+            for one in own
+        ],
+    )
+
+
+def _bytes_series(found: Sequence[FrontierPoint], place: int) -> TradeoffSeries:
+    """Return the points of the strongest attack on each arm, by bytes sent."""
+    _, size = _bytes_unit(found)
+    least = pareto_front(found, lambda one: -(one.bytes_sent or 0.0))
+    named = found if len(found) <= MAX_NAMED_ARMS else least
+    return TradeoffSeries(
+        place,
+        False,
+        [
+            NamedPoint(
+                one.arm if one in named else "",
+                _leakage_value(one),
+                (one.bytes_sent or 0.0) / size,
+            )
+            for one in found
+        ],
+    )
+
+
+def _accuracy_drawing(
+    title: str, points: Sequence[FrontierPoint], trades: Sequence[TradeoffSeries]
+) -> Markup:
+    kept = [100 * one.accuracy_retained for one in points]
+    low, high = min(100.0, *kept), max(100.0, *kept)
+    room = max(2.0, 0.12 * (max(kept) - low))
+    # Room for the names above the points.
+    up = Axis("accuracy retained, %", low - room, high + 1.8 * room)
+    label = f"Privacy against utility: {title}"
+    return frontier_chart(trades, _guess_value(points), _leakage_axis(points), up, label)
+
+
+def _bytes_drawing(
+    title: str, points: Sequence[FrontierPoint], trade: TradeoffSeries
+) -> Markup:
+    """Draw the panel of bytes sent; the axis is reversed, so fewer bytes are higher up."""
+    name, _ = _bytes_unit(points)
+    most = max(point.y for point in trade.points)
+    up = Axis(f"sent in a run, {name}", 1.1 * most, -0.06 * most)
+    label = f"Privacy against bytes: {title}"
+    return frontier_chart([trade], _guess_value(points), _leakage_axis(points), up, label)
+
+
+def _leakage_axis(points: Sequence[FrontierPoint]) -> Axis:
+    """Return the leakage axis; it is reversed if a lower score means more leakage."""
+    measure, blind = row_measure(points[0].row), _guess_value(points)
+    ends = [_leakage_value(one) for one in points] + ([] if blind is None else [blind])
+    span = max(ends) - min(ends)
+    room = max(0.08 * span, (MIN_AXIS_SPAN * measure.factor - span) / 2)
+    low, high = max(0.0, min(ends) - room), max(ends) + room
+    title = f"{measure.title}{measure.unit and ','}{measure.unit}"
+    if points[0].row.better == "lower":
+        return Axis(title, high, low)
+    return Axis(title, low, high)
+
+
+def _leakage_value(one: FrontierPoint) -> float:
+    """Return the leakage in the unit of the axis."""
+    return row_measure(one.row).factor * one.row.value.mean
+
+
+def _guess_value(points: Sequence[FrontierPoint]) -> float | None:
+    """Return the score of an uninformed guess in the unit of the axis."""
+    row = next((one.row for one in points if one.row.blind is not None), None)
+    if row is None or row.blind is None:
+        return None
+    return row_measure(row).factor * row.blind
+
+
+def _differ_in_bytes(points: Sequence[FrontierPoint]) -> bool:
+    sent = {one.bytes_sent for one in points}
+    return None not in sent and len(sent) > 1
+
+
+def _bytes_unit(points: Sequence[FrontierPoint]) -> tuple[str, float]:
+    return largest_unit(max(one.bytes_sent or 0.0 for one in points), BYTE_UNITS)
+
+
+def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -> ReportTable:
+    measure = row_measure(points[0].row)
+    return ReportTable(
+        f"{measure.title} against accuracy retained: {title}",
+        (
+            "Arm",
+            "Attack",
+            measure.title,
+            "95 % interval",
+            "Uninformed guess",
+            "Accuracy retained, %",
+            "Sent in a run",
+            "Not dominated",
+        ),
+        tuple(
+            (
+                make_printable(one.arm),
+                make_printable(one.label),
+                measure.format(one.row.value.mean),
+                measure.format_interval(one.row.value),
+                measure.format(one.row.blind),
+                format_number(100 * one.accuracy_retained),
+                format_bytes(one.bytes_sent),
+                "yes" if one.arm in best else "no",
+            )
+            for one in points
+        ),
+        2,
+    )

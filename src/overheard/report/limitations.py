@@ -1,0 +1,47 @@
+"""Sentences on the limitations of an audit's results."""
+
+from collections.abc import Sequence
+
+from overheard.findings.finding import Audit
+from overheard.findings.names import make_printable
+from overheard.findings.threat_results import ArmResult
+
+
+def limitation_words(audit: Audit, every: Sequence[ArmResult]) -> tuple[str, ...]:
+    """Return the limitations of the results, one per sentence."""
+    count = len(audit.refusals)
+    updates = sum(run.answers for run in audit.arms)
+    missing = sum(run.missing for run in audit.arms)
+    unattacked = [make_printable(arm.name) for arm in every if not arm.threat_results]
+    seeds = len({run.seed for run in audit.arms})
+    unchecked = not all(run.has_truth for run in audit.arms)
+    return (
+        *(
+            [
+                "No claim was checked, since the ground truth is unknown: claims are shown "
+                "beside uninformed guesses and may be wrong."
+            ]
+            if unchecked
+            else []
+        ),
+        f"{count} {'claim was' if count == 1 else 'claims were'} not made, since an attack "
+        "lacked what it needs. Not measured does not mean that there is no leak."
+        if count
+        else "Every attack of the plan could run.",
+        *(f"No attack ran on the arm {name}." for name in unattacked),
+        *(
+            ["There was one run per arm: another run may give other results."]
+            if seeds == 1 and not unchecked
+            else []
+        ),
+        *(
+            [f"{missing} of {missing + updates} updates of clients are missing."]
+            if missing
+            else []
+        ),
+        "A stronger attack than those tried may reveal more."
+        if unchecked
+        else "The best of several attacks is selected by these same results, which biases it "
+        "slightly upward. A stronger attack than those tried may reveal more.",
+        "Tests cannot prove the absence of risk.",
+    )

@@ -1,0 +1,243 @@
+"""Sentences on the metadata of a run: everything but weights that its messages contain."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean
+
+import numpy as np
+from scipy.stats import rankdata
+
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Evaluation,
+    Message,
+    MissingReply,
+    Update,
+)
+from overheard.core.parties import SERVER, Party, is_shadow_device
+from overheard.findings.names import shorten
+
+MAX_NAMES = 8
+"""Names or values that are listed; further ones are counted."""
+
+MAX_LENGTH = 60
+"""Longest name or value shown, in characters: it may come from anybody."""
+
+MIN_CLIENTS = 5
+"""Fewest clients for which a correlation is reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataItem:
+    """One kind of metadata, and what it reveals."""
+
+    kind: str
+    text: str
+
+
+def describe_metadata(messages: Sequence[Message]) -> tuple[MetadataItem, ...]:
+    """Describe all metadata in the messages of a run, one item per kind."""
+    kinds: dict[str, Callable[[Sequence[Message]], Iterator[str]]] = {
+        "sizes": _sizes,
+        "metrics": _metrics,
+        "evaluations": _evaluations,
+        "config": _config,
+        "times": _times,
+        "names": _names,
+        "missing": _missing_updates,
+    }
+    items = [
+        MetadataItem(kind, "; ".join(describe(messages))) for kind, describe in kinds.items()
+    ]
+    return tuple(item for item in items if item.text)
+
+
+def list_names(names: Collection[str], most: int = MAX_NAMES) -> str:
+    """List the first of these names, and count the others."""
+    first = ", ".join(shorten(name, MAX_LENGTH) for name in list(names)[:most])
+    return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
+
+
+def _sizes(messages: Sequence[Message]) -> Iterator[str]:
+    sized = [
+        (message, message.body.examples)
+        for message in messages
+        if isinstance(message.body, Update | Aggregate) and message.body.examples is not None
+    ]
+    if not sized:
+        return
+    by_sender = defaultdict[Party, list[int]](list)
+    for message, examples in sized:
+        by_sender[message.sender].append(examples)
+    numbers = _range([examples for _, examples in sized])
+    yield f"{_count_words(by_sender, 'sender')} with {numbers} examples, read by {_readers(sized)}"
+    constant = sum(len(sizes) > 1 and len(set(sizes)) == 1 for sizes in by_sender.values())
+    if constant:
+        yield f"{constant:,} send the same size in all rounds, which links their messages"
+
+
+def _metrics(messages: Sequence[Message]) -> Iterator[str]:
+    found = [
+        (message, message.body.metrics)
+        for message in messages
+        if isinstance(message.body, Update) and message.body.metrics
+    ]
+    if found:
+        yield f"{_ranges(metrics for _, metrics in found)}, read by {_readers(found)}"
+
+
+def _evaluations(messages: Sequence[Message]) -> Iterator[str]:
+    found = [
+        (message, message.body) for message in messages if isinstance(message.body, Evaluation)
+    ]
+    if not found:
+        return
+    senders = {message.sender for message, _ in found}
+    figures = _ranges(body.metrics for _, body in found)
+    yield f"{_count_words(senders, 'sender')}: {figures}, read by {_readers(found)}"
+    sizes = [body.examples for _, body in found if body.examples is not None]
+    if sizes:
+        yield f"on {_range(sizes)} examples"
+
+
+def _config(messages: Sequence[Message]) -> Iterator[str]:
+    configured = [
+        (message, message.body.config)
+        for message in messages
+        if isinstance(message.body, Broadcast) and message.body.config
+    ]
+    values = defaultdict[str, dict[str, None]](dict)
+    for _, config in configured:
+        for name, value in config.items():
+            values[name][value] = None
+    if values:
+        each = [
+            f"{shorten(name, MAX_LENGTH)} = {list_names(found, 4)}"
+            for name, found in values.items()
+        ]
+        more = f" and {len(each) - MAX_NAMES:,} more" if len(each) > MAX_NAMES else ""
+        yield f"{'; '.join(each[:MAX_NAMES])}{more}, read by {_readers(configured)}"
+
+
+def _times(messages: Sequence[Message]) -> Iterator[str]:
+    sent = sum(m.times is not None and m.times.sent is not None for m in messages)
+    if sent:
+        yield f"{sent:,} messages contain the time when they were sent"
+    answers = list(_response_times(messages))
+    if not answers:
+        return
+    yield f"clients respond in {_range([one.seconds for one in answers])} seconds"
+    by_client = defaultdict[Party, list[_ResponseTime]](list)
+    for one in answers:
+        by_client[one.client].append(one)
+    known = [each for each in by_client.values() if all(one.size is not None for one in each)]
+    seconds = [fmean(one.seconds for one in each) for each in known]
+    sizes = [fmean(one.size or 0 for one in each) for each in known]
+    if len(known) < MIN_CLIENTS or len(set(seconds)) < 2 or len(set(sizes)) < 2:
+        return
+    chance = 1.96 / sqrt(len(known) - 1)
+    yield (
+        f"rank correlation of response time and size over {len(known):,} clients: "
+        f"{_rank_correlation(seconds, sizes):+.2f} (if unrelated: 0, beyond ±{chance:.2f} in "
+        "5 % of cases)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ResponseTime:
+    client: Party
+    seconds: float
+    size: int | None
+
+
+def _response_times(messages: Sequence[Message]) -> Iterator[_ResponseTime]:
+    """Yield the time from each broadcast to each update, where both were recorded."""
+    began = dict[int, float]()
+    for message in messages:
+        if message.times is None:
+            continue
+        sent, received = message.times.sent, message.times.received
+        if isinstance(message.body, Broadcast):
+            start = received if sent is None else sent
+            if start is not None:
+                began[message.round] = start
+        elif isinstance(message.body, Update) and message.round in began:
+            end = sent if received is None else received
+            if end is not None:
+                seconds = end - began[message.round]
+                yield _ResponseTime(message.sender, seconds, message.body.examples)
+
+
+def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's rho; both vary."""
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+def _names(messages: Sequence[Message]) -> Iterator[str]:
+    rounds = defaultdict[Party, set[int]](set)
+    named = [
+        (message, None)
+        for message in messages
+        if isinstance(message.body, Update | DistilledSet | Evaluation)
+        and message.sender != SERVER
+        and not is_shadow_device(message.sender)
+    ]
+    for message, _ in named:
+        rounds[message.sender].add(message.round)
+    if len(set().union(*rounds.values())) < 2:
+        return
+    again = sum(len(each) > 1 for each in rounds.values())
+    if again:
+        yield (
+            f"{again:,} of {len(rounds):,} appear in more than one round: {_readers(named)} "
+            "can link their messages"
+        )
+    else:
+        yield f"none of {len(rounds):,} appears in more than one round"
+
+
+def _missing_updates(messages: Sequence[Message]) -> Iterator[str]:
+    missing = [
+        (message, message.body)
+        for message in messages
+        if isinstance(message.body, MissingReply)
+    ]
+    if missing:
+        reasons = dict.fromkeys(body.reason or "no reason" for _, body in missing)
+        senders = {message.sender for message, _ in missing}
+        yield f"{len(missing):,} of {_count_words(senders, 'sender')}: {list_names(reasons, 3)}"
+
+
+def _ranges(each: Iterable[Mapping[str, float]]) -> str:
+    values = defaultdict[str, list[float]](list)
+    for metrics in each:
+        for name, value in metrics.items():
+            values[name].append(value)
+    ranges = [
+        f"{shorten(name, MAX_LENGTH)} {_range(found)}" for name, found in sorted(values.items())
+    ]
+    return list_names(ranges) if ranges else "no figures"
+
+
+def _range(values: Sequence[int] | Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return _number(low) if low == high else f"{_number(low)} to {_number(high)}"
+
+
+def _number(value: int | float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _readers(pairs: Iterable[tuple[Message, object]]) -> str:
+    readers = set[Party]().union(*(message.readers for message, _ in pairs))
+    return (
+        list_names(sorted(readers, key=lambda party: (party != SERVER, party)), 3) or "nobody"
+    )
+
+
+def _count_words(names: Collection[Party], noun: str) -> str:
+    return f"{len(names):,} {noun}{'' if len(names) == 1 else 's'}"

@@ -1,0 +1,176 @@
+"""Figures over rounds: leakage of each round, and accuracy of the global model."""
+
+from collections.abc import Sequence
+
+from overheard.drawing.charts import RoundSeries, largest_value, legend_chart, rounds_chart
+from overheard.drawing.figures import Panel, ReportFigure, ReportTable
+from overheard.findings.names import make_printable, shorten_attack_names
+from overheard.findings.number_format import NO_NUMBER, SPACE, Measure, format_percent
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import (
+    ArmResult,
+    AttackResult,
+    ThreatResult,
+    first_headline_row,
+    group_by_threat,
+    labels_of_results,
+)
+from overheard.plans.registries import row_measure
+from overheard.statistics.estimate import Estimate
+
+ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
+
+
+def round_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
+    """Return the headline score of each single round, with one panel per arm."""
+    return tuple(
+        _round_figure(title, exposures, measured)
+        for title, exposures in group_by_threat(every).items()
+        if (
+            measured := [
+                one for one in exposures if any(c.headline_by_round for c in one.attack_results)
+            ]
+        )
+    )
+
+
+def _round_figure(
+    title: str, exposures: Sequence[ThreatResult], measured: Sequence[ThreatResult]
+) -> ReportFigure:
+    measure = row_measure(first_headline_row(exposures))
+    names = sorted({case.attack for exposure in measured for case in exposure.attack_results})
+    labels = labels_of_results(measured)
+    courses = {
+        exposure.arm: [
+            _round_series(case, names.index(case.attack)) for case in exposure.attack_results
+        ]
+        for exposure in measured
+    }
+    lines = [line for series in courses.values() for line in series]
+    rounds = sorted({number for line in lines for number in line.points})
+    top = largest_value(lines)
+    return ReportFigure(
+        title,
+        f"{measure.title}{measure.unit and ','}{measure.unit}, from a single round; “all” = "
+        "from all rounds together. Vertical lines are 95 % intervals."
+        f"{_unmeasured_note(exposures, measured)}",
+        legend_chart(
+            list(shorten_attack_names([labels[name] for name in names]).values()),
+            any(line.guess for line in lines),
+            f"Legend: {title}",
+        ),
+        tuple(
+            Panel(
+                make_printable(arm),
+                rounds_chart(
+                    series,
+                    rounds,
+                    measure.factor,
+                    top,
+                    f"Score by round: {title}, {make_printable(arm)}",
+                ),
+            )
+            for arm, series in courses.items()
+        ),
+        ReportTable(
+            f"{measure.title}{measure.unit and ','}{measure.unit} by observed round: {title}",
+            ("Arm", "Attack", "Rounds", "Result", "95 % interval", "Uninformed guess"),
+            tuple(
+                line
+                for exposure in measured
+                for case in exposure.attack_results
+                for line in _round_rows(exposure.arm, case, measure)
+            ),
+            3,
+        ),
+        True,
+    )
+
+
+def _unmeasured_note(
+    exposures: Sequence[ThreatResult], measured: Sequence[ThreatResult]
+) -> str:
+    missing = [make_printable(one.arm) for one in exposures if one not in measured]
+    return f" Not measured: {', '.join(missing)}." if missing else ""
+
+
+def _round_series(case: AttackResult, index: int) -> RoundSeries:
+    return RoundSeries(
+        make_printable(case.label),
+        index,
+        {number: row.value for number, row in case.headline_by_round.items()},
+        case.headline_row.value if len(case.headline_row.rounds) > 1 else None,
+        {n: row.blind for n, row in case.headline_by_round.items() if row.blind is not None},
+    )
+
+
+def _round_rows(arm: str, case: AttackResult, measure: Measure) -> list[tuple[str, ...]]:
+    by_rounds: list[tuple[str, ScoreRow]] = [
+        (str(n), row) for n, row in case.headline_by_round.items()
+    ]
+    if len(case.headline_row.rounds) > 1:
+        by_rounds.append((f"all {len(case.headline_row.rounds)}", case.headline_row))
+    return [
+        (
+            make_printable(arm),
+            make_printable(case.label),
+            name,
+            measure.format(row.value.mean),
+            measure.format_interval(row.value),
+            measure.format(row.blind),
+        )
+        for name, row in by_rounds
+    ]
+
+
+def accuracy_figure(every: Sequence[ArmResult]) -> ReportFigure | None:
+    """Return the accuracy of the global model by round; None if no arm measured it."""
+    tested = [arm for arm in every if arm.accuracy_by_round]
+    if not tested:
+        return None
+    courses = [
+        RoundSeries(
+            make_printable(arm.name),
+            index,
+            {n: Estimate(value, None, None) for n, value in arm.accuracy_by_round.items()},
+            None,
+            {},
+        )
+        for index, arm in enumerate(tested)
+    ]
+    rounds = sorted({number for line in courses for number in line.points})
+    return ReportFigure(
+        ACCURACY.title,
+        "Test accuracy of the global model that is broadcast in each round; mean over runs.",
+        legend_chart([line.name for line in courses], False, "Legend: accuracy by round"),
+        (
+            Panel(
+                "",
+                rounds_chart(
+                    courses,
+                    rounds,
+                    ACCURACY.factor,
+                    largest_value(courses),
+                    "Accuracy by round",
+                ),
+            ),
+        ),
+        ReportTable(
+            "Accuracy of the global model by round",
+            ("Round", *(line.name for line in courses)),
+            tuple(
+                (
+                    str(number),
+                    *(
+                        format_percent(line.points[number].mean)
+                        if number in line.points
+                        else NO_NUMBER
+                        for line in courses
+                    ),
+                )
+                for number in rounds
+            ),
+            1,
+        ),
+        False,
+    )

@@ -1,0 +1,130 @@
+"""Sentences on what each threat's best attack infers, compared with an uninformed guess."""
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.seeds import Seed
+from overheard.drawing.question_pages import QuestionPages
+from overheard.findings.finding import Audit
+from overheard.findings.names import (
+    make_printable,
+    name_observers,
+    name_other_clients,
+    name_target,
+    possessive,
+)
+from overheard.findings.number_format import NO_NUMBER
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import AttackResult, ThreatResult, Verdict
+from overheard.report.page_registry import pages_of
+from overheard.report.unchecked_claims import claim_words
+
+BADGES: dict[Verdict, str] = {
+    "leaks": "Leaks",
+    "unclear": "Not significant",
+    "silent": "No better than guessing",
+    "unjudged": "Cannot be judged",
+    "unchecked": "Claimed, not checked",
+    "unmeasured": "Not measured",
+}
+
+
+def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
+    """Return one sentence per arm and threat, for the terminal."""
+    return tuple(
+        f"{make_printable(arm.name)}: {threat_sentences(exposure)[0]}"
+        for arm in collect_arms(audit, seed)
+        for exposure in arm.threat_results
+    )
+
+
+def threat_sentences(exposure: ThreatResult) -> tuple[str, ...]:
+    """Describe the result of a threat in a few sentences."""
+    pages = pages_of(exposure.question)
+    if not exposure.attack_results:
+        return (
+            claim_words(exposure)
+            if exposure.unchecked_claims
+            else (_unmeasured_sentence(exposure, pages),)
+        )
+    case = exposure.attack_results[0]
+    return (
+        _headline_sentence(exposure, case, pages),
+        *pages.detail_sentences(exposure),
+        f"{_attack_sentence(exposure)} {_interval_sentence(case.headline_row, pages)}",
+    )
+
+
+def _unmeasured_sentence(exposure: ThreatResult, pages: QuestionPages) -> str:
+    caveat = "Not measured does not mean that there is no leak."
+    if exposure.rows:
+        return f"{pages.unmeasured_sentence(exposure)} {caveat}"
+    whom = (
+        name_other_clients(exposure.observers)
+        if exposure.target_kind == "cohort"
+        else "each client"
+    )
+    missing = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
+    return (
+        f"What {name_observers(exposure.observers)} can learn about {whom} was not measured: no "
+        f"attack could run. Missing: {' and '.join(map(make_printable, missing))}. {caveat}"
+    )
+
+
+def _headline_sentence(exposure: ThreatResult, case: AttackResult, pages: QuestionPages) -> str:
+    row = pages.summary_row(case)
+    observers, count = name_observers(exposure.observers), len(row.rounds)
+    reading = pages.headline_statement(row, _target_possessive(exposure, case))
+    leads: dict[Verdict, str] = {
+        "leaks": reading.success,
+        "unclear": f"was not significantly better than guessing {reading.topic}: the best "
+        f"attack is {reading.failure}",
+        "silent": f"was no better than guessing {reading.topic}: the best attack is "
+        f"{reading.failure}",
+        "unjudged": f"{reading.success}, with too few results to judge",
+    }
+    measure = pages.question.measure(row.score)
+    details = (
+        "no guess to compare with"
+        if row.blind is None
+        else f"guessing: {measure.format(row.blind)}"
+    )
+    span = measure.format_interval(row.value)
+    if span != NO_NUMBER:
+        details += f"; 95 % interval {span}"
+    rounds = f"from {count} round{'' if count == 1 else 's'}"
+    subject = f"{observers[0].upper()}{observers[1:]}"
+    return f"{subject} {leads[exposure.verdict]} ({details}), {rounds}."
+
+
+def _target_possessive(exposure: ThreatResult, case: AttackResult) -> str:
+    # For questions about time, only the targets whose distribution shifted.
+    targets = {
+        finding.target
+        for finding in case.findings
+        if finding.timeline is None or finding.true_since is not None
+    }
+    if exposure.target_kind == "cohort":
+        return possessive(name_other_clients(exposure.observers))
+    if len(targets) > 1:
+        return "each client's"
+    return possessive(name_target(targets.pop(), exposure.observers))
+
+
+def _attack_sentence(exposure: ThreatResult) -> str:
+    name, count = make_printable(exposure.attack_results[0].label), len(exposure.attack_results)
+    which = "the only one that ran" if count == 1 else f"the best of {count} that ran"
+    return f"Attack: {name}, {which}."
+
+
+def _interval_sentence(row: ScoreRow, pages: QuestionPages) -> str:
+    if row.value.low is None:
+        return "One result from one run: no interval can be given."
+    is_about_people = pages.question.is_about_users
+    if row.seeds == 1:
+        units = "users" if is_about_people else "clients"
+        return f"One run: the interval covers {units}, not runs."
+    if is_about_people:
+        return (
+            f"The interval covers the users behind {row.targets} targets and {row.seeds} runs."
+        )
+    clients = "" if row.targets == 1 else f"{row.targets} clients and "
+    return f"The interval covers {clients}{row.seeds} runs."

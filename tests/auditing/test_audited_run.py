@@ -1,0 +1,122 @@
+"""Runs are trained in batches and audited one by one."""
+
+from pathlib import Path
+
+import pytest
+
+from overheard.archive.truth import read_truth
+from overheard.auditing import audited_run
+from overheard.auditing.audited_run import simulate_runs
+from overheard.auditing.folder import AuditFolder
+from overheard.core.parties import SERVER, client
+from overheard.findings.finding import ArmRun
+from overheard.findings.traffic import Traffic
+from overheard.learning.distillation.methods.flip import Flip
+from overheard.plans.plan import ArmPlan, Plan
+from tests.auditing.conftest import inputs_for
+from tests.auditing.plans import NO_DEFENSE, SECURE_AGGREGATION, TINY, replace_tables
+
+
+def test_runs_of_an_arm_train_in_batches_and_keep_the_order_of_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(audited_run, "MAX_BATCH", 2)
+    plan, told = (
+        replace_tables(TINY, seeds=(5, 3, 4), arms=(SECURE_AGGREGATION, NO_DEFENSE)),
+        list[tuple[str, int]](),
+    )
+    runs = list(
+        simulate_runs(
+            plan,
+            inputs_for(plan),
+            AuditFolder(tmp_path),
+            lambda what, done: told.append((what, done)),
+        )
+    )
+    assert [(run.record.arm, run.record.seed) for run in runs] == [
+        (arm, seed) for arm in ("secure aggregation", "no defense") for seed in (5, 3, 4)
+    ]
+    # Two rounds: of two runs at once they are 2 and 4, of one 1 and 2.
+    last = "secure aggregation, seed 4: training"
+    assert told[4:8] == [(last, done) for done in (0, 1, 2, 2)]
+    assert told[8:12] == [("no defense, seeds 5 to 3: training", done) for done in (0, 2, 4, 4)]
+
+
+def test_each_run_of_a_batch_has_its_own_messages_and_knowledge(tmp_path: Path):
+    plan = replace_tables(TINY, seeds=(0, 1))
+    one, other = simulate_runs(plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None)
+    assert one.rounds == other.rounds == (0, 1)
+    (threat,) = plan.threats
+    for name in one.transcript.seen_by(SERVER).broadcasts()[0]:
+        starts = [run.transcript.seen_by(SERVER).broadcasts()[0][name] for run in (one, other)]
+        # Biases start at nothing in every run.
+        assert starts[0].equal(starts[1]) is (not bool(starts[0].any()))
+    mine, theirs = (run.knowledge(threat).auxiliary for run in (one, other))
+    assert mine is not None
+    assert theirs is not None
+    assert not mine.inputs.equal(theirs.inputs)
+
+
+def test_the_partition_is_in_the_truth_of_a_simulated_run_but_in_no_file(
+    tmp_path: Path,
+):
+    supplies = inputs_for(TINY)
+    for _ in ("trained", "opened again"):
+        run = next(
+            simulate_runs(TINY, supplies, AuditFolder(tmp_path), lambda what, done: None)
+        )
+        assert run.truth is not None
+        for (number, who), counts in run.truth.counts.items():
+            held = run.truth.examples_of(who, (number,))
+            assert held.label_counts(len(counts)).equal(counts)
+    folder = AuditFolder(tmp_path).run_path(run.record.arm, run.record.seed)
+    assert read_truth(folder).partition is None
+    assert read_truth(folder).counts.keys() == run.truth.counts.keys()
+
+
+@pytest.mark.slow
+def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = replace_tables(TINY, arms=(flip,))
+    assert [arm.name for arm in plan.arms] == ["no defense", "flip"]
+    weights, told = simulate_runs(
+        plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None
+    )
+    assert weights.record.defenses == ()
+    (record,) = told.record.defenses
+    assert record.settings == repr(Flip(samples=1, batch=10))
+    assert record.enforced_at == "client"
+    view = told.transcript.seen_by(SERVER)
+    assert weights.rounds == (0, 1)
+    assert told.rounds == view.rounds_with_updates(client(0)) == (0, 1, 2)
+    assert told.record.answers == 9
+    counts = weights.truth.counts
+    assert told.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
+
+
+def test_counts_distilled_sets_as_traffic_and_times_each_run_alone(
+    tmp_path: Path,
+):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = replace_tables(TINY, arms=(NO_DEFENSE, flip), seeds=(0, 1))
+    *weights, one, other = _records(plan, tmp_path)
+    # Ten examples of 64 pixels, 10 soft labels, a rate and a count: 760 numbers, 3040 bytes.
+    # Three clients send one in each of three rounds; three and the closing one go to all of
+    # them, and in round 0 the first weights, 650 numbers.
+    due = Traffic(9 * 3040, 3 * (4 * 3040 + 2600), answers=9, heard=12)
+    assert one.traffic == other.traffic == due
+    assert weights[0].seconds == weights[1].seconds
+    assert one.seconds != other.seconds
+
+
+def test_reopening_runs_does_not_change_their_time(tmp_path: Path):
+    flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
+    plan = replace_tables(TINY, arms=(NO_DEFENSE, flip))
+    first = [one.seconds for one in _records(plan, tmp_path)]
+    assert None not in first
+    assert [one.seconds for one in _records(plan, tmp_path)] == first
+
+
+def _records(plan: Plan, folder: Path) -> list[ArmRun]:
+    found = simulate_runs(plan, inputs_for(plan), AuditFolder(folder), lambda *_: None)
+    return [run.record for run in found]

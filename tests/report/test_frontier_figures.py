@@ -1,0 +1,174 @@
+"""The trade-off figures: leakage against accuracy and bytes sent."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import SERVER, client
+from overheard.core.scorer import Score
+from overheard.core.seeds import Seed
+from overheard.drawing.figures import ReportFigure
+from overheard.findings.finding import Audit, Cell, Finding
+from overheard.findings.traffic import Traffic
+from overheard.report import frontier_figures
+from tests.report.user_audits import identity_findings, user_audit
+from tests.runs.audits import HOSTILE
+
+ACCURACIES = {"none": 0.8, "cheap": 0.78, "dear": 0.6, "useless": 0.5}
+
+
+def findings(**strengths: float) -> list[Finding]:
+    return [
+        one
+        for arm, strength in strengths.items()
+        for one in identity_findings(arm, "ours", strength)
+    ]
+
+
+def plates(
+    held: list[Finding], accuracies: dict[str, float] = ACCURACIES
+) -> tuple[ReportFigure, ...]:
+    return frontier_figures.frontier_figures(
+        collect_arms(user_audit(held, accuracies), Seed(0))
+    )
+
+
+def best(plate: ReportFigure) -> dict[str, str]:
+    return {line[0]: line[-1] for line in plate.table.rows}
+
+
+@pytest.mark.slow
+def test_dominated_arms_are_named_only_if_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # "useless" has more leakage than "dear" and less accuracy.
+    (plate,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
+    assert best(plate) == {"none": "yes", "cheap": "yes", "dear": "yes", "useless": "no"}
+    assert plate.note.endswith("strongest attack on each arm: none; cheap; dear.")
+    assert {"dear", "useless"} <= words(plate.panels[0].drawing)
+    monkeypatch.setattr(frontier_figures, "MAX_NAMED_ARMS", 3)
+    (crowded,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
+    assert words(plate.panels[0].drawing) - words(crowded.panels[0].drawing) == {"useless"}
+
+
+def words(drawing: str) -> set[str]:
+    return {element.text or "" for element in Xml.fromstring(drawing).iter("text")}
+
+
+def test_the_table_has_accuracy_retained_and_the_guess() -> None:
+    (plate,) = plates(findings(none=4.0, dear=0.5))
+    place = plate.table.headers.index("Accuracy retained, %")
+    kept = {line[0]: line[place] for line in plate.table.rows}
+    assert kept == {"none": "100", "dear": "75"}  # 0.6 / 0.8
+    place = plate.table.headers.index("Uninformed guess")
+    assert all(line[place].endswith("%") for line in plate.table.rows)
+
+
+@pytest.mark.slow
+def test_the_strongest_attack_decides_and_adaptive_ones_are_dashed() -> None:
+    # "cheap" helps against attackers that do not know it, but not against the others.
+    held = findings(none=3.0, cheap=0.5)
+    (fooled,) = plates(held)
+    adaptive = [
+        replace(one, cell=replace(one.cell, label="ours, adapting", is_adaptive=True))
+        for one in identity_findings("cheap", "ours, knowing", 6.0)
+    ]
+    (plate,) = plates([*held, *adaptive])
+    assert best(fooled)["cheap"] == "yes"
+    assert best(plate)["cheap"] == "no"
+    assert plate.legend is not None
+    assert fooled.legend is not None
+    dashes = "stroke-dasharray"
+    assert plate.legend.count(dashes) == fooled.legend.count(dashes) + 1
+    assert {line[1] for line in plate.table.rows} == {"ours", "ours, adapting"}
+
+
+def test_a_frontier_needs_an_undefended_arm_and_another_one() -> None:
+    assert plates(findings(none=3.0)) == ()
+    assert plates(findings(cheap=3.0, dear=1.0)) == ()
+    audit = user_audit(findings(none=3.0, cheap=1.0), ACCURACIES)
+    blank = replace(audit, arms=tuple(replace(run, accuracy={}) for run in audit.arms))
+    assert frontier_figures.frontier_figures(collect_arms(blank, Seed(0))) == ()
+
+
+def test_names_of_arms_are_escaped() -> None:
+    held = [
+        *findings(none=3.0),
+        *identity_findings(f"{HOSTILE}\x1b", "ours", 1.0),
+    ]
+    (plate,) = plates(held, {"none": 0.8, f"{HOSTILE}\x1b": 0.7})
+    assert "<script" not in plate.panels[0].drawing
+    assert "\x1b" not in plate.note
+
+
+def dots(drawing: str, colour: int) -> list[tuple[float, float]]:
+    """The points of one colour, in pixels from the upper left corner of the drawing."""
+    place = r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" style="'
+    found = re.findall(rf"{place}[^\"]*fill: var\(--series-{colour}\)", drawing)
+    return [(float(x), float(y)) for x, y in found]
+
+
+def sending(audit: Audit, **sent: int) -> Audit:
+    """The same, with so many bytes sent up in each arm."""
+    runs = tuple(replace(run, traffic=Traffic(sent[run.arm], 0, 1, 1)) for run in audit.arms)
+    return replace(audit, arms=runs)
+
+
+def test_a_defense_that_raises_the_error_lies_to_the_left(small: Audit) -> None:
+    # Error without defenses: 6 %; with noise 40 %, the error of guessing.
+    (plate,) = frontier_figures.frontier_figures(collect_arms(small, Seed(0)))
+    (panel,) = plate.panels
+    (noise, low), (none, high) = dots(panel.drawing, 1)
+    assert noise < none
+    assert low > high  # it keeps less accuracy, and stands further down
+    assert best(plate) == {"none": "yes", "noise": "yes"}
+
+
+def test_a_defense_that_lowers_a_rate_lies_to_the_left() -> None:
+    (plate,) = plates(findings(none=4.0, cheap=0.5))
+    (cheap, _), (none, _) = dots(plate.panels[0].drawing, 1)
+    assert cheap < none
+
+
+def test_a_second_panel_shows_fewer_bytes_higher_up(small: Audit) -> None:
+    audit = sending(small, none=4 * 2**20, noise=2**20)
+    (plate,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
+    assert [panel.heading for panel in plate.panels] == [
+        "Accuracy retained",
+        "Bytes sent",
+    ]
+    drawing = plate.panels[1].drawing
+    (noise, few), (none, many) = dots(drawing, 2)
+    assert noise < none
+    assert few < many
+    assert "sent in a run, MiB" in drawing
+    place = plate.table.headers.index("Sent in a run")
+    sizes = [line[place].replace("\u00a0", " ") for line in plate.table.rows]
+    assert sizes == ["4.0 MiB", "1.0 MiB"]
+
+
+def test_equal_or_unknown_bytes_give_no_second_panel(
+    small: Audit,
+) -> None:
+    for audit in (small, sending(small, none=2**20, noise=2**20)):
+        (plate,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
+        assert len(plate.panels) == 1
+
+
+def test_membership_is_compared_with_a_coin() -> None:
+    cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0, 1))
+    held = [
+        Finding(replace(cell, arm=arm), client(0), (1.0,), (1.0,),
+                (Score("membership_auc", value, "higher", {"a coin": 0.5}, {}),))
+        for arm, value in (("none", 0.9), ("dear", 0.52))
+    ]  # fmt: skip
+    (plate,) = plates(held)
+    (dear, _), (none, _) = dots(plate.panels[0].drawing, 1)
+    assert dear < none
+    (first, _) = plate.table.rows
+    assert first[plate.table.headers.index("Uninformed guess")].startswith("50")
+    assert plate.legend is not None
+    assert "guessing" in plate.legend

@@ -1,0 +1,58 @@
+"""A report states its limitations."""
+
+from dataclasses import replace
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.report.limitations import limitation_words
+from overheard.report.refusals import group_refusals
+
+CELL = Cell("none", 0, (SERVER,), "melis", "Melis()", "label_shares", (0, 1))
+
+
+def test_the_last_limitation_is_that_tests_prove_no_absence(small: Audit) -> None:
+    assert limitation_words(small, collect_arms(small, Seed(0)))[-1] == (
+        "Tests cannot prove the absence of risk."
+    )
+
+
+def test_refusals_are_counted(small: Audit) -> None:
+    refused = replace(small, refusals=(Refusal(CELL, client(0), ("auxiliary examples",)),) * 3)
+    assert limitation_words(refused, collect_arms(refused, Seed(0)))[0].startswith(
+        "3 claims were not made"
+    )
+
+
+def test_names_single_seeds_missing_updates_and_unattacked_arms(small: Audit) -> None:
+    late = replace(small.arms[1], arm="late", missing=1, answers=3)
+    audit = replace(small, arms=(*small.arms, late))
+    told = " ".join(limitation_words(audit, collect_arms(audit, Seed(0))))
+    assert "one run per arm" in told
+    assert "1 of 12 updates of clients are missing" in told  # 4 + 4 + 3 came, 1 did not
+    assert "No attack ran on the arm late." in told
+
+
+def test_refusals_with_the_same_reason_are_grouped(small: Audit) -> None:
+    again = replace(CELL, rounds=(0,))
+    refusals = (
+        Refusal(CELL, client(0), ("auxiliary examples",)),
+        Refusal(CELL, client(1), ("auxiliary examples",)),
+        Refusal(again, client(1), ("auxiliary examples",)),
+        Refusal(CELL, client(1), ("updates",)),
+    )
+    groups = group_refusals(
+        collect_arms(replace(small, findings=(), refusals=refusals), Seed(0))
+    )
+    assert [(g.missing, g.targets, g.claims) for g in groups] == [
+        (("auxiliary examples",), 2, 3),
+        (("updates",), 1, 1),
+    ]
+
+
+def test_refusals_show_the_label_of_an_attack(small: Audit) -> None:
+    cell = replace(CELL, attack="decaf, knowing the defenses", label="decaf")
+    audit = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
+    (group,) = group_refusals(collect_arms(audit, Seed(0)))
+    assert group.label == "decaf"

@@ -1,0 +1,140 @@
+"""The sentences agree with the results."""
+
+from dataclasses import replace
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.report.threat_sentences import headlines, threat_sentences
+from tests.runs.audits import shares_finding
+
+
+def words(audit: Audit, arm: int = 0) -> list[str]:
+    """The sentences about the first exposure of an arm, with plain spaces."""
+    exposure = collect_arms(audit, Seed(0))[arm].threat_results[0]
+    return [sentence.replace("\u00a0", " ") for sentence in threat_sentences(exposure)]
+
+
+def test_a_leak_is_described_with_guess_interval_and_rounds(
+    small: Audit,
+) -> None:
+    # linf 0.10 and 0.02: mean 6.0 points; two clients drawn with replacement span 2 to 10.
+    assert words(small)[0] == (
+        "The server infers each client's class shares to within 6.0 points on the class with "
+        "the largest error (guessing: 40 points; 95 % interval 2.0 to 10 points), from 2 "
+        "rounds."
+    )
+
+
+def test_misplaced_data_are_the_total_variation(small: Audit) -> None:
+    # l1 / 2: 0.10 and 0.02, mean 6.0 %; guess 0.5 and 0.3, mean 40 %.
+    assert words(small)[1] == (
+        "It assigns 6.0 % of a client's data to the wrong class; an uninformed guess assigns "
+        "40 %."
+    )
+
+
+def test_names_the_client_with_the_best_result_and_its_guess(small: Audit) -> None:
+    # client/1: linf 0.02, its guess |0.5 - 0.2| = 0.3.
+    assert (
+        words(small)[2] == "Best result: client 1, to within 2.0 points (guessing: 30 points)."
+    )
+
+
+def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> None:
+    assert words(small)[-1] == (
+        "Attack: decaf, the only one that ran. One run: the interval covers clients, not runs."
+    )
+
+
+def test_no_leak_is_described_as_no_better_than_guessing(small: Audit) -> None:
+    assert words(small, arm=1)[0].startswith(
+        "The server reads each client's class shares no better than a guesser: the best attack "
+        "is off by 40 points on the class with the largest error (guessing: 40 points"
+    )
+    assert "by chance" in words(small, arm=1)[2]
+
+
+def test_insignificant_gains_are_not_described_as_leaks(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3)),
+        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7)),
+    )
+    assert words(replace(small, findings=findings))[0].startswith(
+        "The server was not significantly better than guessing each client's class shares"
+    )
+
+
+def test_refusals_name_what_is_missing(small: Audit) -> None:
+    cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+    refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("an update",)),))
+    assert words(refused) == [
+        "What the server can learn about each client was not measured: no attack could run. "
+        "Missing: an update. Not measured does not mean that there is no leak."
+    ]
+
+
+def test_the_published_claim_on_absent_classes_is_contradicted_where_it_fails(
+    small: Audit,
+) -> None:
+    true = (1.0, 0.0)
+    findings = tuple(
+        shares_finding("none", client(number), true, true, null=(0.5, 1.0, exact))
+        for number, exact in enumerate((1.0, 0.0))
+    )
+    assert words(replace(small, findings=findings))[3] == (
+        "Of the classes that decaf claims to be absent, 50.0 % are absent. It finds 100.0 % of "
+        "all absent classes, and exactly the right set for 50.0 % of clients. The published "
+        "accuracy of 100 % is not reproduced here."
+    )
+
+
+def test_the_published_claim_is_left_alone_where_it_holds_and_for_other_attacks(
+    small: Audit,
+) -> None:
+    true = (1.0, 0.0)
+    exact = shares_finding("none", client(0), true, true, null=(1.0, 1.0, 1.0))
+    other = shares_finding(
+        "none", client(0), true, true, null=(0.0, 0.0, 0.0), part="bias_inversion"
+    )
+    for finding in (exact, other):
+        assert "published" not in " ".join(words(replace(small, findings=(finding,))))
+
+
+def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
+    findings = tuple(
+        shares_finding("none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed) for seed in (0, 1)
+    )
+    told = words(replace(small, findings=findings))
+    assert told[0].startswith("The server infers the cohort's class shares to within 10 points")
+    assert not any("client" in sentence for sentence in told)
+
+
+def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
+    rest = tuple(
+        shares_finding(
+            "none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed, observers=(client(4),)
+        )
+        for seed in (0, 1)
+    )
+    told = words(replace(small, findings=rest))
+    assert told[0].startswith(
+        "Client 4 infers the other clients' class shares to within 10 points"
+    )
+    assert told[1].startswith("It assigns 10 % of the other clients' data to the wrong class")
+    assert not any("cohort" in sentence for sentence in told)
+    cell = replace(rest[0].cell, rounds=(0, 1))
+    refused = replace(small, findings=(), refusals=(Refusal(cell, COHORT, ("news",)),))
+    assert words(refused)[0].startswith("What client 4 can learn about the other clients was")
+
+
+def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
+    bounded = shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1), reach=0.2)
+    assert words(replace(small, findings=(bounded,)))[-2].startswith("The 90 % intervals of")
+
+
+def test_headlines_give_one_sentence_an_arm(small: Audit) -> None:
+    first, second = headlines(small, Seed(0))
+    assert first.startswith("none: The server infers each client's")
+    assert second.startswith("noise: The server reads each client's class shares no better")
