@@ -6,7 +6,7 @@ from _identity.bars import PRECISION, Check, reduction
 from _identity.calibration import calibration, calibration_error
 from _identity.measured import AttackedArm, CaseAudit
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
-from overheard.papers.deanonymization.frontier import Point, best_arms
+from overheard.papers.deanonymization.frontier import TradeOffPoint, undominated_arms
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
@@ -179,12 +179,12 @@ def _frontier(measured: CaseAudit) -> str:
         for place in (one.behind(arm) for one in places):
             row, lost = measured.row(place, PRECISION), reduction(measured, place)
             if row is not None and lost is not None:
-                points.append(Point(arm, row.value.mean, utility))
+                points.append(TradeOffPoint(arm, row.value.mean, utility))
                 cells.append(f"{row.value.mean:.3f} ({0.0 - 100 * lost:+.0f} %)")
             else:
                 cells.append(NO_FIGURE)
         lines.append((arm, f"{utility:.3f}", *cells))
-    best = best_arms(points)
+    best = undominated_arms(points)
     marked = [(f"**{line[0]}**" if line[0] in best else line[0], *line[1:]) for line in lines]
     table = _table(("arm", "utility", *(place.description for place in places)), marked)
     return f"{table}\n\n{LEGEND}"

@@ -36,7 +36,7 @@ from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import Engine, train_cohort
 from overheard.learning.training_job import ClientTask
-from overheard.papers.find import papers
+from overheard.papers.registry import discover_papers
 from overheard.plans.plan import Plan
 from overheard.plans.registries import MODELS, REGISTRIES
 
@@ -149,7 +149,7 @@ def experiments() -> dict[str, object]:
                 for size, quick in (("quick", True), ("full", False))
             },
         }
-        for name, paper in papers().items()
+        for name, paper in discover_papers().items()
         for key, experiment in paper.experiments().items()
     }
 

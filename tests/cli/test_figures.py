@@ -7,8 +7,8 @@ from rich.console import Console
 
 from overheard.cli.figures import print_reproduction
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 
 
@@ -21,14 +21,14 @@ class Small(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         return {}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         return ()
 
 
 def test_prints_reproduced_and_published_values(capsys):
     figures = (
-        Figure("l1", "mnist", 0.1234, 0.1, 0.15, 0.12, "lower"),
-        Figure("l2", "mnist", 0.5, None, None, None, "lower"),
+        ReproducedValue("l1", "mnist", 0.1234, 0.1, 0.15, 0.12, "lower"),
+        ReproducedValue("l2", "mnist", 0.5, None, None, None, "lower"),
     )
     print_reproduction(Small(), figures, Console(width=120))
     told = capsys.readouterr().out

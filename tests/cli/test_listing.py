@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from overheard.core.plugin_registry import PluginRegistry
-from overheard.papers.find import papers
+from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
 from tests.cli.conftest import Command
 
@@ -26,7 +26,7 @@ def test_lists_every_part_with_its_settings_and_source(
 def test_lists_every_experiment_by_the_name_that_reproduce_takes(overheard: Command):
     said = overheard("list", "papers")
     assert said.code == 0
-    for name, paper in papers().items():
+    for name, paper in discover_papers().items():
         for experiment in paper.experiments():
             assert f"{name}/{experiment}  " in said.out
 

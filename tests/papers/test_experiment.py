@@ -9,10 +9,10 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import ProgressStep
 from overheard.core.errors import DataError
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
-from overheard.papers.decaf.plans import DecafSize, plan
+from overheard.papers.decaf.plans import DecafSize, build_plan
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
@@ -39,14 +39,14 @@ class Counting(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         size = DecafSize(rounds=1, seeds=(0,) if quick else (0, 1), test=50)
         first, second = (
-            plan(one, size, (MeanSoftmax(),))
+            build_plan(one, size, (MeanSoftmax(),))
             for one in (self.benchmark, self.second or self.benchmark)
         )
         return {"first": first, "second": second}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         return tuple(
-            Figure(name, "", float(len(one.findings)), None, None, None, "higher")
+            ReproducedValue(name, "", float(len(one.findings)), None, None, None, "higher")
             for name, one in runs.audits.items()
         )
 
@@ -59,7 +59,7 @@ def test_each_audit_writes_its_report_and_reports_its_steps(
     experiment = Counting(tiny_benchmark)
     run = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=steps.append)
     # Ten users, one seed.
-    assert [(one.name, one.ours) for one in run] == [("first", 10), ("second", 10)]
+    assert [(one.name, one.value) for one in run] == [("first", 10), ("second", 10)]
     assert (tmp_path / "first" / "report.html").exists()
     assert (tmp_path / "second" / "findings.json").exists()
     assert steps[0].description.startswith("audit 1 of 2: ")
@@ -102,7 +102,7 @@ def test_a_given_seed_replaces_the_experiments_seeds(
     experiment = Counting(tiny_benchmark)
     run = experiment.run(tmp_path, quick=False, resources=RESOURCES, on_step=None, seed=7)
     # Ten users with one seed; the experiment has two.
-    assert [one.ours for one in run] == [10, 10]
+    assert [one.value for one in run] == [10, 10]
     assert (tmp_path / "first" / "runs" / "no_defense-seed7").is_dir()
 
 
@@ -115,8 +115,8 @@ def test_an_audit_without_data_is_left_out_and_reported(
     first, missing = experiment.run(
         tmp_path / "out", quick=True, resources=empty_folder, on_step=None
     )
-    assert (first.name, first.ours) == ("first", 10)
-    assert (missing.name, missing.ours, missing.better) == ("second_not_measured", None, None)
+    assert (first.name, first.value) == ("first", 10)
+    assert (missing.name, missing.value, missing.better) == ("second_not_measured", None, None)
     assert "fer2013_subset.npz" in missing.setting
 
 

@@ -2,9 +2,9 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.papers.decaf.benchmark import DecafBenchmark
-from overheard.papers.decaf.plans import DecafSize, plan
-from overheard.papers.figure import Figure
+from overheard.papers.decaf.plans import DecafSize, build_plan
 from overheard.papers.protocol import ProtocolExperiment, ProtocolPanel
+from overheard.papers.reproduced_value import ReproducedValue
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
 
@@ -16,9 +16,9 @@ def values(
     tiny_benchmark: DecafBenchmark,
     tiny_size: DecafSize,
     tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, Figure]:
+) -> dict[str, ReproducedValue]:
     attacks = (MeanSoftmax(), Ramakrishna(form="auxiliary_gradient"))
-    one = plan(tiny_benchmark, tiny_size, attacks)
+    one = build_plan(tiny_benchmark, tiny_size, attacks)
     experiment = ProtocolExperiment(
         "top1",
         "",
@@ -38,7 +38,7 @@ def values(
 
 
 def test_each_attack_has_values_over_all_rounds_and_per_round(
-    values: dict[str, Figure],
+    values: dict[str, ReproducedValue],
 ) -> None:
     # 2 attacks, 2 scores, 2 rounds and both together; and 2 scores of the guess.
     assert len(values) == 14
@@ -49,7 +49,7 @@ def test_each_attack_has_values_over_all_rounds_and_per_round(
 
 
 def test_only_the_first_attack_has_a_published_value(
-    values: dict[str, Figure],
+    values: dict[str, ReproducedValue],
 ) -> None:
     published = {
         name: one.published for name, one in values.items() if one.published is not None
@@ -58,7 +58,7 @@ def test_only_the_first_attack_has_a_published_value(
 
 
 def test_the_uninformed_guess_names_the_largest_of_ten_classes_by_chance(
-    values: dict[str, Figure],
+    values: dict[str, ReproducedValue],
 ) -> None:
     # 1/10 if one class is the largest; users 1 and 10 have several, which is easier.
-    assert 0.1 <= values["digits_uniform_top1"].ours < 0.3
+    assert 0.1 <= values["digits_uniform_top1"].value < 0.3

@@ -8,7 +8,7 @@ import overheard
 from overheard.core.errors import PlanError
 from overheard.papers import reproduce as module
 from overheard.papers.decaf.benchmark import DecafBenchmark
-from overheard.papers.record import read_figures
+from overheard.papers.values_file import load_values
 from tests.papers.test_experiment import RESOURCES, Counting
 
 
@@ -18,8 +18,8 @@ def test_returns_the_values_that_it_writes(
     monkeypatch.setattr(module, "find_experiment", {"a/b": Counting(tiny_benchmark)}.get)
     values = overheard.reproduce("a/b", tmp_path, quick=True, seed=3, resources=RESOURCES)
     # ten users, one seed
-    assert [(one.name, one.ours) for one in values] == [("first", 10), ("second", 10)]
-    assert read_figures(tmp_path) == values
+    assert [(one.name, one.value) for one in values] == [("first", 10), ("second", 10)]
+    assert load_values(tmp_path) == values
     assert (tmp_path / "figures.html").exists()
     assert (tmp_path / "first" / "runs" / "no_defense-seed3").is_dir()
 

@@ -7,8 +7,8 @@ from overheard.auditing.run import audit
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import SERVER, client
 from overheard.papers.decaf.benchmark import DecafBenchmark
-from overheard.papers.decaf.plans import DecafSize, plan
-from overheard.papers.runs import Runs
+from overheard.papers.decaf.plans import DecafSize, build_plan
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
@@ -16,9 +16,9 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 def test_opens_the_transcript_of_a_run(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
-    one = plan(tiny_benchmark, tiny_size, (MeanSoftmax(),))
+    one = build_plan(tiny_benchmark, tiny_size, (MeanSoftmax(),))
     done = audit(one, tmp_path / "first", resources=Resources(engine="sequential"))
-    runs = Runs({"first": done}, {"first": one}, tmp_path)
+    runs = ExperimentRuns({"first": done}, {"first": one}, tmp_path)
     view = runs.transcript("first", UNDEFENDED, 0).seen_by(SERVER)
     assert set(view.updates(client(9))) == {0, 1}
     with pytest.raises(TranscriptError):

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
+from overheard.papers.reproduced_value import ReproducedValue
 
 
 def print_reproduction(
-    experiment: Experiment, figures: Sequence[Figure], console: Console
+    experiment: Experiment, figures: Sequence[ReproducedValue], console: Console
 ) -> None:
     """Print one table per setting with one row per value, and the differences to the paper."""
     console.print(Text(experiment.title, style="bold"))
@@ -26,7 +26,7 @@ def print_reproduction(
             table.add_row(
                 Text(figure.name),
                 Text(figure.setting.removeprefix(setting).removeprefix("; ")),
-                _number(figure.ours),
+                _number(figure.value),
                 _interval(figure),
                 "not published" if figure.published is None else _number(figure.published),
                 figure.better,
@@ -35,12 +35,12 @@ def print_reproduction(
     console.print(Text(f"\nDifferences from the paper's setting: {experiment.differences}"))
 
 
-def _shared_setting(figure: Figure) -> str:
+def _shared_setting(figure: ReproducedValue) -> str:
     """Return the part before the first semicolon: the run, without what was measured on it."""
     return figure.setting.partition("; ")[0]
 
 
-def _interval(figure: Figure) -> str:
+def _interval(figure: ReproducedValue) -> str:
     if figure.low is None:
         return ""
     return f"{_number(figure.low)} to {_number(figure.high)}"

@@ -8,7 +8,7 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from overheard.papers.find import papers
+from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
 
 
@@ -31,7 +31,7 @@ def list_parts(kind: str, console: Console) -> None:
 
 
 def _list_papers(console: Console) -> None:
-    for name, paper in papers().items():
+    for name, paper in discover_papers().items():
         console.print(Text(f"{name}  {paper.title}", style="bold"))
         for key, experiment in paper.experiments().items():
             console.print(Padding(Text(f"{name}/{key}  {experiment.title}"), (0, 0, 0, 4)))

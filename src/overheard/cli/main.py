@@ -169,8 +169,8 @@ def reproduce(
     from overheard.auditing.inputs import Resources
     from overheard.cli.figures import print_reproduction
     from overheard.cli.progress import progress_bar
-    from overheard.papers.experiment import PAGE
-    from overheard.papers.find import find_experiment
+    from overheard.papers.experiment import PAGE_FILE
+    from overheard.papers.registry import find_experiment
     from overheard.papers.reproduce import reproduce as run_again
 
     worker_options = workers or WorkerOptions()
@@ -191,7 +191,7 @@ def reproduce(
     if not quiet:
         print_reproduction(found, figures, Console())
         Console().print(Text(f"Written to {folder / 'figures.json'}"))
-        Console().print(Text(f"The page: {folder / PAGE}", style="bold"))
+        Console().print(Text(f"The page: {folder / PAGE_FILE}", style="bold"))
 
 
 @app.command("list")

@@ -16,18 +16,18 @@ from overheard.core.seeds import Seed
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label
-from overheard.papers.drawn import Drawing, Drawn
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.report.experiment_page import ExperimentPage
 from overheard.report.write import write_report
 from overheard.statistics.estimate import Estimate
 
-PAGE = "figures.html"
+PAGE_FILE = "figures.html"
 """File name of the page that an experiment writes into its folder."""
 
-REPORT_SEED = Seed(0)
+BOOTSTRAP_SEED = Seed(0)
 """Seed of the bootstrap in an experiment's reports, so that a rerun writes the same bytes."""
 
 
@@ -55,7 +55,7 @@ class Experiment(ABC):
         """Return the plans to run, by sub-folder; with `quick`, plans that run in minutes."""
 
     @abstractmethod
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Read the values of the paper's table or figure from the finished audits."""
 
     def run(
@@ -66,11 +66,11 @@ class Experiment(ABC):
         resources: Resources,
         on_step: OnStep | None,
         seed: int | None = None,
-    ) -> tuple[Figure, ...]:
+    ) -> tuple[ReproducedValue, ...]:
         """Run every audit, write its report to its sub-folder, and return the values.
 
         The page `figures.html` shows the values, and the figures of an experiment that is
-        `Drawn`. Results that are already in the folder are reused. An audit whose data are
+        `IllustratedExperiment`. Results that are already in the folder are reused. An audit whose data are
         missing is left out and reported as one unmeasured value, unless no audit has data.
 
         Args:
@@ -103,26 +103,30 @@ class Experiment(ABC):
             except DataError as error:
                 missing[name] = error
                 continue
-            write_report(audits[name], folder / name, REPORT_SEED)
+            write_report(audits[name], folder / name, BOOTSTRAP_SEED)
         if not audits:
             raise next(iter(missing.values()))
-        runs = Runs(audits, plans, folder, resources)
+        runs = ExperimentRuns(audits, plans, folder, resources)
         values = (
-            *self.figures(runs),
+            *self.read_values(runs),
             *(_not_measured(name, error) for name, error in missing.items()),
         )
-        content = self.drawing(runs, values) if isinstance(self, Drawn) else Drawing()
+        content = (
+            self.page_content(runs, values)
+            if isinstance(self, IllustratedExperiment)
+            else PageContent()
+        )
         page = ExperimentPage(
             self.name,
             self.title,
             self.differences,
-            content.readings,
-            content.plates,
+            content.statements,
+            content.figures,
             _value_tables(values),
             tuple(audits),
             quick,
         )
-        write_text(folder / PAGE, page.html())
+        write_text(folder / PAGE_FILE, page.html())
         return values
 
 
@@ -139,7 +143,7 @@ class Paper(ABC):
         """Return the experiments by name, in the order of the paper."""
 
 
-def _value_tables(values: Sequence[Figure]) -> tuple[ReportTable, ...]:
+def _value_tables(values: Sequence[ReproducedValue]) -> tuple[ReportTable, ...]:
     """Make one table per run; the setting's part before the first semicolon names the run."""
     return tuple(
         ReportTable(
@@ -154,19 +158,19 @@ def _value_tables(values: Sequence[Figure]) -> tuple[ReportTable, ...]:
     )
 
 
-def _row(one: Figure) -> tuple[str, ...]:
+def _row(one: ReproducedValue) -> tuple[str, ...]:
     return (
         make_printable(one.name),
         make_printable(one.setting.partition("; ")[2]),
-        BARE_NUMBER.format(one.ours),
-        BARE_NUMBER.format_interval(Estimate(one.ours or 0.0, one.low, one.high)),
+        BARE_NUMBER.format(one.value),
+        BARE_NUMBER.format_interval(Estimate(one.value or 0.0, one.low, one.high)),
         BARE_NUMBER.format(one.published),
         "" if one.better is None else direction_label(one.better),
     )
 
 
-def _not_measured(name: str, error: DataError) -> Figure:
-    return Figure(
+def _not_measured(name: str, error: DataError) -> ReproducedValue:
+    return ReproducedValue(
         f"{name}_not_measured", f"{name}: not measured: {error}", None, None, None, None, None
     )
 

@@ -6,14 +6,19 @@ from typing import final
 
 from overheard.core.scorer import Better
 from overheard.findings.finding import Audit
+from overheard.papers.estimates import (
+    FindingFilter,
+    mean_guess_score,
+    mean_score,
+    reproduced_value,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import ReadingPlace, figure, mean, mean_guess
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
 from overheard.plans.plan import UNDEFENDED, Plan
 
-UNIFORM = "uniform"
+UNIFORM_GUESS = "uniform"
 
 
 @final
@@ -48,8 +53,8 @@ class ProtocolExperiment(Experiment):
 
     Args:
         name: name of the experiment.
-        shows: title, in one line.
-        departs: how the setting differs from the paper's, in a paragraph.
+        title_text: title, in one line.
+        differences_text: how the setting differs from the paper's, in a paragraph.
         panels: data sets.
         scores: names of the scores; the paper's main score comes first.
         better: whether higher or lower scores mean a better attack.
@@ -57,8 +62,8 @@ class ProtocolExperiment(Experiment):
     """
 
     name: str
-    shows: str
-    departs: str
+    title_text: str
+    differences_text: str
     panels: tuple[ProtocolPanel, ...]
     scores: tuple[str, ...]
     better: Better
@@ -66,18 +71,18 @@ class ProtocolExperiment(Experiment):
     @property
     def title(self) -> str:
         """Title of the experiment."""
-        return self.shows
+        return self.title_text
 
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
-        return self.departs
+        return self.differences_text
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         return {one.key: one.reduced if quick else one.full for one in self.panels}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each score of each attack and of the guess, over all rounds and per round."""
         return tuple(
             value
@@ -88,19 +93,21 @@ class ProtocolExperiment(Experiment):
             )
         )
 
-    def _panel_values(self, panel: ProtocolPanel, audit: Audit, run: Plan) -> list[Figure]:
-        context, threat = setting(panel.name, run, panel.full), run.threats[0]
+    def _panel_values(
+        self, panel: ProtocolPanel, audit: Audit, run: Plan
+    ) -> list[ReproducedValue]:
+        context, threat = describe_setting(panel.name, run, panel.full), run.threats[0]
         rounds = tuple(range(run.training.rounds))
         selections = {"all_rounds": rounds} | {f"round_{n + 1}": (n,) for n in rounds}
         values = []
         for number, attack in enumerate(threat.attacks):
             for when, selected in selections.items():
-                finding_filter = ReadingPlace(threat.attack_name(attack), selected, UNDEFENDED)
+                finding_filter = FindingFilter(threat.attack_name(attack), selected, UNDEFENDED)
                 values += [
-                    figure(
+                    reproduced_value(
                         f"{panel.key}_attack_{number + 1}_{attack.name}_{score}_{when}",
                         f"{context}; {attack!r}, {when.replace('_', ' ')}",
-                        mean(audit, finding_filter, score),
+                        mean_score(audit, finding_filter, score),
                         panel.published
                         if (number, when, score) == (0, "all_rounds", self.scores[0])
                         else None,
@@ -108,12 +115,12 @@ class ProtocolExperiment(Experiment):
                     )
                     for score in self.scores
                 ]
-        first = ReadingPlace(threat.attack_name(threat.attacks[0]), rounds, UNDEFENDED)
+        first = FindingFilter(threat.attack_name(threat.attacks[0]), rounds, UNDEFENDED)
         return values + [
-            figure(
-                f"{panel.key}_{UNIFORM}_{score}",
+            reproduced_value(
+                f"{panel.key}_{UNIFORM_GUESS}_{score}",
                 f"{context}; uninformed guess: uniform over classes",
-                mean_guess(audit, first, score, UNIFORM),
+                mean_guess_score(audit, first, score, UNIFORM_GUESS),
                 None,
                 self.better,
             )

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep
-from overheard.papers.figure import Figure
-from overheard.papers.find import find_experiment
-from overheard.papers.record import write_figures
+from overheard.papers.registry import find_experiment
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.values_file import write_values
 
 
 def reproduce(
@@ -17,7 +17,7 @@ def reproduce(
     seed: int | None = None,
     resources: Resources | None = None,
     on_step: OnStep | None = None,
-) -> tuple[Figure, ...]:
+) -> tuple[ReproducedValue, ...]:
     """Reproduce a table or figure of a paper and return its values with the published ones.
 
     Writes `figures.json`, `figures.html` and the reports of the audits to the folder. Results
@@ -39,5 +39,5 @@ def reproduce(
     values = chosen.run(
         folder, quick=quick, resources=resources or Resources(), on_step=on_step, seed=seed
     )
-    write_figures(chosen, values, folder, quick=quick)
+    write_values(chosen, values, folder, quick=quick)
     return values

@@ -15,7 +15,7 @@ from overheard.plans.plan import Plan
 
 @final
 @dataclass(frozen=True, slots=True)
-class Runs:
+class ExperimentRuns:
     """The finished audits of an experiment, each in its own sub-folder.
 
     Args:

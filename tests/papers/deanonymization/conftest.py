@@ -10,7 +10,7 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.data.datasets.own import Own
 from overheard.learning.models.mlp import Mlp
-from overheard.papers.deanonymization.world import WISDM, IdentityScenario
+from overheard.papers.deanonymization.scenarios import WISDM, IdentityScenario
 
 USERS, EACH, LABELS = 12, 24, 3
 
@@ -54,7 +54,7 @@ def tiny(table: Path) -> IdentityScenario:
         utility="accuracy",
         background=20,
         modes=3,
-        in_time="random",
+        chronological_prior="random",
     )
 
 

@@ -3,18 +3,18 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard.papers.deanonymization.attributes import AskedAttribute, AttributesExperiment
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.attributes import AttributePanel, AttributesExperiment
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 
 @pytest.mark.slow
 def test_an_attribute_without_a_trace_is_inferred_for_known_users_only(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    panels = (AskedAttribute(tiny, ("kind",), 6),)
+    panels = (AttributePanel(tiny, ("kind",), 6),)
     experiment = AttributesExperiment(panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    by_name = {one.name: one.ours for one in run}
+    by_name = {one.name: one.value for one in run}
     # Kinds alternate and leave no other trace: only recognizing the user reveals them.
     known = by_name["tiny_known_kind_attribute_single"]
     strangers = by_name["tiny_strangers_kind_attribute_single"]

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from overheard.auditing.inputs import Resources
-from overheard.papers.deanonymization.bias import Biases, BiasExperiment
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.bias import BiasExperiment, UserBiases
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 
 def test_proportional_biases_correlate_and_reversed_ones_anticorrelate() -> None:
     prior = torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).double()
-    correlations = Biases(("a", "b"), prior, 2 * prior).alike()
+    correlations = UserBiases(("a", "b"), prior, 2 * prior).correlations()
     assert correlations.flatten().tolist() == pytest.approx([1, -1, -1, 1])
 
 
@@ -20,7 +20,7 @@ def test_own_biases_correlate_more_than_those_of_others_and_are_drawn(
 ) -> None:
     experiment = BiasExperiment((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    by_name = {one.name: one.ours for one in run}
+    by_name = {one.name: one.value for one in run}
     own_value, other = by_name["tiny_own_correlation"], by_name["tiny_other_correlation"]
     assert own_value is not None
     assert other is not None

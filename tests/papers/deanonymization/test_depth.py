@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard.papers.deanonymization.depth import DepthExperiment, Layered
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.depth import DepthExperiment, LayeredScenario
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 
 @pytest.mark.slow
@@ -13,13 +13,15 @@ def test_each_layer_has_its_own_precision_and_the_first_reveals_users(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (
-        Layered(replace(tiny, paper="blog"), {"embedding": 0, "output_bias": "last_bias"}),
+        LayeredScenario(
+            replace(tiny, paper="blog"), {"embedding": 0, "output_bias": "last_bias"}
+        ),
     )
     experiment = DepthExperiment("table5", panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     values = {one.name: one for one in run}
-    first = values["tiny_simulated_embedding_mean_average_precision"].ours
-    bias = values["tiny_simulated_output_bias_mean_average_precision"].ours
+    first = values["tiny_simulated_embedding_mean_average_precision"].value
+    bias = values["tiny_simulated_output_bias_mean_average_precision"].value
     assert first is not None
     assert bias is not None
     # The typical values of users are in columns that do not depend on the label.

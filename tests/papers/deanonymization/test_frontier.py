@@ -1,21 +1,28 @@
-from overheard.papers.deanonymization.frontier import Point, best_arms, frontier_plate
+from overheard.papers.deanonymization.frontier import (
+    TradeOffPoint,
+    frontier_figure,
+    undominated_arms,
+)
 
-BARE = Point("none", 0.8, 1.0)
-GOOD = Point("good", 0.2, 0.9)
-BAD = Point("bad", 0.3, 0.8)
+BARE = TradeOffPoint("none", 0.8, 1.0)
+GOOD = TradeOffPoint("good", 0.2, 0.9)
+BAD = TradeOffPoint("bad", 0.3, 0.8)
 
 
 def test_a_dominated_arm_is_left_out() -> None:
-    assert best_arms([BARE, GOOD, BAD]) == ("none", "good")
+    assert undominated_arms([BARE, GOOD, BAD]) == ("none", "good")
 
 
 def test_an_arm_is_judged_by_the_strongest_attacker_on_it() -> None:
     # The adaptive attacker reaches 0.9 on the good arm: more than on "none", at lower utility.
-    assert best_arms([BARE, GOOD, BAD, Point("good", 0.9, 0.9)]) == ("none", "bad")
+    assert undominated_arms([BARE, GOOD, BAD, TradeOffPoint("good", 0.9, 0.9)]) == (
+        "none",
+        "bad",
+    )
 
 
 def test_the_figure_names_undominated_arms_and_has_a_row_per_arm_and_attacker() -> None:
-    plate = frontier_plate("Frontier", {"shadow": [BARE, GOOD, BAD], "adaptive": [GOOD]})
+    plate = frontier_figure("Frontier", {"shadow": [BARE, GOOD, BAD], "adaptive": [GOOD]})
     assert "none, good" in plate.note
     assert len(plate.table.rows) == 4
     assert "good" in plate.panels[0].drawing

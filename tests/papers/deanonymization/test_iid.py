@@ -4,7 +4,7 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.iid import IidExperiment
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 
 @pytest.mark.slow
@@ -13,7 +13,7 @@ def test_the_iid_control_hides_users_that_the_attack_identifies(
 ) -> None:
     experiment = IidExperiment((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    by_name = {one.name: one.ours for one in run}
+    by_name = {one.name: one.value for one in run}
     control, own_value = (
         by_name["tiny_simulated_control"],
         by_name["tiny_simulated_as_they_are"],

@@ -4,7 +4,7 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.open_world import OpenWorldExperiment
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 
 def test_the_share_of_seen_users_sets_the_number_of_unseen_ones(tiny: IdentityScenario) -> None:
@@ -23,7 +23,7 @@ def test_false_positives_are_reported_with_unseen_users_and_senders_are_linked(
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     values = {one.name: one for one in run}
     assert "tiny_seen_50_reidentify_mlp_dir_at_1_percent" in values
-    linked = values["tiny_seen_50_link_siamese_matching_auc"].ours
+    linked = values["tiny_seen_50_link_siamese_matching_auc"].value
     assert linked is not None
     assert linked > 0.6
     # A legend and a chart for each of two scores.

@@ -4,20 +4,20 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.prior_examples import (
-    Counted,
     PriorExamplesExperiment,
+    RecordCountPanel,
 )
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 
 @pytest.mark.slow
 def test_more_prior_examples_increase_precision(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    panels = (Counted(tiny, (1,), ("shadow",)),)
+    panels = (RecordCountPanel(tiny, (1,), ("shadow",)),)
     experiment = PriorExamplesExperiment(panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    by_name = {one.name: one.ours for one in run}
+    by_name = {one.name: one.value for one in run}
     one = by_name["tiny_records_1_shadow_reidentify_svm_mean_average_precision"]
     all_updates = by_name["tiny_records_all_shadow_reidentify_svm_mean_average_precision"]
     assert one is not None

@@ -4,11 +4,11 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.papers.deanonymization.reidentification import (
+    PriorPanel,
     ReidentificationExperiment,
-    TablePanel,
 )
-from overheard.papers.deanonymization.world import IdentityScenario
-from overheard.papers.figure import Figure
+from overheard.papers.deanonymization.scenarios import IdentityScenario
+from overheard.papers.reproduced_value import ReproducedValue
 
 pytestmark = pytest.mark.slow
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def values(
     tiny: IdentityScenario, resources: Resources, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Figure]:
-    panels = (TablePanel(replace(tiny, paper="blog"), ("random",)),)
+) -> dict[str, ReproducedValue]:
+    panels = (PriorPanel(replace(tiny, paper="blog"), ("random",)),)
     experiment = ReidentificationExperiment(panels, panels)
     folder = tmp_path_factory.mktemp("table3")
     run = experiment.run(folder, quick=True, resources=resources, on_step=None)
@@ -29,11 +29,11 @@ def values(
 @pytest.mark.parametrize("attack", ["reidentify_svm", "reidentify_wccn"])
 @pytest.mark.parametrize("source", ["shadow", "simulated"])
 def test_both_sources_identify_users_and_the_control_does_not(
-    values: dict[str, Figure], source: str, attack: str
+    values: dict[str, ReproducedValue], source: str, attack: str
 ) -> None:
     name = f"tiny_random_update_{source}_{attack}"
-    precision = values[f"{name}_mean_average_precision"].ours
-    chance, control = values[f"{name}_chance"].ours, values[f"{name}_iid_control"].ours
+    precision = values[f"{name}_mean_average_precision"].value
+    chance, control = values[f"{name}_chance"].value, values[f"{name}_iid_control"].value
     assert precision is not None
     assert chance is not None
     assert control is not None
@@ -42,7 +42,7 @@ def test_both_sources_identify_users_and_the_control_does_not(
 
 
 def test_only_single_updates_with_shadow_devices_have_published_values(
-    values: dict[str, Figure],
+    values: dict[str, ReproducedValue],
 ) -> None:
     published = {name for name, one in values.items() if one.published is not None}
     # Three attacks by four scores; Overheard's has none.

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 from overheard.papers.deanonymization.utility import UtilityExperiment
-from overheard.papers.deanonymization.world import IdentityScenario
 
 
 @pytest.mark.slow
@@ -13,7 +13,7 @@ def test_both_models_are_better_than_chance(
 ) -> None:
     experiment = UtilityExperiment((tiny,), (tiny,), ("random",))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
-    by_name = {one.name: one.ours for one in run}
+    by_name = {one.name: one.value for one in run}
     # Three labels.
     assert by_name["tiny_random_chance"] == 1 / 3
     federated, centralized = (

@@ -29,5 +29,5 @@ def test_the_ablated_attack_is_compared_with_the_whole_one(
     # which the other claimed classes sum to 36.52) = 73.04 percent.
     assert values["l1_user_10"].published == pytest.approx(0.7304, abs=1e-3)
     # The null classes alone reveal the class of a user with one class.
-    assert values["mean_l1"].ours > values["whole_mean_l1"].ours
+    assert values["mean_l1"].value > values["whole_mean_l1"].value
     assert values["whole_mean_l1"].published == pytest.approx(0.1849, abs=1e-4)

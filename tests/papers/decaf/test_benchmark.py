@@ -30,7 +30,7 @@ def test_the_data_are_enough_for_every_user_and_the_attacker(
     benchmark: DecafBenchmark, available: list[int]
 ) -> None:
     held = sum(
-        apportion(torch.tensor(user.true, dtype=torch.float64), benchmark.examples)
+        apportion(torch.tensor(user.true_percents, dtype=torch.float64), benchmark.examples)
         for user in benchmark.users
     )
     left = torch.tensor(available) - held - benchmark.auxiliary
@@ -40,10 +40,10 @@ def test_the_data_are_enough_for_every_user_and_the_attacker(
 def test_the_columns_of_faces_match_the_class_names() -> None:
     # The order of the table's columns in the text; the source has neutral last.
     text_order = ("angry", "disgust", "fear", "happy", "neutral", "sad", "surprise")
-    assert tuple(text_order[column] for column in FER2013.columns) == fer2013.CLASS_NAMES
+    assert tuple(text_order[column] for column in FER2013.label_columns) == fer2013.CLASS_NAMES
 
 
 def test_every_user_has_a_share_for_each_label() -> None:
     for benchmark in BENCHMARKS:
         for user in benchmark.users:
-            assert len(user.true) == len(benchmark.columns)
+            assert len(user.true_percents) == len(benchmark.label_columns)

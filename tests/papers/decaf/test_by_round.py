@@ -6,7 +6,7 @@ from overheard.auditing.inputs import Resources
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.by_round import RoundsExperiment
 from overheard.papers.decaf.plans import DecafSize
-from overheard.papers.figure import Figure
+from overheard.papers.reproduced_value import ReproducedValue
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def values(
     tiny_benchmark: DecafBenchmark,
     tiny_size: DecafSize,
     tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, Figure]:
+) -> dict[str, ReproducedValue]:
     experiment = RoundsExperiment((tiny_benchmark,), tiny_benchmark, reduced=tiny_size)
     folder: Path = tmp_path_factory.mktemp("figure6")
     run = experiment.run(
@@ -23,20 +23,22 @@ def values(
     return {one.name: one for one in run}
 
 
-def test_returns_each_distance_by_round_and_averaged(values: dict[str, Figure]) -> None:
+def test_returns_each_distance_by_round_and_averaged(
+    values: dict[str, ReproducedValue],
+) -> None:
     # 2 rounds, 3 distances, by round and averaged.
     assert len(values) == 12
     assert {"digits_mean_linf_round_2", "digits_user_2_l2_rounds_1_to_2"} <= values.keys()
 
 
-def test_linf_is_at_most_l2_and_l2_at_most_l1(values: dict[str, Figure]) -> None:
+def test_linf_is_at_most_l2_and_l2_at_most_l1(values: dict[str, ReproducedValue]) -> None:
     # For any two lists of shares, Linf <= L2 <= L1.
     for name in ("mean_{}_round_1", "mean_{}_round_2", "user_2_{}_rounds_1_to_2"):
-        l1, l2, linf = (values["digits_" + name.format(d)].ours for d in ("l1", "l2", "linf"))
+        l1, l2, linf = (values["digits_" + name.format(d)].value for d in ("l1", "l2", "linf"))
         assert 0 < linf <= l2 <= l1
 
 
-def test_no_value_has_a_published_one(values: dict[str, Figure]) -> None:
+def test_no_value_has_a_published_one(values: dict[str, ReproducedValue]) -> None:
     assert {one.published for one in values.values()} == {None}
 
 

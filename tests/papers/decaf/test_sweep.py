@@ -12,7 +12,7 @@ from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
 def test_returns_each_distance_for_each_number_of_auxiliary_examples(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
-    experiment = AuxiliaryExperiment(tiny_benchmark, numbers=(2, 5), reduced=tiny_size)
+    experiment = AuxiliaryExperiment(tiny_benchmark, auxiliary_counts=(2, 5), reduced=tiny_size)
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
     )

@@ -8,11 +8,14 @@ from overheard.data.datasets.digits import Digits
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.flip.accuracy import AccuracyExperiment
-from overheard.papers.flip.printed import accuracy, membership
-from overheard.papers.flip.world import SMALL, FlipScenario, plain_descent
+from overheard.papers.flip.published_numbers import (
+    published_accuracy,
+    published_membership_accuracy,
+)
+from overheard.papers.flip.scenarios import QUICK_MNIST, FlipScenario, plain_descent_arm
 
 TINY = replace(
-    SMALL,
+    QUICK_MNIST,
     source=Digits(),
     model=Mlp(hidden=(16,)),
     examples=150,
@@ -21,7 +24,7 @@ TINY = replace(
     flip_rounds=20,
     samples=(2,),
     seeds=(0,),
-    beside=(plain_descent(2, 10),),
+    extra_arms=(plain_descent_arm(2, 10),),
 )
 
 
@@ -31,17 +34,17 @@ def tiny() -> FlipScenario:
 
 
 def test_the_table_is_as_published() -> None:
-    assert accuracy("mnist", "conv_net", "fedavg") == pytest.approx(0.9932)
-    assert accuracy("cifar10", "alexnet", "15") == pytest.approx(0.7048)
-    assert accuracy("mnist", "mlp", "10") is None
-    assert membership("flip") == pytest.approx(0.4975)
+    assert published_accuracy("mnist", "conv_net", "fedavg") == pytest.approx(0.9932)
+    assert published_accuracy("cifar10", "alexnet", "15") == pytest.approx(0.7048)
+    assert published_accuracy("mnist", "mlp", "10") is None
+    assert published_membership_accuracy("flip") == pytest.approx(0.4975)
 
 
 @pytest.mark.slow
 def test_every_arm_has_an_accuracy_after_its_own_rounds(
     tiny: FlipScenario, tmp_path: Path
 ) -> None:
-    experiment = AccuracyExperiment(worlds=(tiny,), reduced=(tiny,))
+    experiment = AccuracyExperiment(scenarios=(tiny,), reduced=(tiny,))
     values = {
         one.name: one
         for one in experiment.run(
@@ -55,8 +58,8 @@ def test_every_arm_has_an_accuracy_after_its_own_rounds(
         "mnist_plain_descent_accuracy",
         "mnist_plain_descent_of_fedavg",
     ]
-    flip, fedavg = values["mnist_2_accuracy"].ours, values["mnist_fedavg_accuracy"].ours
-    assert values["mnist_2_of_fedavg"].ours == pytest.approx(flip / fedavg)
+    flip, fedavg = values["mnist_2_accuracy"].value, values["mnist_fedavg_accuracy"].value
+    assert values["mnist_2_of_fedavg"].value == pytest.approx(flip / fedavg)
     assert values["mnist_fedavg_accuracy"].setting.endswith("after 3 rounds")
     assert values["mnist_2_accuracy"].setting.endswith("after 20 rounds")
     # Ten digits: a guess has 0.1.

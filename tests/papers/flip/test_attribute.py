@@ -8,9 +8,9 @@ from overheard.auditing.inputs import Resources
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.logistic import Logistic
-from overheard.papers.figure import Figure
 from overheard.papers.flip.attribute import REDUCED, AttributeExperiment
-from overheard.papers.flip.attribute_tests import PUSHED, TESTS
+from overheard.papers.flip.attribute_tests import AFFINITY, TESTS
+from overheard.papers.reproduced_value import ReproducedValue
 from overheard.plans.plan import parse_plan
 from tests.papers.flip.planted import plant
 
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("table2")
 
 
-def run(folder: Path) -> Mapping[str, Figure]:
+def run(folder: Path) -> Mapping[str, ReproducedValue]:
     values = EXPERIMENT.run(
         folder / "run",
         quick=True,
@@ -54,25 +54,25 @@ def run(folder: Path) -> Mapping[str, Figure]:
 
 
 @pytest.fixture(scope="module")
-def values(folder: Path) -> Mapping[str, Figure]:
+def values(folder: Path) -> Mapping[str, ReproducedValue]:
     plant(folder / "data")
     return run(folder)
 
 
 def test_the_affinity_attack_identifies_the_class_in_both_arms(
-    values: Mapping[str, Figure],
+    values: Mapping[str, ReproducedValue],
 ) -> None:
     for arm in ("fedavg", "flip"):
-        value = values[f"row1_{PUSHED.format(arm)}"]
+        value = values[f"row1_{AFFINITY.format(arm)}"]
         # Two federations with two seeds, one trial each, all right.
-        assert value.ours == 1.0
+        assert value.value == 1.0
         assert value.low == pytest.approx(0.025**0.25)
 
 
 def test_raw_images_of_b_reveal_it_and_all_images_half_as_much(
-    values: Mapping[str, Figure],
+    values: Mapping[str, ReproducedValue],
 ) -> None:
-    only_b, all_images = values["row1_images_of_b"].ours, values["row1_images"].ours
+    only_b, all_images = values["row1_images_of_b"].value, values["row1_images"].value
     assert only_b is not None
     assert all_images is not None
     assert only_b > 0.9
@@ -82,27 +82,29 @@ def test_raw_images_of_b_reveal_it_and_all_images_half_as_much(
 
 
 def test_every_test_has_a_value_for_the_row_and_for_all_rows(
-    values: Mapping[str, Figure],
+    values: Mapping[str, ReproducedValue],
 ) -> None:
     for test in TESTS:
         # There is only one row.
         one, pooled = values[f"row1_{test}"], values[f"all_{test}"]
-        assert one.ours is not None
-        assert pooled.ours == pytest.approx(one.ours)
+        assert one.value is not None
+        assert pooled.value == pytest.approx(one.value)
     learned = values["task_horse_automobile_flip"]
     assert learned.published == pytest.approx(0.9505)
-    assert learned.ours is not None
-    assert learned.ours > 0.8
+    assert learned.value is not None
+    assert learned.value > 0.8
 
 
-def test_rows_of_cifar100_are_reported_as_not_run(values: Mapping[str, Figure]) -> None:
+def test_rows_of_cifar100_are_reported_as_not_run(
+    values: Mapping[str, ReproducedValue],
+) -> None:
     missing = [one for one in values.values() if "not run" in one.setting]
     assert len(missing) == 6
-    assert all(one.ours is None and one.published is not None for one in missing)
+    assert all(one.value is None and one.published is not None for one in missing)
 
 
 def test_the_page_draws_the_row_and_outcomes_are_cached(
-    values: Mapping[str, Figure], folder: Path
+    values: Mapping[str, ReproducedValue], folder: Path
 ) -> None:
     page = (folder / "run" / "figures.html").read_text(encoding="utf-8")
     assert "row 1: horse and frog against automobile or cat" in page

@@ -6,8 +6,8 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.papers.figure import Figure
 from overheard.papers.flip.membership import ATTACKS, REDUCED_ATTACKS, MembershipExperiment
+from overheard.papers.reproduced_value import ReproducedValue
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.lira_pooled import LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
@@ -16,7 +16,7 @@ from tests.papers.flip.test_accuracy import TINY
 
 pytestmark = pytest.mark.slow
 
-SCENARIO = replace(TINY, examples=40, samples=(1,), flip_rounds=3, epochs=10, beside=())
+SCENARIO = replace(TINY, examples=40, samples=(1,), flip_rounds=3, epochs=10, extra_arms=())
 CANDIDATES = CandidateSettings(members=40, outsiders=150)
 RESOURCES = Resources(workers=1)
 FEW_MODELS = {
@@ -29,7 +29,7 @@ FEW_MODELS = {
 
 
 @pytest.fixture(scope="module")
-def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
+def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReproducedValue]:
     experiment = MembershipExperiment(
         SCENARIO, SCENARIO, FEW_MODELS, FEW_MODELS, CANDIDATES, auxiliary=100
     )
@@ -39,21 +39,23 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
 
 
 def test_every_attack_is_scored_in_both_arms_over_all_rounds_and_per_round(
-    values: dict[str, Figure],
+    values: dict[str, ReproducedValue],
 ) -> None:
     # 150 non-members do not allow a rate of 0.001: three scores over all rounds, two rates
     # over records, and three scores for each of three rounds and for their mean.
     assert len(values) == 2 * len(ATTACKS) * (3 + 2 + 3 * 4)
     for arm in ("fedavg", "flip"):
         for attack in ATTACKS:
-            alone = [values[f"{arm}_{attack}_membership_auc_round_{n}"].ours for n in (1, 2, 3)]
+            alone = [
+                values[f"{arm}_{attack}_membership_auc_round_{n}"].value for n in (1, 2, 3)
+            ]
             known = [value for value in alone if value is not None]
-            mean = values[f"{arm}_{attack}_membership_auc_mean_of_rounds"].ours
+            mean = values[f"{arm}_{attack}_membership_auc_mean_of_rounds"].value
             assert mean == pytest.approx(sum(known) / 3)
 
 
 def test_only_the_mean_of_rounds_has_a_published_accuracy(
-    values: dict[str, Figure],
+    values: dict[str, ReproducedValue],
 ) -> None:
     published = {name: one.published for name, one in values.items() if one.published}
     assert published == {
@@ -62,17 +64,19 @@ def test_only_the_mean_of_rounds_has_a_published_accuracy(
     }
 
 
-def test_members_of_overfitted_clients_are_detected(values: dict[str, Figure]) -> None:
+def test_members_of_overfitted_clients_are_detected(values: dict[str, ReproducedValue]) -> None:
     low = values["fedavg_lira_membership_auc"].low
     assert low is not None
     assert low > 0.5
 
 
-def test_rates_over_records_have_their_own_intervals(values: dict[str, Figure]) -> None:
+def test_rates_over_records_have_their_own_intervals(
+    values: dict[str, ReproducedValue],
+) -> None:
     over_clients = values["fedavg_lira_tpr_at_1_percent"]
     over_records = values["fedavg_lira_tpr_at_1_percent_by_record"]
     # Every client has as many records, so the means agree.
-    assert over_records.ours == pytest.approx(over_clients.ours)
+    assert over_records.value == pytest.approx(over_clients.value)
     assert over_records.low != over_clients.low
 
 
@@ -102,6 +106,6 @@ def test_a_missing_extra_is_reported_and_other_attacks_are_measured(
     run = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
     values = {one.name: one for one in run}
     unmeasured = values["fedavg_shadow_membership_accuracy"]
-    assert unmeasured.ours is None
+    assert unmeasured.value is None
     assert "pip install 'overheard[membership]'" in unmeasured.setting
-    assert values["fedavg_loss_membership_auc"].ours is not None
+    assert values["fedavg_loss_membership_auc"].value is not None

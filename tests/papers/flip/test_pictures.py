@@ -2,11 +2,11 @@ from xml.etree import ElementTree as Xml
 
 import torch
 
-from overheard.papers.flip.pictures import Picture, row_of_pictures
+from overheard.papers.flip.pictures import Picture, draw_picture_row
 
 
 def drawn(*pictures: Picture) -> Xml.Element:
-    return Xml.fromstring(row_of_pictures(pictures, "a <row>"))
+    return Xml.fromstring(draw_picture_row(pictures, "a <row>"))
 
 
 def test_a_pixel_becomes_a_square_of_its_colour() -> None:

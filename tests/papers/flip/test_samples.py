@@ -7,8 +7,8 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.models.logistic import Logistic
-from overheard.papers.figure import Figure
 from overheard.papers.flip.samples import REDUCED, SamplesExperiment
+from overheard.papers.reproduced_value import ReproducedValue
 from tests.papers.flip.planted import plant
 
 pytestmark = pytest.mark.slow
@@ -31,9 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def values(folder: Path) -> Mapping[str, Figure]:
+def values(folder: Path) -> Mapping[str, ReproducedValue]:
     plant(folder / "data")
-    run = SamplesExperiment(worlds=(TINY,), reduced=(TINY,)).run(
+    run = SamplesExperiment(scenarios=(TINY,), reduced=(TINY,)).run(
         folder / "run",
         quick=True,
         resources=Resources(data=folder / "data", workers=1),
@@ -43,9 +43,9 @@ def values(folder: Path) -> Mapping[str, Figure]:
 
 
 def test_images_are_similar_to_their_class_and_noise_is_not(
-    values: Mapping[str, Figure],
+    values: Mapping[str, ReproducedValue],
 ) -> None:
-    images, noise = (values[f"cifar10_{one}_own_class"].ours for one in ("images", "noise"))
+    images, noise = (values[f"cifar10_{one}_own_class"].value for one in ("images", "noise"))
     assert images is not None
     assert noise is not None
     assert images > 0.9
@@ -54,13 +54,15 @@ def test_images_are_similar_to_their_class_and_noise_is_not(
     assert "a guess has 0.333" in values["cifar10_noise_own_class"].setting
 
 
-def test_samples_are_reported_with_images_and_noise(values: Mapping[str, Figure]) -> None:
+def test_samples_are_reported_with_images_and_noise(
+    values: Mapping[str, ReproducedValue],
+) -> None:
     assert list(values) == [
         f"cifar10_{group}_{key}"
         for group in ("samples", "images", "noise")
         for key in ("own_class", "lead")
     ]
-    margins = [values[f"cifar10_{one}_lead"].ours for one in ("noise", "samples", "images")]
+    margins = [values[f"cifar10_{one}_lead"].value for one in ("noise", "samples", "images")]
     # Distillation moves noise towards the class means, but not all the way.
     assert margins == sorted(margins, key=lambda one: one or 0.0)
 

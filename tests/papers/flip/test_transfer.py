@@ -8,7 +8,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.mlp import Mlp
-from overheard.papers.flip.transfer import told_by_network, told_by_plane
+from overheard.papers.flip.transfer import transfer_linear_svm, transfer_network
 
 BUILD = partial(Mlp(hidden=(8,)).build, Task((6,), ("first", "second")))
 
@@ -26,14 +26,14 @@ def collections(name: str, shift: float) -> tuple[Tensor, Tensor]:
 
 
 def network_accuracy(shift: float, learned: float) -> float:
-    is_right = told_by_network(
+    is_right = transfer_network(
         BUILD, collections("learned", learned), collections("tested", shift), SCHEDULE, Seed(0)
     )
     return float(torch.cat(is_right).double().mean())
 
 
 def svm_accuracy(shift: float, learned: float) -> float:
-    is_right = told_by_plane(
+    is_right = transfer_linear_svm(
         collections("learned", learned), collections("tested", shift), Seed(0)
     )
     return float(torch.cat(is_right).double().mean())
@@ -59,6 +59,6 @@ def test_equal_collections_are_classified_at_chance(accuracy: object, learned: f
 @pytest.mark.slow
 def test_swapped_collections_are_all_classified_wrongly() -> None:
     one, other = collections("learned", 8.0)
-    first, second = told_by_plane((one, other), (other, one), Seed(0))
+    first, second = transfer_linear_svm((one, other), (other, one), Seed(0))
     assert not first.any()
     assert not second.any()

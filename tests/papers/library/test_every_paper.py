@@ -3,18 +3,18 @@ import math
 import pytest
 
 from overheard.papers.experiment import Experiment
-from overheard.papers.find import papers
+from overheard.papers.registry import discover_papers
 from overheard.plans.plan import parse_plan
 
 EVERY = [
     pytest.param(experiment, id=f"{name}/{key}")
-    for name, paper in papers().items()
+    for name, paper in discover_papers().items()
     for key, experiment in paper.experiments().items()
 ]
 
 
 def test_every_paper_has_a_title_and_a_source() -> None:
-    for paper in papers().values():
+    for paper in discover_papers().values():
         assert paper.title
         assert paper.source
 
@@ -55,6 +55,6 @@ def test_every_experiment_describes_its_differences_in_one_paragraph(
 
 
 def test_experiments_are_listed_by_their_names() -> None:
-    for paper in papers().values():
+    for paper in discover_papers().values():
         for key, experiment in paper.experiments().items():
             assert experiment.name == key

@@ -5,17 +5,17 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.papers.shift.centralised import CentralisedExperiment
-from overheard.papers.shift.experiment import Followings
-from overheard.papers.shift.followed import Followed
-from overheard.papers.shift.measure import LOSS, SOURCES, LeakageMeasure
-from overheard.papers.shift.world import ShiftScenario
+from overheard.papers.shift.experiment import AuditMeasurements
+from overheard.papers.shift.measure import LEAKAGE_SOURCES, LOSS, LeakageMeasure
+from overheard.papers.shift.measured_series import MeasuredSeries
+from overheard.papers.shift.scenarios import ShiftScenario
 
 CONSTANT = dict.fromkeys(range(9), 1.0)
 
 
-def runs_of(measure: LeakageMeasure, jumps: tuple[float, ...]) -> Followed:
+def runs_of(measure: LeakageMeasure, jumps: tuple[float, ...]) -> MeasuredSeries:
     """Make constant controls, and runs that jump in round 6."""
-    return Followed(
+    return MeasuredSeries(
         measure,
         6,
         tuple({**CONSTANT, 6: 1.0 + jump} for jump in jumps),
@@ -38,7 +38,7 @@ def test_the_centralized_model_has_values_and_a_page(
     over_control = {name: one for name, one in values.items() if name.endswith("_over_control")}
     assert len(over_control) == 11
     for one in over_control.values():
-        assert one.low <= one.ours <= one.high
+        assert one.low <= one.value <= one.high
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 2 + 11
     assert "<script>" not in page
@@ -49,23 +49,27 @@ def test_the_centralized_model_has_values_and_a_page(
 
 def test_sources_that_all_jump_show_the_shift_and_a_constant_loss_does_not() -> None:
     followed = (
-        *(runs_of(source, (1.0, 1.1, 0.9)) for source in SOURCES),
+        *(runs_of(source, (1.0, 1.1, 0.9)) for source in LEAKAGE_SOURCES),
         runs_of(LOSS, (0.0, 0.0, 0.0)),
     )
-    verdicts = CentralisedExperiment().answers({"audit": Followings(followed, ())})
+    verdicts = CentralisedExperiment().check_statements(
+        {"audit": AuditMeasurements(followed, ())}
+    )
     assert verdicts["every_source_shows"].holds == "yes"
     assert verdicts["loss_is_silent"].holds == "yes"
 
 
 def test_one_constant_source_refutes_that_every_source_shows_the_shift() -> None:
     followed = (
-        *(runs_of(source, (1.0, 1.1, 0.9)) for source in SOURCES[1:]),
-        runs_of(SOURCES[0], (0.0, 0.0, 0.0)),
+        *(runs_of(source, (1.0, 1.1, 0.9)) for source in LEAKAGE_SOURCES[1:]),
+        runs_of(LEAKAGE_SOURCES[0], (0.0, 0.0, 0.0)),
         runs_of(LOSS, (1.0, 1.1, 0.9)),
     )
-    verdicts = CentralisedExperiment().answers({"audit": Followings(followed, ())})
+    verdicts = CentralisedExperiment().check_statements(
+        {"audit": AuditMeasurements(followed, ())}
+    )
     assert verdicts["every_source_shows"].holds == "no"
-    assert verdicts["every_source_shows"].because.endswith("no: cosine of weights")
+    assert verdicts["every_source_shows"].evidence.endswith("no: cosine of weights")
     assert verdicts["loss_is_silent"].holds == "no"
 
 
@@ -75,16 +79,18 @@ def test_weights_are_least_if_all_other_sources_diverge_more(
 ) -> None:
     wobble = {**CONSTANT, 2: 1.1}
     followed = [
-        Followed(
+        MeasuredSeries(
             one,
             6,
             tuple(
-                {**wobble, 6: 1.0 + run + (weights if one in SOURCES[:3] else others)}
+                {**wobble, 6: 1.0 + run + (weights if one in LEAKAGE_SOURCES[:3] else others)}
                 for run in (0.0, 0.1)
             ),
             (wobble, wobble),
         )
-        for one in (*SOURCES, LOSS)
+        for one in (*LEAKAGE_SOURCES, LOSS)
     ]
-    verdicts = CentralisedExperiment().answers({"audit": Followings(tuple(followed), ())})
+    verdicts = CentralisedExperiment().check_statements(
+        {"audit": AuditMeasurements(tuple(followed), ())}
+    )
     assert verdicts["weights_are_least"].holds == holds

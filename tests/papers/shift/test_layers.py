@@ -5,10 +5,10 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.learning.models.shift_conv import ShiftConv
-from overheard.papers.shift.experiment import Followings
-from overheard.papers.shift.followed import Followed
+from overheard.papers.shift.experiment import AuditMeasurements
 from overheard.papers.shift.layers import LAYERS, LayersExperiment
-from overheard.papers.shift.world import ShiftScenario
+from overheard.papers.shift.measured_series import MeasuredSeries
+from overheard.papers.shift.scenarios import ShiftScenario
 
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
@@ -24,7 +24,7 @@ def test_every_layer_is_measured_and_drawn(
     # Three kinds by four layers by six values, and three statements.
     assert len(values) == 3 * 4 * 6 + 3
     # One run has no interval, so no statement is decided.
-    assert {one.ours for one in values if one.name.startswith("reading_")} == {None}
+    assert {one.value for one in values if one.name.startswith("reading_")} == {None}
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 1 + 3
     for words in LAYERS.values():
@@ -34,9 +34,9 @@ def test_every_layer_is_measured_and_drawn(
 def test_later_layers_tell_more_only_if_the_last_diverges_more_than_the_first() -> None:
     experiment = LayersExperiment()
 
-    def measurements(last_jumps: bool) -> dict[str, Followings]:
+    def measurements(last_jumps: bool) -> dict[str, AuditMeasurements]:
         followed = tuple(
-            Followed(
+            MeasuredSeries(
                 one,
                 6,
                 tuple(
@@ -47,7 +47,12 @@ def test_later_layers_tell_more_only_if_the_last_diverges_more_than_the_first() 
             )
             for one in experiment.measures()
         )
-        return {"audit": Followings(followed, ())}
+        return {"audit": AuditMeasurements(followed, ())}
 
-    assert experiment.answers(measurements(True))["later_layers_tell_more"].holds == "yes"
-    assert experiment.answers(measurements(False))["later_layers_tell_more"].holds != "yes"
+    assert (
+        experiment.check_statements(measurements(True))["later_layers_tell_more"].holds == "yes"
+    )
+    assert (
+        experiment.check_statements(measurements(False))["later_layers_tell_more"].holds
+        != "yes"
+    )

@@ -4,21 +4,21 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard.papers.shift.experiment import Followings
-from overheard.papers.shift.followed import Followed
+from overheard.papers.shift.experiment import AuditMeasurements
 from overheard.papers.shift.measure import LOSS, source_of_leakage
+from overheard.papers.shift.measured_series import MeasuredSeries
 from overheard.papers.shift.scalability import ScalabilityExperiment
-from overheard.papers.shift.world import CLIENTS, MNIST, ShiftScenario
+from overheard.papers.shift.scenarios import CLIENTS, MNIST, ShiftScenario
 
 COSINE = source_of_leakage("gradients", "cosine")
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
 
-def measurements(heights: dict[int, float]) -> dict[str, Followings]:
+def measurements(heights: dict[int, float]) -> dict[str, AuditMeasurements]:
     return {
-        f"clients_{clients}": Followings(
+        f"clients_{clients}": AuditMeasurements(
             tuple(
-                Followed(
+                MeasuredSeries(
                     one,
                     6,
                     tuple({**WOBBLE, 6: 1.0 + run + height} for run in (0.0, 0.01)),
@@ -54,16 +54,18 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
 
 def test_a_shift_hidden_among_ten_clients_does_not_show_at_every_number() -> None:
     experiment = ScalabilityExperiment("figure8", MNIST, COSINE)
-    verdicts = experiment.answers(measurements(dict.fromkeys(CLIENTS, 5.0)))
+    verdicts = experiment.check_statements(measurements(dict.fromkeys(CLIENTS, 5.0)))
     assert verdicts["shows_at_every_number"].holds == "yes"
     assert verdicts["loss_is_silent"].holds == "yes"
-    hidden = experiment.answers(measurements(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02}))
+    hidden = experiment.check_statements(
+        measurements(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02})
+    )
     assert hidden["shows_at_every_number"].holds != "yes"
 
 
 def test_a_shifting_client_is_diluted_if_five_clients_diverge_less_than_two() -> None:
     experiment = ScalabilityExperiment("figure8", MNIST, COSINE)
     fading = {2: 9.0, 3: 5.0, 5: 1.0, 10: 1.0}
-    assert experiment.answers(measurements(fading))["is_diluted"].holds == "yes"
+    assert experiment.check_statements(measurements(fading))["is_diluted"].holds == "yes"
     growing = {2: 1.0, 3: 5.0, 5: 9.0, 10: 9.0}
-    assert experiment.answers(measurements(growing))["is_diluted"].holds == "no"
+    assert experiment.check_statements(measurements(growing))["is_diluted"].holds == "no"

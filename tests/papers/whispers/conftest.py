@@ -7,7 +7,7 @@ import pytest
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
 from overheard.papers.whispers.benchmark import MNIST, WhispersBenchmark, WhispersSize
-from overheard.papers.whispers.methods import DECAF, Method, unhurried
+from overheard.papers.whispers.methods import DECAF, Method, single_size_method
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.whispers import Whispers
 
@@ -35,6 +35,6 @@ def tiny() -> WhispersBenchmark:
 def few_methods() -> tuple[Method, ...]:
     return (
         DECAF,
-        unhurried("the paper's own", Whispers(size="doubling", epochs=3)),
-        unhurried("Overheard's", Amortised(most_rounds=1, steps=50)),
+        single_size_method("the paper's own", Whispers(size="doubling", epochs=3)),
+        single_size_method("Overheard's", Amortised(most_rounds=1, steps=50)),
     )

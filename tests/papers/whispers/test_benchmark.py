@@ -5,15 +5,20 @@ import pytest
 
 from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.papers.whispers.benchmark import AG_NEWS, FASHION_MNIST, FER2013, MNIST
-from overheard.papers.whispers.plans import plan
-from overheard.papers.whispers.scenario import Scenario, alike, few_labels, uneven
+from overheard.papers.whispers.plans import build_plan
+from overheard.papers.whispers.scenario import (
+    WhispersScenario,
+    dirichlet_scenarios,
+    few_labels_scenario,
+    iid_scenario,
+)
 
 BENCHMARKS = (MNIST, FASHION_MNIST, FER2013, AG_NEWS)
 LARGE_CLASS_DEMANDS = (
-    few_labels(FER2013),
-    uneven(FER2013)[0],
-    few_labels(AG_NEWS),
-    alike(AG_NEWS),
+    few_labels_scenario(FER2013),
+    dirichlet_scenarios(FER2013)[0],
+    few_labels_scenario(AG_NEWS),
+    iid_scenario(AG_NEWS),
 )
 """Scenarios of small data sets that need the most examples of one class."""
 
@@ -43,9 +48,9 @@ def test_image_clients_have_the_papers_sizes_and_number() -> None:
 
 @pytest.mark.skipif("OVERHEARD_DATA" not in os.environ, reason="needs the data sets")
 @pytest.mark.parametrize("one", LARGE_CLASS_DEMANDS, ids=lambda one: one.name)
-def test_small_data_sets_can_be_partitioned_at_full_size(one: Scenario) -> None:
+def test_small_data_sets_can_be_partitioned_at_full_size(one: WhispersScenario) -> None:
     size = one.benchmark.full
-    run = plan(one, size, quick=False)
+    run = build_plan(one, size, quick=False)
     dataset = load_data(run, Resources(Path(os.environ["OVERHEARD_DATA"])))
     partition = partition_for_plan(run, dataset, run.seeds[0])
     smallest, largest = size.examples

@@ -7,7 +7,7 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.papers.whispers.benchmark import WhispersBenchmark
 from overheard.papers.whispers.defended import DefendedWhispersExperiment
 from overheard.papers.whispers.methods import DECAF
-from overheard.papers.whispers.scenario import Scenario
+from overheard.papers.whispers.scenario import WhispersScenario
 
 pytest.importorskip("dp_accounting")
 
@@ -16,7 +16,7 @@ pytest.importorskip("dp_accounting")
 def test_noise_makes_the_attack_and_the_model_worse(
     tiny: WhispersBenchmark, tmp_path: Path
 ) -> None:
-    scenario = Scenario("digits", "Digits Dirichlet(1)", tiny, Dirichlet(1.0))
+    scenario = WhispersScenario("digits", "Digits Dirichlet(1)", tiny, Dirichlet(1.0))
     experiment = DefendedWhispersExperiment(scenario, epsilons=(0.01, 40.0), methods=(DECAF,))
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential", workers=1), on_step=None
@@ -24,8 +24,8 @@ def test_noise_makes_the_attack_and_the_model_worse(
     values = {one.name: one for one in run}
     assert len(values) == len(run)
     # Noise of deviation 2.4 on weights of about 0.1 destroys both.
-    assert values["no_defense_decaf_l1"].ours < values["epsilon_0.01_decaf_l1"].ours
-    assert values["epsilon_0.01_accuracy"].ours < values["no_defense_accuracy"].ours
+    assert values["no_defense_decaf_l1"].value < values["epsilon_0.01_decaf_l1"].value
+    assert values["epsilon_0.01_accuracy"].value < values["no_defense_accuracy"].value
     assert values["epsilon_40_accuracy"].published == pytest.approx(0.8855)
     assert values["epsilon_40_decaf_l1"].published is None
     assert "noise of deviation 0.00059" in values["epsilon_40_decaf_l1"].setting

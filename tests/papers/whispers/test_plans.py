@@ -1,30 +1,32 @@
 from overheard.papers.whispers.benchmark import MNIST, WhispersBenchmark
-from overheard.papers.whispers.local_noise import arm
+from overheard.papers.whispers.local_noise import build_noise_arm
 from overheard.papers.whispers.methods import METHODS
-from overheard.papers.whispers.plans import place_of, plan
-from overheard.papers.whispers.scenario import uneven
+from overheard.papers.whispers.plans import build_finding_filter, build_plan
+from overheard.papers.whispers.scenario import dirichlet_scenarios
 from overheard.plans.plan import UNDEFENDED
 
 
 def test_virtual_clients_are_made_like_the_real_ones(tiny: WhispersBenchmark) -> None:
-    scenario = uneven(tiny)[0]
-    one = plan(scenario, tiny.full, quick=False)
+    scenario = dirichlet_scenarios(tiny)[0]
+    one = build_plan(scenario, tiny.full, quick=False)
     virtual = one.threats[0].virtual
     assert virtual.splits == (scenario.split,) == (one.data.split,)
     assert virtual.examples == one.data.sizes == (60, 100)
 
 
 def test_the_attacker_knows_the_defenses_only_if_there_are_any(tiny: WhispersBenchmark) -> None:
-    scenario = uneven(tiny)[0]
-    without_noise = plan(scenario, tiny.full, quick=False)
-    with_noise = plan(scenario, tiny.full, quick=False, arms=(arm(1.0),))
+    scenario = dirichlet_scenarios(tiny)[0]
+    without_noise = build_plan(scenario, tiny.full, quick=False)
+    with_noise = build_plan(scenario, tiny.full, quick=False, arms=(build_noise_arm(1.0),))
     assert "defenses" not in without_noise.threats[0].knows
     assert "defenses" in with_noise.threats[0].knows
 
 
 def test_only_a_quick_run_reduces_attacks() -> None:
-    full = plan(uneven(MNIST)[0], MNIST.full, quick=False).threats[0].attacks
-    quick = plan(uneven(MNIST)[0], MNIST.reduced, quick=True).threats[0].attacks
+    full = build_plan(dirichlet_scenarios(MNIST)[0], MNIST.full, quick=False).threats[0].attacks
+    quick = (
+        build_plan(dirichlet_scenarios(MNIST)[0], MNIST.reduced, quick=True).threats[0].attacks
+    )
     assert full == tuple(one.attack for one in METHODS)
     assert [one == other for one, other in zip(full, quick, strict=True)] == [
         True, True, False, True, False,
@@ -34,8 +36,8 @@ def test_only_a_quick_run_reduces_attacks() -> None:
 def test_findings_are_selected_by_the_attacks_name_in_the_report(
     tiny: WhispersBenchmark,
 ) -> None:
-    one = plan(uneven(tiny)[0], tiny.reduced, quick=True)
-    finding_filter = place_of(one, 3, UNDEFENDED)
+    one = build_plan(dirichlet_scenarios(tiny)[0], tiny.reduced, quick=True)
+    finding_filter = build_finding_filter(one, 3, UNDEFENDED)
     assert finding_filter.attack.startswith(
         "whispers(size='doubling'), with 32 virtual clients"
     )

@@ -17,11 +17,11 @@ def test_updates_of_larger_clients_are_longer(tiny: WhispersBenchmark, tmp_path:
     )
     values = {one.name: one for one in run}
     # 5 steps against 1 from the same first weights.
-    assert values["size_300_norm_round_1"].ours > 2 * values["size_30_norm_round_1"].ours
+    assert values["size_300_norm_round_1"].value > 2 * values["size_30_norm_round_1"].value
     # Only sizes of 500 x 2^k are possible: at best 250, with a score of log2(300 / 250) = 0.26.
-    assert values["size_300_doubling_size_factor"].ours > 0.2
+    assert values["size_300_doubling_size_factor"].value > 0.2
     # Ten similar virtual clients of each size: closer than a factor of 2.
-    assert values["size_300_bisection_size_factor"].ours < 1
+    assert values["size_300_bisection_size_factor"].value < 1
 
 
 def test_the_attacker_does_not_know_the_size() -> None:

@@ -7,15 +7,20 @@ from typing import Any, final
 from overheard.core.attack import Attack
 from overheard.learning.models.mlp import Mlp
 from overheard.linkage.attribute_labels import LabelledUsers
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.identifiers import published
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.printed import told_attribute
-from overheard.papers.deanonymization.rows import Rows, rows_of
-from overheard.papers.deanonymization.world import BLOGS, OMNIGLOT, IdentityScenario
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import build_published_attack
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_attribute_accuracy
+from overheard.papers.deanonymization.result_rows import ResultRows, build_result_rows
+from overheard.papers.deanonymization.scenarios import BLOGS, OMNIGLOT, IdentityScenario
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
 from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
@@ -23,28 +28,28 @@ from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJo
 
 @final
 @dataclass(frozen=True, slots=True)
-class AskedAttribute:
+class AttributePanel:
     """A data set and the attributes of its users that are inferred.
 
     Args:
-        world: scenario with the users.
+        scenario: scenario with the users.
         attributes: names of the attributes.
         holdout: number of users who do not take part. Attributes are learned from them if the
             server knows no attribute of a participant.
 
     """
 
-    world: IdentityScenario
+    scenario: IdentityScenario
     attributes: tuple[str, ...]
     holdout: int
 
 
 PANELS = (
-    AskedAttribute(BLOGS, ("gender", "age_group"), 29),
-    AskedAttribute(OMNIGLOT, ("alphabet",), 40),
+    AttributePanel(BLOGS, ("gender", "age_group"), 29),
+    AttributePanel(OMNIGLOT, ("alphabet",), 40),
 )
 
-HURRIED = AskedAttribute(
+QUICK_PANEL = AttributePanel(
     replace(OMNIGLOT, model=Mlp(), rounds=8, seeds=(0,)),
     ("alphabet",),
     40,
@@ -63,8 +68,8 @@ class AttributesExperiment(Experiment):
 
     """
 
-    panels: tuple[AskedAttribute, ...] = PANELS
-    reduced: tuple[AskedAttribute, ...] = (HURRIED,)
+    panels: tuple[AttributePanel, ...] = PANELS
+    reduced: tuple[AttributePanel, ...] = (QUICK_PANEL,)
     name: str = "table4"
 
     @property
@@ -76,7 +81,7 @@ class AttributesExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} The paper's attributes are those of "
+            f"{common_differences(one.scenario for one in self.panels)} The paper's attributes are those of "
             "people on PIPA's photos (age, gender, glasses, hair). Here they are those of "
             "bloggers (gender, age group) and drawers (alphabet, which the labels reveal). "
             "Published values are shown for age and gender. As in the paper, the server knows "
@@ -90,8 +95,10 @@ class AttributesExperiment(Experiment):
         """Return one plan in which all users are known and one with unknown users."""
         plans = {}
         for one in self.reduced if quick else self.panels:
-            scenario, known = one.world, tuple(map(str, one.attributes))
-            identity_attacks: tuple[Attack[Any], ...] = (published(scenario, "shadow"),)
+            scenario, known = one.scenario, tuple(map(str, one.attributes))
+            identity_attacks: tuple[Attack[Any], ...] = (
+                build_published_attack(scenario, "shadow"),
+            )
             attribute_attacks = tuple(
                 attack
                 for attribute in known
@@ -101,16 +108,16 @@ class AttributesExperiment(Experiment):
                     ReidentifyJointly(attribute, updates="shadow", layer=scenario.layer),
                 )
             )
-            plans[f"{scenario.key}_known"] = plan(
+            plans[f"{scenario.key}_known"] = build_plan(
                 scenario,
-                people("random"),
-                (every_update((*identity_attacks, *attribute_attacks)),),
+                build_people("random"),
+                (threat_per_update((*identity_attacks, *attribute_attacks)),),
             )
-            plans[f"{scenario.key}_strangers"] = plan(
+            plans[f"{scenario.key}_strangers"] = build_plan(
                 scenario,
-                people("random", holdout=one.holdout),
+                build_people("random", holdout=one.holdout),
                 (
-                    every_update(
+                    threat_per_update(
                         tuple(
                             _attribute_attack(scenario, attribute, is_joint, "holdout")
                             for attribute in known
@@ -122,17 +129,19 @@ class AttributesExperiment(Experiment):
             )
         return plans
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return top-1 accuracies and means over attribute values."""
         full = self.plans(quick=False)
-        values: list[Figure] = []
+        values: list[ReproducedValue] = []
         for one in self.panels:
             for kind in ("known", "strangers"):
-                key = f"{one.world.key}_{kind}"
+                key = f"{one.scenario.key}_{kind}"
                 if key in runs.audits:
                     run = runs.plans[key]
-                    context = setting(one.world, run, full.get(key))
-                    values += _read_threat(rows_of(runs.audits[key]), key, run, context)
+                    context = describe_setting(one.scenario, run, full.get(key))
+                    values += _read_threat(
+                        build_result_rows(runs.audits[key]), key, run, context
+                    )
         return tuple(values)
 
 
@@ -144,8 +153,8 @@ def _attribute_attack(
     )
 
 
-def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
-    threat, values = run.threats[0], list[Figure]()
+def _read_threat(rows: ResultRows, key: str, run: Plan, context: str) -> list[ReproducedValue]:
+    threat, values = run.threats[0], list[ReproducedValue]()
     for attack in threat.attacks:
         name = threat.attack_name(attack)
         match attack:
@@ -153,22 +162,22 @@ def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
                 cell = f"attribute_{'joint' if is_joint else 'single'}"
                 as_published = attack.told == "everyone"
                 values += [
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{key}_{attribute}_{cell}",
                         f"{context}; {attribute}, {cell.replace('_', ' ')}, accuracy",
                         (name, "accuracy"),
-                        told_attribute(attribute, cell) if as_published else None,
+                        published_attribute_accuracy(attribute, cell) if as_published else None,
                     ),
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{key}_{attribute}_{cell}_balanced",
                         f"{context}; {attribute}, {cell.replace('_', ' ')}, mean over values",
                         (name, "balanced_accuracy"),
                     ),
                 ]
-                row = rows.of(name, "accuracy")
+                row = rows.find(name, "accuracy")
                 if not is_joint and row is not None and row.blind is not None:
                     values.append(
-                        Figure(
+                        ReproducedValue(
                             f"{key}_{attribute}_blind",
                             f"{context}; {attribute}, the best uninformed guess",
                             row.blind,
@@ -180,20 +189,20 @@ def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
                     )
             case ReidentifyJointly(attribute=str(attribute)):
                 values.append(
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{key}_{attribute}_identity_joint",
                         f"{context}; identity, jointly with {attribute}, top-1",
                         (name, "top1"),
-                        told_attribute(attribute, "identity_joint"),
+                        published_attribute_accuracy(attribute, "identity_joint"),
                     )
                 )
             case _:
                 values.append(
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{key}_identity_single",
                         f"{context}; identity alone, top-1",
                         (name, "top1"),
-                        told_attribute("identity", "identity_single"),
+                        published_attribute_accuracy("identity", "identity_single"),
                     )
                 )
     return values

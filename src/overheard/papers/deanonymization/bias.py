@@ -14,31 +14,41 @@ from overheard.core.parties import Party
 from overheard.drawing.figures import Panel, ReportFigure
 from overheard.findings.names import make_printable
 from overheard.linkage.layers import layer_tensors
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.drawings import heat_map
-from overheard.papers.deanonymization.heard import Ear, ears
-from overheard.papers.deanonymization.identifiers import published
-from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.deanonymization.charts import heat_map
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import build_published_attack
+from overheard.papers.deanonymization.observations import ServerObservation, observe_runs
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_sender,
+)
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
+from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.numbers_table import numbers_table
-from overheard.papers.reading import BOOTSTRAP, figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import Plan
 from overheard.statistics.estimate import estimate_mean
 
-USERS = 8
+SHOWN_USERS = 8
 """Number of users that are shown, as published."""
 
-MOST_CLASSES = 20
+MAX_CLASSES = 20
 """Heat maps have no room for more classes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Biases:
+class UserBiases:
     """Mean norms of the last layer's weight changes per class, over a user's updates.
 
     Args:
@@ -52,7 +62,7 @@ class Biases:
     prior: Float[Tensor, "users classes"]
     private: Float[Tensor, "users classes"]
 
-    def alike(self) -> Float[np.ndarray, "users users"]:
+    def correlations(self) -> Float[np.ndarray, "users users"]:
         """Return the correlation over classes of each private bias with each prior bias."""
         one, other = (
             torch.nn.functional.normalize(bias - bias.mean(1, keepdim=True))
@@ -63,18 +73,18 @@ class Biases:
 
 @final
 @dataclass(frozen=True, slots=True)
-class BiasExperiment(Experiment, Drawn):
+class BiasExperiment(Experiment, IllustratedExperiment):
     """Correlation of a user's private bias with the own prior bias and with those of others.
 
     Args:
-        worlds: data sets with their federations.
+        scenarios: data sets with their federations.
         reduced: the same for a quick run.
         name: name of the figure.
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = (WISDM, BLOGS)
-    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
+    scenarios: tuple[IdentityScenario, ...] = (WISDM, BLOGS)
+    reduced: tuple[IdentityScenario, ...] = (QUICK_SCENARIO,)
     name: str = "figure11"
 
     @property
@@ -86,53 +96,62 @@ class BiasExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The paper shows eight of its users and describes in words "
+            f"{common_differences(self.scenarios)} The paper shows eight of its users and describes in words "
             "where the two biases agree. Here their correlation over classes is reported, for "
             "a user's own two biases and for those of two users. Norms are averaged over all "
-            f"updates of a device. The figure shows {USERS} users of the first run, evenly "
+            f"updates of a device. The figure shows {SHOWN_USERS} users of the first run, evenly "
             "spaced from the highest to the lowest correlation, if there are at most "
-            f"{MOST_CLASSES} classes. The prior is random."
+            f"{MAX_CLASSES} classes. The prior is random."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         return {
-            scenario.key: plan(
-                scenario, people("random"), (every_sender((published(scenario, "shadow"),)),)
+            scenario.key: build_plan(
+                scenario,
+                build_people("random"),
+                (threat_per_sender((build_published_attack(scenario, "shadow"),)),),
             )
-            for scenario in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.scenarios)
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return correlations, and how often the own prior bias has the largest one."""
         full = self.plans(quick=False)
         values = []
-        for scenario in self.worlds:
+        for scenario in self.scenarios:
             if scenario.key in runs.audits:
-                context = setting(scenario, runs.plans[scenario.key], full.get(scenario.key))
-                observations = ears(runs, scenario.key)
+                context = describe_setting(
+                    scenario, runs.plans[scenario.key], full.get(scenario.key)
+                )
+                observations = observe_runs(runs, scenario.key)
                 values += _correlation_values(
                     scenario.key,
                     context,
-                    {seed: biases(observation) for seed, observation in observations.items()},
+                    {
+                        seed: measure_biases(observation)
+                        for seed, observation in observations.items()
+                    },
                 )
         return tuple(values)
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw heat maps of some users' prior and private biases."""
         page_figures = []
-        for scenario in self.worlds:
+        for scenario in self.scenarios:
             if scenario.key not in runs.audits:
                 continue
             names = load_data(runs.plans[scenario.key], runs.resources).task.class_names
-            if len(names) <= MOST_CLASSES:
+            if len(names) <= MAX_CLASSES:
                 seed = runs.plans[scenario.key].seeds[0]
-                biases_of_run = biases(ears(runs, scenario.key)[seed])
+                biases_of_run = measure_biases(observe_runs(runs, scenario.key)[seed])
                 page_figures.append(_bias_figure(scenario, biases_of_run, names))
-        return Drawing(tuple(page_figures))
+        return PageContent(tuple(page_figures))
 
 
-def biases(observation: Ear) -> Biases:
+def measure_biases(observation: ServerObservation) -> UserBiases:
     """Return the biases of all users with updates from both devices."""
     devices = {
         user: device
@@ -141,14 +160,14 @@ def biases(observation: Ear) -> Biases:
     }
     clients = {observation.users[party]: party for party in observation.clients()}
     users = tuple(sorted(devices.keys() & clients.keys()))
-    return Biases(
+    return UserBiases(
         users,
         torch.stack([_mean_norms(observation, devices[user]) for user in users]),
         torch.stack([_mean_norms(observation, clients[user]) for user in users]),
     )
 
 
-def _mean_norms(observation: Ear, party: Party) -> Float[Tensor, " classes"]:
+def _mean_norms(observation: ServerObservation, party: Party) -> Float[Tensor, " classes"]:
     norms = []
     for update in observation.view.updates(party).values():
         name = layer_tensors(-1, update.delta)[0]
@@ -156,10 +175,12 @@ def _mean_norms(observation: Ear, party: Party) -> Float[Tensor, " classes"]:
     return torch.stack(norms).mean(0)
 
 
-def _correlation_values(key: str, context: str, by_seed: Mapping[int, Biases]) -> list[Figure]:
+def _correlation_values(
+    key: str, context: str, by_seed: Mapping[int, UserBiases]
+) -> list[ReproducedValue]:
     own_correlations, other_correlations, is_largest, seeds = [], [], [], []
     for seed, one in by_seed.items():
-        correlations = one.alike()
+        correlations = one.correlations()
         diagonal = correlations.diagonal()
         own_correlations += diagonal.tolist()
         other_correlations += (
@@ -170,10 +191,10 @@ def _correlation_values(key: str, context: str, by_seed: Mapping[int, Biases]) -
         )
         seeds += [seed] * len(diagonal)
     return [
-        figure(
+        reproduced_value(
             f"{key}_{name}",
             f"{context}; {words}",
-            estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP),
+            estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP_SEED),
             None,
             None,
         )
@@ -198,11 +219,11 @@ def _correlation_values(key: str, context: str, by_seed: Mapping[int, Biases]) -
 
 
 def _bias_figure(
-    scenario: IdentityScenario, user_biases: Biases, names: tuple[str, ...]
+    scenario: IdentityScenario, user_biases: UserBiases, names: tuple[str, ...]
 ) -> ReportFigure:
-    correlations = user_biases.alike().diagonal()
+    correlations = user_biases.correlations().diagonal()
     order = np.argsort(-correlations, kind="stable")
-    indices = np.unique(np.linspace(0, len(order) - 1, min(USERS, len(order))).round())
+    indices = np.unique(np.linspace(0, len(order) - 1, min(SHOWN_USERS, len(order))).round())
     chosen = order[indices.astype(int)]
     users = [user_biases.users[index] for index in chosen]
     title = f"Figure 11: {scenario.name}"
@@ -229,7 +250,7 @@ def _bias_figure(
                 ("private updates", user_biases.private),
             )
         ),
-        numbers_table(
+        tabulate_values(
             title,
             _correlation_values(scenario.key, f"{scenario.name}; first run", {0: user_biases}),
         ),

@@ -9,27 +9,37 @@ from sklearn.metrics import average_precision_score
 
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.findings.finding import Audit
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.printed import said
-from overheard.papers.deanonymization.rows import rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
-from overheard.papers.deanonymization.worth import mean_of_seeds
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.model_utility import mean_over_seeds
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_in_text
+from overheard.papers.deanonymization.result_rows import build_result_rows
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
+from overheard.papers.estimates import reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import figure
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
 from overheard.questions.identity.statistics.ranking import build_matches, build_rankings
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.roc import ScoredPairs
 
-Learned = Literal["holdout", "everyone"]
+TrainingUsers = Literal["holdout", "everyone"]
 
-LEARNED: tuple[Learned, ...] = ("everyone", "holdout")
+TRAINING_USERS: tuple[TrainingUsers, ...] = ("everyone", "holdout")
 
-HOLDOUT = 3
+HOLDOUT_DIVISOR = 3
 """One user in so many does not take part."""
 
 
@@ -39,14 +49,14 @@ class CrossModalExperiment(Experiment):
     """The published network, trained on the participants or on holdout users.
 
     Args:
-        worlds: data sets with embeddings.
+        scenarios: data sets with embeddings.
         reduced: the same for a quick run.
         name: name of the experiment.
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = (BLOGS, replace(WISDM, source=Wisdm(axes="x")))
-    reduced: tuple[IdentityScenario, ...] = (replace(HURRIED, source=Wisdm(axes="x")),)
+    scenarios: tuple[IdentityScenario, ...] = (BLOGS, replace(WISDM, source=Wisdm(axes="x")))
+    reduced: tuple[IdentityScenario, ...] = (replace(QUICK_SCENARIO, source=Wisdm(axes="x")),)
     name: str = "cross_modal"
 
     @property
@@ -58,7 +68,7 @@ class CrossModalExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The paper's users have photos; captions that a network "
+            f"{common_differences(self.scenarios)} The paper's users have photos; captions that a network "
             "writes for the prior photos serve as texts, embedded by InferSent. Here the "
             "embeddings of blogs describe how and on which day a prior post is written, "
             "without any word of it; the federation learns from the words. For WISDM they "
@@ -74,43 +84,49 @@ class CrossModalExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         plans = {}
-        for scenario in self.reduced if quick else self.worlds:
-            holdout = scenario.clients // HOLDOUT
-            plans[scenario.key] = plan(
+        for scenario in self.reduced if quick else self.scenarios:
+            holdout = scenario.clients // HOLDOUT_DIVISOR
+            plans[scenario.key] = build_plan(
                 scenario,
-                people("random", holdout=holdout),
-                (every_update(tuple(_attack(scenario, learned) for learned in LEARNED)),),
+                build_people("random", holdout=holdout),
+                (
+                    threat_per_update(
+                        tuple(_attack(scenario, learned) for learned in TRAINING_USERS)
+                    ),
+                ),
                 clients=scenario.clients - holdout,
             )
         return plans
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return average precisions of balanced pairs and of users, and the control's."""
-        full, values = self.plans(quick=False), list[Figure]()
-        for scenario in self.worlds:
+        full, values = self.plans(quick=False), list[ReproducedValue]()
+        for scenario in self.scenarios:
             if (key := scenario.key) not in runs.audits:
                 continue
             audit, run = runs.audits[key], runs.plans[key]
-            rows, (threat,) = rows_of(audit), run.threats
-            context = setting(scenario, run, full.get(key))
-            for attack, learned in zip(threat.attacks, LEARNED, strict=True):
+            rows, (threat,) = build_result_rows(audit), run.threats
+            context = describe_setting(scenario, run, full.get(key))
+            for attack, learned in zip(threat.attacks, TRAINING_USERS, strict=True):
                 name, attack_name = f"{key}_{learned}", threat.attack_name(attack)
                 description = f"{context}; trained on {learned}"
                 for is_control, suffix in ((False, ""), (True, "_iid_control")):
                     value = _balanced(audit, attack_name, is_control)
                     if value is not None:
                         values.append(
-                            figure(
+                            reproduced_value(
                                 f"{name}_balanced{suffix}",
                                 f"{description}: average precision of balanced pairs{suffix} "
                                 "(published: PIPA)".replace("_", " "),
                                 value,
-                                None if is_control else said("cross_modal_precision"),
+                                None
+                                if is_control
+                                else published_in_text("cross_modal_precision"),
                                 None if is_control else "higher",
                             )
                         )
                 values += [
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{name}_{score}",
                         f"{description}: {score.replace('_', ' ')}",
                         (attack_name, score),
@@ -140,10 +156,10 @@ def _balanced(audit: Audit, attack: str, is_control: bool) -> Estimate | None:
         for pairs in map(build_matches, build_rankings(findings))
         if pairs.has_both
     ]
-    return mean_of_seeds(values) if values else None
+    return mean_over_seeds(values) if values else None
 
 
-def _attack(scenario: IdentityScenario, learned: Learned) -> MatchCrossModal:
+def _attack(scenario: IdentityScenario, learned: TrainingUsers) -> MatchCrossModal:
     return MatchCrossModal(
         updates="shadow",
         layer=scenario.layer,

@@ -6,44 +6,69 @@ from typing import final
 
 from overheard.auditing.inputs import load_data
 from overheard.data.datasets.blogs import Blogs
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.frontier import ADAPTIVE, Point, frontier_plate
-from overheard.papers.deanonymization.identifiers import SOURCES, ours, published
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.printed import said
-from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
-from overheard.papers.deanonymization.shielded import Shielded
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
-from overheard.papers.deanonymization.worth import mean_of_seeds, worth_of_arm
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.deanonymization.defense_panel import DefensePanel
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.frontier import (
+    ADAPTIVE_SUFFIX,
+    TradeOffPoint,
+    frontier_figure,
+)
+from overheard.papers.deanonymization.identity_attacks import (
+    UPDATE_SOURCES,
+    build_published_attack,
+    build_wccn_attack,
+)
+from overheard.papers.deanonymization.model_utility import (
+    mean_over_seeds,
+    measure_arm_utilities,
+)
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_in_text
+from overheard.papers.deanonymization.result_rows import (
+    PRECISION,
+    ResultRows,
+    build_result_rows,
+)
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
+from overheard.papers.estimates import reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
 from overheard.statistics.estimate import Estimate
 
-ADAPTED = "adapted"
+ADAPTED_SUFFIX = "adapted"
 """Suffix of the audit in which shadow devices apply the defenses too."""
 
-PIECES = 4
+PRIOR_CHUNKS = 4
 """Chunks into which the adaptive published attack splits a prior; each draws its own mode. The
 non-adaptive attack is run with as many too, as chunks alone already improve it."""
 
-AMONG_OTHERS = (
+ATTACKER_NAMES = (
     "shadow",
     "simulated",
     "pieces",
     "ours",
-    f"pieces{ADAPTIVE}",
-    f"ours{ADAPTIVE}",
+    f"pieces{ADAPTIVE_SUFFIX}",
+    f"ours{ADAPTIVE_SUFFIX}",
 )
 """Names of the attackers, in the order of `_threats`."""
 
-TOLD_AT = 0.5
+PUBLISHED_ALPHA = 0.5
 """The alpha for which the text gives the decrease of the average precision."""
 
-SHORT = replace(
+SHORT_BLOGS = replace(
     BLOGS,
     source=Blogs(task="next_word", tokens=60, stride=12),
     rounds=12,
@@ -54,14 +79,14 @@ SHORT = replace(
 """With so many arms only every twelfth word and one run are used, to save time."""
 
 PANELS = (
-    Shielded(SHORT, 89, (0.5, 1.0), (0.5, 2.0), (1e-3, 1e-1), (1e-2, 1.0)),
-    Shielded(WISDM, 24),
+    DefensePanel(SHORT_BLOGS, 89, (0.5, 1.0), (0.5, 2.0), (1e-3, 1e-1), (1e-2, 1.0)),
+    DefensePanel(WISDM, 24),
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class DefendedIdentityExperiment(Experiment, Drawn):
+class DefendedIdentityExperiment(Experiment, IllustratedExperiment):
     """The published attack, non-adaptive and adaptive, against each defense.
 
     Args:
@@ -71,10 +96,10 @@ class DefendedIdentityExperiment(Experiment, Drawn):
 
     """
 
-    panels: tuple[Shielded, ...] = PANELS
-    reduced: tuple[Shielded, ...] = (
-        Shielded(
-            replace(HURRIED, rounds=6, most_rounds=6),
+    panels: tuple[DefensePanel, ...] = PANELS
+    reduced: tuple[DefensePanel, ...] = (
+        DefensePanel(
+            replace(QUICK_SCENARIO, rounds=6, most_rounds=6),
             24,
             (0.5,),
             (0.5, 2.0),
@@ -93,11 +118,11 @@ class DefendedIdentityExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} The figure's points are lost. The "
+            f"{common_differences(one.scenario for one in self.panels)} The figure's points are lost. The "
             "text says for OpenImages how far the average precision falls at alpha 0.5. The "
             "paper's attacker does not adapt: its shadow devices apply no defense. Three "
             "other attackers are run. One has shadow devices that apply the defense. One "
-            f"trains known users itself. One first splits each prior into {PIECES} chunks and "
+            f"trains known users itself. One first splits each prior into {PRIOR_CHUNKS} chunks and "
             "trains these with or without the defense. Under the defense each chunk draws its "
             "own mode and examples, as the attack would otherwise learn one draw per user. "
             "Chunks also help without adaptation, so only the two attackers with chunks show "
@@ -119,14 +144,14 @@ class DefendedIdentityExperiment(Experiment, Drawn):
         """Return two plans per data set; in the second, shadow devices apply the defenses."""
         plans = {}
         for one in self.reduced if quick else self.panels:
-            scenario = one.world
+            scenario = one.scenario
             for key, threats, arms in (
                 (scenario.key, _threats(scenario), one.arms()),
-                (_adapted(scenario), (_with_shadows(scenario),), one.adapted()),
+                (_adapted(scenario), (_with_shadows(scenario),), one.adapted_arms()),
             ):
-                plans[key] = plan(
+                plans[key] = build_plan(
                     scenario,
-                    people("random"),
+                    build_people("random"),
                     threats,
                     arms=arms,
                     clients=one.clients,
@@ -134,46 +159,53 @@ class DefendedIdentityExperiment(Experiment, Drawn):
                 )
         return plans
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the utility and the average precision of each attacker, by arm."""
         full = self.plans(quick=False)
         return tuple(
             one
             for panel in self.panels
-            for key in (panel.world.key, _adapted(panel.world))
+            for key in (panel.scenario.key, _adapted(panel.scenario))
             if key in runs.audits
             for one in _of_audit(
-                runs, key, panel.world, setting(panel.world, runs.plans[key], full.get(key))
+                runs,
+                key,
+                panel.scenario,
+                describe_setting(panel.scenario, runs.plans[key], full.get(key)),
             )
         )
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the frontier of each data set."""
-        by_name = {one.name: one.ours for one in values}
+        by_name = {one.name: one.value for one in values}
         page_figures = []
         for panel in self.panels:
-            points: dict[str, list[Point]] = {}
-            for key in (panel.world.key, _adapted(panel.world)):
+            points: dict[str, list[TradeOffPoint]] = {}
+            for key in (panel.scenario.key, _adapted(panel.scenario)):
                 if key not in runs.audits:
                     continue
                 run = runs.plans[key]
                 for arm in run.arms:
                     utility = by_name[f"{key}_{_plain(arm.name)}_utility"]
-                    for name in attackers(run):
+                    for name in attacks_by_name(run):
                         precision = by_name[f"{key}_{_plain(arm.name)}_{name}_{PRECISION}"]
                         if precision is not None and utility is not None:
                             points.setdefault(name, []).append(
-                                Point(arm.name, precision, utility)
+                                TradeOffPoint(arm.name, precision, utility)
                             )
             if points:
-                page_figures.append(frontier_plate(f"Figure 12: {panel.world.name}", points))
-        return Drawing(tuple(page_figures))
+                page_figures.append(
+                    frontier_figure(f"Figure 12: {panel.scenario.name}", points)
+                )
+        return PageContent(tuple(page_figures))
 
 
-def attackers(run: Plan) -> Mapping[str, str]:
+def attacks_by_name(run: Plan) -> Mapping[str, str]:
     """Return the attacks of an audit as the plan names them, by the attackers' names here."""
     named = [threat.attack_name(attack) for threat in run.threats for attack in threat.attacks]
-    names = AMONG_OTHERS if len(named) > 1 else (f"shadow{ADAPTIVE}",)
+    names = ATTACKER_NAMES if len(named) > 1 else (f"shadow{ADAPTIVE_SUFFIX}",)
     return dict(zip(names, named, strict=True))
 
 
@@ -182,8 +214,8 @@ def published_decrease(arm: str) -> float | None:
     kind, _, alpha = arm.partition(" ")
     published_kinds = {"bkg_repl", "rand_aug", "mm_aug"}
     return (
-        said(f"{kind}_decrease")
-        if kind in published_kinds and float(alpha) == TOLD_AT
+        published_in_text(f"{kind}_decrease")
+        if kind in published_kinds and float(alpha) == PUBLISHED_ALPHA
         else None
     )
 
@@ -191,15 +223,18 @@ def published_decrease(arm: str) -> float | None:
 def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
     """Return a non-adaptive threat with both sources of updates, and an adaptive one."""
     return (
-        every_update(
+        threat_per_update(
             (
-                *(published(scenario, source) for source in SOURCES),
-                published(scenario, "simulated", pieces=PIECES),
-                ours(scenario, "simulated"),
+                *(build_published_attack(scenario, source) for source in UPDATE_SOURCES),
+                build_published_attack(scenario, "simulated", pieces=PRIOR_CHUNKS),
+                build_wccn_attack(scenario, "simulated"),
             )
         ),
-        every_update(
-            (published(scenario, "simulated", pieces=PIECES), ours(scenario, "simulated")),
+        threat_per_update(
+            (
+                build_published_attack(scenario, "simulated", pieces=PRIOR_CHUNKS),
+                build_wccn_attack(scenario, "simulated"),
+            ),
             adapts=True,
         ),
     )
@@ -207,20 +242,22 @@ def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
 
 def _with_shadows(scenario: IdentityScenario) -> ThreatPlan:
     """Return a threat that adapts through its shadow devices."""
-    return every_update((published(scenario, "shadow"),))
+    return threat_per_update((build_published_attack(scenario, "shadow"),))
 
 
 def _adapted(scenario: IdentityScenario) -> str:
-    return f"{scenario.key}_{ADAPTED}"
+    return f"{scenario.key}_{ADAPTED_SUFFIX}"
 
 
-def _of_audit(runs: Runs, key: str, scenario: IdentityScenario, context: str) -> list[Figure]:
-    run, rows = runs.plans[key], rows_of(runs.audits[key])
-    utilities, values = _utilities(runs, key, scenario), list[Figure]()
+def _of_audit(
+    runs: ExperimentRuns, key: str, scenario: IdentityScenario, context: str
+) -> list[ReproducedValue]:
+    run, rows = runs.plans[key], build_result_rows(runs.audits[key])
+    utilities, values = _utilities(runs, key, scenario), list[ReproducedValue]()
     for arm in run.arms:
         values += _of_arm(rows, run, key, arm.name, context)
         values.append(
-            figure(
+            reproduced_value(
                 f"{key}_{_plain(arm.name)}_utility",
                 f"{context}; {arm.name}: utility, 1 = without defenses",
                 utilities[arm.name],
@@ -231,13 +268,15 @@ def _of_audit(runs: Runs, key: str, scenario: IdentityScenario, context: str) ->
     return values
 
 
-def _of_arm(rows: Rows, run: Plan, key: str, arm: str, context: str) -> list[Figure]:
+def _of_arm(
+    rows: ResultRows, run: Plan, key: str, arm: str, context: str
+) -> list[ReproducedValue]:
     values = []
-    for name, attack in attackers(run).items():
+    for name, attack in attacks_by_name(run).items():
         prefix = f"{key}_{_plain(arm)}_{name}"
         description = f"{context}; {arm}, {name.replace('_', ' ')}"
         values += [
-            rows.figure(
+            rows.reproduced_value(
                 f"{prefix}_{score}",
                 f"{description}: {score.replace('_', ' ')}",
                 (attack, score),
@@ -246,7 +285,7 @@ def _of_arm(rows: Rows, run: Plan, key: str, arm: str, context: str) -> list[Fig
             )
             for score in (PRECISION, "times_chance")
         ]
-        row, undefended = rows.of(attack, PRECISION, arm), rows.of(attack, PRECISION)
+        row, undefended = rows.find(attack, PRECISION, arm), rows.find(attack, PRECISION)
         if (
             row is not None
             and undefended is not None
@@ -255,7 +294,7 @@ def _of_arm(rows: Rows, run: Plan, key: str, arm: str, context: str) -> list[Fig
         ):
             published_share = published_decrease(arm) if name == "shadow" else None
             values.append(
-                Figure(
+                ReproducedValue(
                     f"{prefix}_decrease",
                     f"{description}: relative decrease of the average precision"
                     + ("" if published_share is None else " (published: OpenImages)"),
@@ -269,16 +308,18 @@ def _of_arm(rows: Rows, run: Plan, key: str, arm: str, context: str) -> list[Fig
     return values
 
 
-def _utilities(runs: Runs, key: str, scenario: IdentityScenario) -> Mapping[str, Estimate]:
+def _utilities(
+    runs: ExperimentRuns, key: str, scenario: IdentityScenario
+) -> Mapping[str, Estimate]:
     run = runs.plans[key]
     dataset = load_data(run, runs.resources)
-    undefended = worth_of_arm(runs, key, UNDEFENDED, scenario, dataset)
+    undefended = measure_arm_utilities(runs, key, UNDEFENDED, scenario, dataset)
     return {
-        arm.name: mean_of_seeds(
+        arm.name: mean_over_seeds(
             [
                 value / whole if whole else 0.0
                 for value, whole in zip(
-                    worth_of_arm(runs, key, arm.name, scenario, dataset),
+                    measure_arm_utilities(runs, key, arm.name, scenario, dataset),
                     undefended,
                     strict=True,
                 )

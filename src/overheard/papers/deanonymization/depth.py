@@ -6,20 +6,32 @@ from typing import final
 
 from overheard.learning.models.mlp import Mlp
 from overheard.linkage.layers import Layer
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.drawings import Series, series_plate
-from overheard.papers.deanonymization.identifiers import SOURCES, published
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.printed import at_depth
-from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
-from overheard.papers.deanonymization.world import IdentityScenario
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.deanonymization.charts import ValueSeries, series_figure
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import (
+    UPDATE_SOURCES,
+    build_published_attack,
+)
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_depth_precision
+from overheard.papers.deanonymization.result_rows import (
+    PRECISION,
+    ResultRows,
+    build_result_rows,
+)
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 
-TEXT: Mapping[str, Layer] = {
+TEXT_LAYERS: Mapping[str, Layer] = {
     "embedding": 0,
     "lstm": 1,
     "fully_connected": 2,
@@ -30,16 +42,16 @@ TEXT: Mapping[str, Layer] = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layered:
+class LayeredScenario:
     """A scenario and the layers of its model, from first to last."""
 
-    world: IdentityScenario
+    scenario: IdentityScenario
     layers: Mapping[str, Layer]
 
 
-def perceptron(scenario: IdentityScenario, hidden: int) -> Layered:
+def perceptron_scenario(scenario: IdentityScenario, hidden: int) -> LayeredScenario:
     """Replace the scenario's model with a perceptron of `hidden` hidden layers of 64 units."""
-    return Layered(
+    return LayeredScenario(
         replace(scenario, model=Mlp((64,) * hidden)),
         {
             **{f"hidden_{depth + 1}": depth for depth in range(hidden)},
@@ -50,13 +62,13 @@ def perceptron(scenario: IdentityScenario, hidden: int) -> Layered:
     )
 
 
-SHALLOW, DEEP = 2, 4
+SHALLOW_DEPTH, DEEP_DEPTH = 2, 4
 """Hidden layers; the paper has 27 convolutions, which need more images than are available."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class DepthExperiment(Experiment, Drawn):
+class DepthExperiment(Experiment, IllustratedExperiment):
     """The published attack on one layer at a time.
 
     Args:
@@ -67,8 +79,8 @@ class DepthExperiment(Experiment, Drawn):
     """
 
     name: str
-    panels: tuple[Layered, ...]
-    reduced: tuple[Layered, ...]
+    panels: tuple[LayeredScenario, ...]
+    reduced: tuple[LayeredScenario, ...]
 
     @property
     def title(self) -> str:
@@ -79,7 +91,7 @@ class DepthExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} The prior is random. In the paper's "
+            f"{common_differences(one.scenario for one in self.panels)} The prior is random. In the paper's "
             "figure the bubbles show numbers of parameters; their heights are lost. A layer "
             "of more than 8,192 numbers is projected to 2,048. The perceptrons are this "
             "project's and also stand in for a MobileNet: in a trial of 24 rounds, a fresh "
@@ -89,14 +101,14 @@ class DepthExperiment(Experiment, Drawn):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set, with the attack on each layer."""
         return {
-            one.world.key: plan(
-                one.world,
-                people("random"),
+            one.scenario.key: build_plan(
+                one.scenario,
+                build_people("random"),
                 (
-                    every_update(
+                    threat_per_update(
                         tuple(
-                            published(one.world, source, layer)
-                            for source in SOURCES
+                            build_published_attack(one.scenario, source, layer)
+                            for source in UPDATE_SOURCES
                             for layer in one.layers.values()
                         )
                     ),
@@ -105,65 +117,69 @@ class DepthExperiment(Experiment, Drawn):
             for one in (self.reduced if quick else self.panels)
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the average precision and times chance by layer."""
         full = self.plans(quick=False)
         return tuple(
             value
             for one in self.panels
-            if (key := one.world.key) in runs.audits
+            if (key := one.scenario.key) in runs.audits
             for value in _read_panel(
                 one,
-                rows_of(runs.audits[key]),
+                build_result_rows(runs.audits[key]),
                 runs.plans[key],
-                setting(one.world, runs.plans[key], full.get(key)),
+                describe_setting(one.scenario, runs.plans[key], full.get(key)),
             )
         )
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the average precision by depth, with a line for each source of updates."""
         by_name = {one.name: one for one in values}
         page_figures = []
         for one in self.panels:
-            if one.world.key in runs.audits:
+            if one.scenario.key in runs.audits:
                 lines = [
-                    Series(
+                    ValueSeries(
                         f"{source} updates",
                         range(len(one.layers)),
                         [
-                            by_name[f"{one.world.key}_{source}_{layer}_{PRECISION}"]
+                            by_name[f"{one.scenario.key}_{source}_{layer}_{PRECISION}"]
                             for layer in one.layers
                         ],
                     )
-                    for source in SOURCES
+                    for source in UPDATE_SOURCES
                 ]
                 names = ", ".join(f"{n} = {name}" for n, name in enumerate(one.layers))
                 page_figures.append(
-                    series_plate(
-                        f"By depth: {one.world.name}", lines, f"layer ({names})", PRECISION
+                    series_figure(
+                        f"By depth: {one.scenario.name}", lines, f"layer ({names})", PRECISION
                     )
                 )
-        return Drawing(tuple(page_figures))
+        return PageContent(tuple(page_figures))
 
 
-def _read_panel(one: Layered, rows: Rows, run: Plan, context: str) -> list[Figure]:
-    (threat,), key = run.threats, one.world.key
-    variants = [(source, name) for source in SOURCES for name in one.layers]
+def _read_panel(
+    one: LayeredScenario, rows: ResultRows, run: Plan, context: str
+) -> list[ReproducedValue]:
+    (threat,), key = run.threats, one.scenario.key
+    variants = [(source, name) for source in UPDATE_SOURCES for name in one.layers]
     values = []
     for attack, (source, layer) in zip(threat.attacks, variants, strict=True):
         values += [
-            rows.figure(
+            rows.reproduced_value(
                 f"{key}_{source}_{layer}_{score}",
                 f"{context}; {layer.replace('_', ' ')}, {source} updates: "
                 + score.replace("_", " "),
                 (threat.attack_name(attack), score),
-                at_depth(one.world.paper, layer)
+                published_depth_precision(one.scenario.paper, layer)
                 if (source, score) == ("shadow", PRECISION)
                 else None,
             )
             for score in (PRECISION, "times_chance")
         ]
-        values += rows.beside(
+        values += rows.baseline_values(
             f"{key}_{source}_{layer}",
             f"{context}; {layer}, {source}",
             threat.attack_name(attack),

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from overheard.papers.deanonymization.printed import users_of
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.published_numbers import published_user_count
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 COMMON = (
     "Of the paper's data only the blog corpus is available, and only a part of it. The other "
@@ -25,17 +25,17 @@ COMMON = (
 )
 
 
-def common(scenarios: Iterable[IdentityScenario]) -> str:
+def common_differences(scenarios: Iterable[IdentityScenario]) -> str:
     """Describe the differences from the paper for these scenarios."""
-    return " ".join([COMMON, *(noted(scenario) for scenario in scenarios)])
+    return " ".join([COMMON, *(scenario_differences(scenario) for scenario in scenarios)])
 
 
-def noted(scenario: IdentityScenario) -> str:
+def scenario_differences(scenario: IdentityScenario) -> str:
     """Describe the differences from the paper for one scenario."""
     comparison = (
         ""
         if scenario.paper is None
-        else f" (compared with {scenario.paper.capitalize()}, {users_of(scenario.paper)} users)"
+        else f" (compared with {scenario.paper.capitalize()}, {published_user_count(scenario.paper)} users)"
     )
     return (
         f"{scenario.name}{comparison}: {scenario.note}. Settings: rate {scenario.rate:g}, "

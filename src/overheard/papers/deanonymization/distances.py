@@ -17,34 +17,39 @@ from overheard.data.dataset import Dataset
 from overheard.drawing.figures import Panel, ReportFigure
 from overheard.learning.representations import representations_of_models
 from overheard.learning.threads import one_thread
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.drawings import scatter_chart
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.world import (
+from overheard.papers.deanonymization.charts import scatter_chart
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.model_utility import final_weights
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.scenarios import (
     BLOGS,
-    HURRIED,
     OMNIGLOT,
+    QUICK_SCENARIO,
     WISDM,
     IdentityScenario,
 )
-from overheard.papers.deanonymization.worth import last_weights
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.numbers_table import numbers_table
-from overheard.papers.reading import BOOTSTRAP, figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 from overheard.statistics.estimate import estimate_mean
 
-MOST = 100
+MAX_EXAMPLES = 100
 """Largest number of examples of a user, and of others, in the distances."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Distances:
+class UserDistances:
     """Median distances of each user's examples.
 
     Args:
@@ -59,18 +64,18 @@ class Distances:
 
 @final
 @dataclass(frozen=True, slots=True)
-class DistancesExperiment(Experiment, Drawn):
+class DistancesExperiment(Experiment, IllustratedExperiment):
     """Distances of features of the last global model, with L2 norm 1.
 
     Args:
-        worlds: data sets with their federations.
+        scenarios: data sets with their federations.
         reduced: the same for a quick run.
         name: name of the figure.
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = (OMNIGLOT, BLOGS, WISDM)
-    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
+    scenarios: tuple[IdentityScenario, ...] = (OMNIGLOT, BLOGS, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (QUICK_SCENARIO,)
     name: str = "figure2"
 
     @property
@@ -82,32 +87,34 @@ class DistancesExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The figure's values are lost. The paper's features are the "
+            f"{common_differences(self.scenarios)} The figure's values are lost. The paper's features are the "
             "1,024 means of a MobileNet trained on ImageNet, for photos. Here they are the "
             "inputs of the last layer of the federation's last global model, scaled to length "
-            f"1, for at most {MOST} training examples of each user and as many of others. A "
+            f"1, for at most {MAX_EXAMPLES} training examples of each user and as many of others. A "
             "control redistributes the same examples at random among all users."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set, with the cheapest attack."""
         return {
-            scenario.key: plan(
+            scenario.key: build_plan(
                 scenario,
-                people("random"),
-                (every_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
+                build_people("random"),
+                (threat_per_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
             )
-            for scenario in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.scenarios)
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return means over users, and the share of users above the diagonal."""
         full = self.plans(quick=False)
-        values: list[Figure] = []
-        for scenario in self.worlds:
+        values: list[ReproducedValue] = []
+        for scenario in self.scenarios:
             if scenario.key not in runs.audits:
                 continue
-            context = setting(scenario, runs.plans[scenario.key], full.get(scenario.key))
+            context = describe_setting(
+                scenario, runs.plans[scenario.key], full.get(scenario.key)
+            )
             for is_permuted, prefix, words in (
                 (False, "", "original users"),
                 (True, "dealt_anew_", "examples redistributed at random among users"),
@@ -118,10 +125,12 @@ class DistancesExperiment(Experiment, Drawn):
                 )
         return tuple(values)
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw one dot per user of the first run."""
         page_figures = []
-        for scenario in self.worlds:
+        for scenario in self.scenarios:
             if scenario.key in runs.audits:
                 one = _of_seed(runs, scenario, runs.plans[scenario.key].seeds[0], False)
                 title = f"Figure 2: {scenario.name}"
@@ -142,16 +151,16 @@ class DistancesExperiment(Experiment, Drawn):
                         "to those of others.",
                         None,
                         (Panel("", chart),),
-                        numbers_table(title, values),
+                        tabulate_values(title, values),
                         True,
                     )
                 )
-        return Drawing(tuple(page_figures))
+        return PageContent(tuple(page_figures))
 
 
-def distances(
+def measure_distances(
     features: Float[Tensor, "examples dims"], users: Int[Tensor, " examples"], seed: Seed
-) -> Distances:
+) -> UserDistances:
     """Measure the median L2 distances of each user with two or more examples.
 
     Args:
@@ -170,24 +179,26 @@ def distances(
         pairs = torch.pdist(own_features)
         within.append(float(pairs.median()))
         across.append(float(torch.cdist(own_features, features[other_rows].double()).median()))
-    return Distances(np.array(within), np.array(across))
+    return UserDistances(np.array(within), np.array(across))
 
 
 def _draw_rows(chosen: Tensor, seed: Seed) -> Int[Tensor, " rows"]:
     rows = chosen.nonzero().flatten()
-    return rows[torch.randperm(len(rows), generator=seed.generator())[:MOST]]
+    return rows[torch.randperm(len(rows), generator=seed.generator())[:MAX_EXAMPLES]]
 
 
 def _by_seed(
-    runs: Runs, scenario: IdentityScenario, is_permuted: bool
-) -> Mapping[int, Distances]:
+    runs: ExperimentRuns, scenario: IdentityScenario, is_permuted: bool
+) -> Mapping[int, UserDistances]:
     return {
         seed: _of_seed(runs, scenario, seed, is_permuted)
         for seed in runs.plans[scenario.key].seeds
     }
 
 
-def _of_seed(runs: Runs, scenario: IdentityScenario, seed: int, is_permuted: bool) -> Distances:
+def _of_seed(
+    runs: ExperimentRuns, scenario: IdentityScenario, seed: int, is_permuted: bool
+) -> UserDistances:
     dataset = load_data(runs.plans[scenario.key], runs.resources)
     assert dataset.users is not None
     distance_seed = Seed(seed).child("distances")
@@ -198,11 +209,11 @@ def _of_seed(runs: Runs, scenario: IdentityScenario, seed: int, is_permuted: boo
         users = users[
             torch.randperm(len(users), generator=distance_seed.child("dealt").generator())
         ]
-    return distances(features, users, distance_seed.child("pairs"))
+    return measure_distances(features, users, distance_seed.child("pairs"))
 
 
 def _sample(users: Int[Tensor, " examples"], seed: Seed) -> tuple[Tensor, Tensor]:
-    """Draw up to `MOST` rows of each user, so that features are computed for these only."""
+    """Draw up to `MAX_EXAMPLES` rows of each user, so that features are computed for these only."""
     rows = torch.cat(
         [
             _draw_rows(users == user, seed.child("sample", user))
@@ -213,11 +224,11 @@ def _sample(users: Int[Tensor, " examples"], seed: Seed) -> tuple[Tensor, Tensor
 
 
 def _features(
-    runs: Runs, scenario: IdentityScenario, dataset: Dataset, seed: int, rows: Tensor
+    runs: ExperimentRuns, scenario: IdentityScenario, dataset: Dataset, seed: int, rows: Tensor
 ) -> Float[Tensor, "examples dims"]:
     """Compute the normalized inputs of the last layer."""
     build = partial(scenario.model.build, dataset.task)
-    weights = [last_weights(runs, scenario.key, UNDEFENDED, seed)]
+    weights = [final_weights(runs, scenario.key, UNDEFENDED, seed)]
     inputs = dataset.train.inputs[rows]
     (layers,) = representations_of_models(build, weights, inputs[:1])
     before_last = list(layers)[-2]
@@ -226,17 +237,17 @@ def _features(
 
 
 def _distance_values(
-    prefix: str, context: str, by_seed: Mapping[int, Distances]
-) -> list[Figure]:
+    prefix: str, context: str, by_seed: Mapping[int, UserDistances]
+) -> list[ReproducedValue]:
     seeds = np.concatenate([np.full(len(one.within), seed) for seed, one in by_seed.items()])
     within = np.concatenate([one.within for one in by_seed.values()])
     across = np.concatenate([one.across for one in by_seed.values()])
     above = (across > within).astype(float)
     return [
-        figure(
+        reproduced_value(
             f"{prefix}{name}",
             f"{context}, {words}",
-            estimate_mean(values, seeds, BOOTSTRAP),
+            estimate_mean(values, seeds, BOOTSTRAP_SEED),
             None,
             None,
         )

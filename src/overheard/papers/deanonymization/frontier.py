@@ -10,54 +10,54 @@ from overheard.drawing.point_names import NamedPoint
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import format_number
 
-ADAPTIVE = "_adaptive"
+ADAPTIVE_SUFFIX = "_adaptive"
 """Suffix of the names of attackers that know the defense."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Point:
+class TradeOffPoint:
     """The result of one attacker on one arm.
 
     Args:
         arm: name of the arm.
-        read: average precision, 0..1.
-        kept: utility of the model; 1 = as without defenses.
+        precision: average precision, 0..1.
+        utility: utility of the model; 1 = as without defenses.
 
     """
 
     arm: str
-    read: float
-    kept: float
+    precision: float
+    utility: float
 
 
-def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> ReportFigure:
+def frontier_figure(title: str, points: Mapping[str, Sequence[TradeOffPoint]]) -> ReportFigure:
     """Draw the results of every attacker on all arms; undominated arms are labelled.
 
     Args:
         title: title of the figure.
         points: results by attacker. An adaptive attacker has the name of a non-adaptive one
-            with the suffix `ADAPTIVE`, and shares its panel.
+            with the suffix `ADAPTIVE_SUFFIX`, and shares its panel.
 
     """
     every = [point for results in points.values() for point in results]
-    best = best_arms(every)
-    across = Axis("average precision per user, %", 0.0, 108 * max(p.read for p in every))
-    low, high = min(0.95, *(p.kept for p in every)), max(1.0, *(p.kept for p in every))
+    best = undominated_arms(every)
+    across = Axis("average precision per user, %", 0.0, 108 * max(p.precision for p in every))
+    low, high = min(0.95, *(p.utility for p in every)), max(1.0, *(p.utility for p in every))
     margin = 0.1 * (high - low)
     up = Axis("utility, %", 100 * (low - margin), 100 * (high + margin))
     groups: dict[str, list[TradeoffSeries]] = {}
     for name, results in points.items():
-        is_adaptive = name.endswith(ADAPTIVE)
+        is_adaptive = name.endswith(ADAPTIVE_SUFFIX)
         named = [
             NamedPoint(
                 point.arm if point.arm in best and point == _strongest(points, point) else "",
-                100 * point.read,
-                100 * point.kept,
+                100 * point.precision,
+                100 * point.utility,
             )
             for point in results
         ]
-        group = groups.setdefault(name.removesuffix(ADAPTIVE), [])
+        group = groups.setdefault(name.removesuffix(ADAPTIVE_SUFFIX), [])
         group.append(TradeoffSeries(int(is_adaptive), is_adaptive, named))
     return ReportFigure(
         title,
@@ -81,8 +81,8 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> ReportF
                 (
                     make_printable(point.arm),
                     name.replace("_", " "),
-                    format_number(point.read),
-                    format_number(point.kept),
+                    format_number(point.precision),
+                    format_number(point.utility),
                     "yes" if point.arm in best else "no",
                 )
                 for name, results in points.items()
@@ -94,12 +94,12 @@ def frontier_plate(title: str, points: Mapping[str, Sequence[Point]]) -> ReportF
     )
 
 
-def best_arms(points: Sequence[Point]) -> tuple[str, ...]:
+def undominated_arms(points: Sequence[TradeOffPoint]) -> tuple[str, ...]:
     """Return the arms that no other arm dominates, under the strongest attacker on each."""
-    strongest: dict[str, Point] = {}
+    strongest: dict[str, TradeOffPoint] = {}
     for point in points:
         previous = strongest.get(point.arm)
-        if previous is None or point.read > previous.read:
+        if previous is None or point.precision > previous.precision:
             strongest[point.arm] = point
     return tuple(
         arm
@@ -108,13 +108,15 @@ def best_arms(points: Sequence[Point]) -> tuple[str, ...]:
     )
 
 
-def _dominates(other: Point, point: Point) -> bool:
-    no_worse = other.read <= point.read and other.kept >= point.kept
-    return no_worse and (other.read < point.read or other.kept > point.kept)
+def _dominates(other: TradeOffPoint, point: TradeOffPoint) -> bool:
+    no_worse = other.precision <= point.precision and other.utility >= point.utility
+    return no_worse and (other.precision < point.precision or other.utility > point.utility)
 
 
-def _strongest(points: Mapping[str, Sequence[Point]], chosen: Point) -> Point:
+def _strongest(
+    points: Mapping[str, Sequence[TradeOffPoint]], chosen: TradeOffPoint
+) -> TradeOffPoint:
     same_arm = [
         point for results in points.values() for point in results if point.arm == chosen.arm
     ]
-    return max(same_arm, key=lambda point: point.read)
+    return max(same_arm, key=lambda point: point.precision)

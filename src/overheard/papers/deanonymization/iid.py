@@ -5,18 +5,35 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.findings.score_row import CONTROL_NAME
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.identifiers import SOURCES, published
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.printed import said
-from overheard.papers.deanonymization.rows import PRECISION, plain, rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import (
+    UPDATE_SOURCES,
+    build_published_attack,
+)
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_in_text
+from overheard.papers.deanonymization.result_rows import (
+    PRECISION,
+    build_result_rows,
+    value_without_interval,
+)
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 
-ENDS = ("null 2.5 %", "null 97.5 %")
+NULL_QUANTILES = ("null 2.5 %", "null 97.5 %")
 
 
 @final
@@ -25,14 +42,14 @@ class IidExperiment(Experiment):
     """The published attack on the IID control of each data set.
 
     Args:
-        worlds: data sets with their federations.
+        scenarios: data sets with their federations.
         reduced: the same for a quick run.
         name: name of the experiment.
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = (BLOGS, WISDM)
-    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
+    scenarios: tuple[IdentityScenario, ...] = (BLOGS, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (QUICK_SCENARIO,)
     name: str = "iid"
 
     @property
@@ -44,7 +61,7 @@ class IidExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The paper gives one value, 1.5 times chance on PIPA, with "
+            f"{common_differences(self.scenarios)} The paper gives one value, 1.5 times chance on PIPA, with "
             "chance 1 / users. Here the control is compared with a random order and with a "
             "permutation control that permutes identities, whole devices at a time. The prior "
             "is random and unchanged: only private examples are redistributed."
@@ -53,59 +70,66 @@ class IidExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set; each of its runs has a control run."""
         return {
-            scenario.key: plan(
+            scenario.key: build_plan(
                 scenario,
-                people("random"),
-                (every_update(tuple(published(scenario, source) for source in SOURCES)),),
+                build_people("random"),
+                (
+                    threat_per_update(
+                        tuple(
+                            build_published_attack(scenario, source)
+                            for source in UPDATE_SOURCES
+                        )
+                    ),
+                ),
             )
-            for scenario in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.scenarios)
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the control's precision, its times chance and the permutation interval."""
-        full, values = self.plans(quick=False), list[Figure]()
-        for scenario in self.worlds:
+        full, values = self.plans(quick=False), list[ReproducedValue]()
+        for scenario in self.scenarios:
             if (key := scenario.key) not in runs.audits:
                 continue
-            rows, run = rows_of(runs.audits[key]), runs.plans[key]
-            context = setting(scenario, run, full.get(key))
+            rows, run = build_result_rows(runs.audits[key]), runs.plans[key]
+            context = describe_setting(scenario, run, full.get(key))
             (threat,) = run.threats
-            for attack, source in zip(threat.attacks, SOURCES, strict=True):
+            for attack, source in zip(threat.attacks, UPDATE_SOURCES, strict=True):
                 name, description = f"{key}_{source}", f"{context}; {source} updates"
                 attack_name = threat.attack_name(attack)
                 values.append(
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{name}_control",
                         f"{description}: average precision of the IID control",
                         (attack_name, "control_excess"),
                     )
                 )
                 excess, row = (
-                    rows.of(attack_name, "control_excess"),
-                    rows.of(attack_name, PRECISION),
+                    rows.find(attack_name, "control_excess"),
+                    rows.find(attack_name, PRECISION),
                 )
                 if excess is None or row is None or not row.blind:
                     continue
                 values += [
-                    Figure(
+                    ReproducedValue(
                         f"{name}_times_chance",
                         f"{description}: IID control divided by a random order (published: "
                         "PIPA)",
                         row.references[CONTROL_NAME] / row.blind,
                         None,
                         None,
-                        said("iid_times_chance") if source == "shadow" else None,
+                        published_in_text("iid_times_chance") if source == "shadow" else None,
                         "higher",
                     ),
                     *(
-                        plain(
+                        value_without_interval(
                             f"{name}_{end.split()[0]}_{side}",
                             f"{description}: {side} end of the 95 % permutation interval",
                             excess.references[end],
                         )
-                        for end, side in zip(ENDS, ("low", "high"), strict=True)
+                        for end, side in zip(NULL_QUANTILES, ("low", "high"), strict=True)
                     ),
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{name}_as_they_are",
                         f"{description}: average precision of the original users",
                         (attack_name, PRECISION),

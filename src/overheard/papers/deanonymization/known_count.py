@@ -10,35 +10,45 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.linkage.known_updates import KnownUpdates, UpdateSource
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.drawings import Series, series_plate
-from overheard.papers.deanonymization.heard import (
-    Updates,
-    every,
+from overheard.papers.deanonymization.charts import ValueSeries, series_figure
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import build_published_attack
+from overheard.papers.deanonymization.observations import (
+    RunUpdates,
+    iterate_run_updates,
+    mark_all,
     mean_over_users,
-    updates_of,
 )
-from overheard.papers.deanonymization.identifiers import published
-from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
-from overheard.papers.deanonymization.rows import PRECISION
-from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, IdentityScenario
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_sender,
+)
+from overheard.papers.deanonymization.result_rows import PRECISION
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS_MORE_UPDATES,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 
-BATCH = 32
+BATCH_SIZE = 32
 """Updates per training step."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KnownCountExperiment(Experiment, Drawn):
+class KnownCountExperiment(Experiment, IllustratedExperiment):
     """The published network, trained on some updates of each known user.
 
     Args:
-        worlds: data sets with their federations.
+        scenarios: data sets with their federations.
         reduced: the same for a quick run.
         counts: numbers of updates per user below the available one; all updates are used too.
         source: source of these updates.
@@ -48,8 +58,8 @@ class KnownCountExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = (BLOGS_OFTEN, WISDM)
-    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
+    scenarios: tuple[IdentityScenario, ...] = (BLOGS_MORE_UPDATES, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (QUICK_SCENARIO,)
     counts: tuple[int, ...] = (1, 2, 4, 8, 16)
     source: UpdateSource = "simulated"
     steps: int = 3000
@@ -64,7 +74,7 @@ class KnownCountExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The figure's heights are lost. The prior is random. The "
+            f"{common_differences(self.scenarios)} The figure's heights are lost. The prior is random. The "
             f"known updates are {self.source}, as a shadow device here takes part far more "
             "rarely than the paper's. Each user has a random selection of them, and the "
             f"network trains {self.steps} steps for every number of updates."
@@ -73,56 +83,60 @@ class KnownCountExperiment(Experiment, Drawn):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         return {
-            scenario.key: plan(
-                scenario, people("random"), (every_sender((published(scenario, self.source),)),)
+            scenario.key: build_plan(
+                scenario,
+                build_people("random"),
+                (threat_per_sender((build_published_attack(scenario, self.source),)),),
             )
-            for scenario in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.scenarios)
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the average precision by number of updates, and with all updates."""
         full = self.plans(quick=False)
         return tuple(
             value
-            for scenario in self.worlds
+            for scenario in self.scenarios
             if scenario.key in runs.audits
             for value in self._scenario_values(
                 runs,
                 scenario,
-                setting(scenario, runs.plans[scenario.key], full.get(scenario.key)),
+                describe_setting(scenario, runs.plans[scenario.key], full.get(scenario.key)),
             )
         )
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the average precision by the number of known updates."""
         by_name = {one.name: one for one in values}
         lines = [
-            Series(
+            ValueSeries(
                 scenario.name,
-                counts_of(scenario, runs.plans[scenario.key], self.counts),
+                select_counts(scenario, runs.plans[scenario.key], self.counts),
                 [
                     by_name[f"{scenario.key}_updates_{n}"]
-                    for n in counts_of(scenario, runs.plans[scenario.key], self.counts)
+                    for n in select_counts(scenario, runs.plans[scenario.key], self.counts)
                 ],
             )
-            for scenario in self.worlds
+            for scenario in self.scenarios
             if scenario.key in runs.audits
         ]
         title = "Figure 8: by the number of known updates per user"
-        return Drawing((series_plate(title, lines, "known updates per user", PRECISION),))
+        return PageContent((series_figure(title, lines, "known updates per user", PRECISION),))
 
     def _scenario_values(
-        self, runs: Runs, scenario: IdentityScenario, context: str
-    ) -> list[Figure]:
+        self, runs: ExperimentRuns, scenario: IdentityScenario, context: str
+    ) -> list[ReproducedValue]:
         by_count: dict[str, dict[int, Mapping[str, float]]] = {}
-        counts = counts_of(scenario, runs.plans[scenario.key], self.counts)
-        for updates in updates_of(runs, scenario, self.source):
+        counts = select_counts(scenario, runs.plans[scenario.key], self.counts)
+        for updates in iterate_run_updates(runs, scenario, self.source):
             for count in (*counts, None):
                 draw_seed = Seed(updates.seed).child("some")
                 selected = (
-                    every(len(updates.known.users))
+                    mark_all(len(updates.known.users))
                     if count is None
-                    else some_of_each(updates.known, count, draw_seed)
+                    else sample_per_user(updates.known, count, draw_seed)
                 )
                 by_count.setdefault(str(count or "all"), {})[updates.seed] = _train_and_score(
                     updates, selected, self.steps
@@ -132,7 +146,7 @@ class KnownCountExperiment(Experiment, Drawn):
             value = mean_over_users(by_count[count_name])
             setting = f"{context}; trained on {count_name} {self.source} updates per user"
             values.append(
-                Figure(
+                ReproducedValue(
                     f"{scenario.key}_updates_{count_name}",
                     setting,
                     None if value is None else value.mean,
@@ -145,13 +159,15 @@ class KnownCountExperiment(Experiment, Drawn):
         return values
 
 
-def counts_of(scenario: IdentityScenario, run: Plan, counts: Sequence[int]) -> tuple[int, ...]:
+def select_counts(
+    scenario: IdentityScenario, run: Plan, counts: Sequence[int]
+) -> tuple[int, ...]:
     """Return the counts that are smaller than the number of updates of a user."""
     available = min(scenario.most_rounds, run.training.rounds)
     return tuple(count for count in counts if count < available)
 
 
-def some_of_each(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor, " updates"]:
+def sample_per_user(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor, " updates"]:
     """Select up to `count` updates of each user at random."""
     selected = torch.zeros(len(known.users), dtype=torch.bool)
     for person in sorted(set(known.users.tolist())):
@@ -162,8 +178,12 @@ def some_of_each(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor, " 
 
 
 def _train_and_score(
-    updates: Updates, selected: Bool[Tensor, " known"], steps: int
+    updates: RunUpdates, selected: Bool[Tensor, " known"], steps: int
 ) -> Mapping[str, float]:
-    epochs = max(1, steps * BATCH // max(BATCH, int(selected.sum())))
-    identifier = updates.learn(selected, epochs)
-    return {} if identifier is None else identifier.precisions(every(len(updates.sent.senders)))
+    epochs = max(1, steps * BATCH_SIZE // max(BATCH_SIZE, int(selected.sum())))
+    identifier = updates.train_identifier(selected, epochs)
+    return (
+        {}
+        if identifier is None
+        else identifier.precision_by_user(mark_all(len(updates.sent.senders)))
+    )

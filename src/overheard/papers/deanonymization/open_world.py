@@ -5,46 +5,60 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.linkage.known_updates import UpdateSource
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.drawings import Series, series_plate
-from overheard.papers.deanonymization.identifiers import identifiers
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.deanonymization.charts import ValueSeries, series_figure
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import build_identity_attacks
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.result_rows import (
+    PRECISION,
+    ResultRows,
+    build_result_rows,
+)
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.identity.attacks.match_siamese import MatchSiamese
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 
-HOLDOUT = 3
+HOLDOUT_DIVISOR = 3
 """One user in so many does not take part, as published."""
 
-OF_IDENTITY = (PRECISION, "times_chance", "top1", "dir_at_1_percent", "matching_auc")
+IDENTITY_SCORES = (PRECISION, "times_chance", "top1", "dir_at_1_percent", "matching_auc")
 
-OF_SENDER = ("matching_auc", "equal_error_rate")
+LINKING_SCORES = ("matching_auc", "equal_error_rate")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class OpenWorldExperiment(Experiment, Drawn):
+class OpenWorldExperiment(Experiment, IllustratedExperiment):
     """Open-set re-identification and Siamese matching, by the share of seen users.
 
     Args:
-        worlds: data sets with their federations.
+        scenarios: data sets with their federations.
         reduced: the same for a quick run.
-        shares: percentages of the senders that are seen, that is known to the server.
+        seen_percentages: percentages of the senders that are seen, that is known to the server.
         source: source of labelled updates.
         pairs: number of pairs that the matching network learns from.
         name: name of the figure.
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = (BLOGS, WISDM)
-    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
-    shares: tuple[int, ...] = (25, 50, 75, 100)
+    scenarios: tuple[IdentityScenario, ...] = (BLOGS, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (QUICK_SCENARIO,)
+    seen_percentages: tuple[int, ...] = (25, 50, 75, 100)
     source: UpdateSource = "shadow"
     pairs: int = 32_000
     name: str = "figure6"
@@ -58,7 +72,7 @@ class OpenWorldExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The figure's heights are lost. Its text says for PIPA that "
+            f"{common_differences(self.scenarios)} The figure's heights are lost. Its text says for PIPA that "
             "the average precision of re-identification falls from 0.67 to 0.43 and times "
             "chance rises from 3 to 14 as more users are seen. It also says that matching has "
             "1.5 times chance with no user seen. The prior is chronological, and a third of "
@@ -72,63 +86,68 @@ class OpenWorldExperiment(Experiment, Drawn):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set and share."""
         plans = {}
-        for scenario in self.reduced if quick else self.worlds:
-            holdout = scenario.clients // HOLDOUT
+        for scenario in self.reduced if quick else self.scenarios:
+            holdout = scenario.clients // HOLDOUT_DIVISOR
             senders = scenario.clients - holdout
-            for share in self.shares:
+            for share in self.seen_percentages:
                 unseen = senders - senders * share // 100
-                plans[_key(scenario, share)] = plan(
+                plans[_key(scenario, share)] = build_plan(
                     scenario,
-                    people(scenario.in_time, unseen=unseen, holdout=holdout),
+                    build_people(scenario.chronological_prior, unseen=unseen, holdout=holdout),
                     (self._threat(scenario),),
                     clients=senders,
                 )
         return plans
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the scores of each attack by share, with chance and the control."""
         full = self.plans(quick=False)
         return tuple(
             value
-            for scenario in self.worlds
-            for share in self.shares
+            for scenario in self.scenarios
+            for share in self.seen_percentages
             if (key := _key(scenario, share)) in runs.audits
             for value in _read_threat(
-                rows_of(runs.audits[key]),
+                build_result_rows(runs.audits[key]),
                 key,
                 runs.plans[key],
-                setting(scenario, runs.plans[key], full.get(key)),
+                describe_setting(scenario, runs.plans[key], full.get(key)),
             )
         )
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the average precision and the matching score by share."""
         by_name = {one.name: one for one in values}
         page_figures = []
-        for scenario in self.worlds:
-            if _key(scenario, self.shares[0]) not in runs.audits:
+        for scenario in self.scenarios:
+            if _key(scenario, self.seen_percentages[0]) not in runs.audits:
                 continue
-            names = [attack.name for attack in identifiers(scenario, self.source)]
+            names = [attack.name for attack in build_identity_attacks(scenario, self.source)]
             for score, attacks in (
                 (PRECISION, [*names, "match_siamese"]),
                 ("matching_auc", ["match_siamese", "link_siamese"]),
             ):
                 lines = [
-                    Series(
+                    ValueSeries(
                         name,
-                        self.shares,
-                        [by_name[f"{_key(scenario, n)}_{name}_{score}"] for n in self.shares],
+                        self.seen_percentages,
+                        [
+                            by_name[f"{_key(scenario, n)}_{name}_{score}"]
+                            for n in self.seen_percentages
+                        ],
                     )
                     for name in attacks
                 ]
                 title = f"Figure 6: {scenario.name}, {score.replace('_', ' ')}"
-                page_figures.append(series_plate(title, lines, "seen users, %", score))
-        return Drawing(tuple(page_figures))
+                page_figures.append(series_figure(title, lines, "seen users, %", score))
+        return PageContent(tuple(page_figures))
 
     def _threat(self, scenario: IdentityScenario) -> ThreatPlan:
-        return every_update(
+        return threat_per_update(
             (
-                *identifiers(scenario, self.source),
+                *build_identity_attacks(scenario, self.source),
                 MatchSiamese(
                     updates=self.source,
                     layer=scenario.layer,
@@ -149,13 +168,13 @@ def _key(scenario: IdentityScenario, share: int) -> str:
     return f"{scenario.key}_seen_{share}"
 
 
-def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
-    threat, values = run.threats[0], list[Figure]()
+def _read_threat(rows: ResultRows, key: str, run: Plan, context: str) -> list[ReproducedValue]:
+    threat, values = run.threats[0], list[ReproducedValue]()
     assert run.data.people is not None
     for attack in threat.attacks:
-        scores = OF_SENDER if isinstance(attack, LinkSiamese) else OF_IDENTITY
+        scores = LINKING_SCORES if isinstance(attack, LinkSiamese) else IDENTITY_SCORES
         values += [
-            rows.figure(
+            rows.reproduced_value(
                 f"{key}_{attack.name}_{score}",
                 f"{context}; {attack.name}: {score.replace('_', ' ')}",
                 (threat.attack_name(attack), score),
@@ -164,7 +183,7 @@ def _read_threat(rows: Rows, key: str, run: Plan, context: str) -> list[Figure]:
             # Without unseen users there are no false positives.
             if score != "dir_at_1_percent" or run.data.people.unseen
         ]
-        values += rows.beside(
+        values += rows.baseline_values(
             f"{key}_{attack.name}", f"{context}; {attack.name}", threat.attack_name(attack)
         )
     return values

@@ -5,18 +5,18 @@ from typing import Any
 from overheard.core.attack import Attack
 from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.data.splits.by_user import ByUser
-from overheard.papers.deanonymization.world import IdentityScenario
+from overheard.papers.deanonymization.scenarios import IdentityScenario
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
-PRIORS: dict[PriorKind, str] = {
+PRIOR_NAMES: dict[PriorKind, str] = {
     "random": "random prior",
     "chronological": "chronological prior",
     "chronological_within_labels": "prior chronological within labels",
 }
 
 
-def plan(
+def build_plan(
     scenario: IdentityScenario,
     people: KnownUserSettings,
     threats: tuple[ThreatPlan, ...],
@@ -61,12 +61,12 @@ def plan(
     )
 
 
-def people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> KnownUserSettings:
+def build_people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> KnownUserSettings:
     """Make half of each user's records prior data, used by shadow devices, as published."""
     return KnownUserSettings(prior=prior, unseen=unseen, holdout=holdout, shadow_devices=True)
 
 
-def every_update(
+def threat_per_update(
     # Any: each attack has its own claim type.
     attacks: tuple[Attack[Any], ...],
     *,
@@ -82,12 +82,12 @@ def every_update(
     return _threat(attacks, is_round=True, adapts=adapts)
 
 
-def every_sender(attacks: tuple[Attack[Any], ...]) -> ThreatPlan:
+def threat_per_sender(attacks: tuple[Attack[Any], ...]) -> ThreatPlan:
     """Build a threat in which a sender's updates share a pseudonym and are scored jointly."""
     return _threat(attacks, is_round=False, adapts=False)
 
 
-def setting(scenario: IdentityScenario, run: Plan, full: Plan | None = None) -> str:
+def describe_setting(scenario: IdentityScenario, run: Plan, full: Plan | None = None) -> str:
     """Describe what a value was measured on, and what a quick run reduces.
 
     Args:
@@ -99,7 +99,7 @@ def setting(scenario: IdentityScenario, run: Plan, full: Plan | None = None) -> 
     data, training, people = run.data, run.training, run.data.people
     parts = [f"{scenario.name}, {data.clients} users"]
     if people is not None:
-        parts.append(PRIORS.get(people.prior, people.prior))
+        parts.append(PRIOR_NAMES.get(people.prior, people.prior))
         if people.records is not None:
             parts.append(f"{people.records} prior records per user")
         if people.unseen:

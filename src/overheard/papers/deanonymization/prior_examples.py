@@ -5,42 +5,59 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.linkage.known_updates import UpdateSource
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.drawings import Series, series_plate
-from overheard.papers.deanonymization.identifiers import SOURCES, identifiers
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.printed import said
-from overheard.papers.deanonymization.rows import PRECISION, Rows, rows_of
-from overheard.papers.deanonymization.world import BLOGS, HURRIED, WISDM, IdentityScenario
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.deanonymization.charts import ValueSeries, series_figure
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import (
+    UPDATE_SOURCES,
+    build_identity_attacks,
+)
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_in_text
+from overheard.papers.deanonymization.result_rows import (
+    PRECISION,
+    ResultRows,
+    build_result_rows,
+)
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 
-FIRST = "the text says for PIPA that one prior example gives 0.134, 7 times chance"
+ONE_EXAMPLE_NOTE = "the text says for PIPA that one prior example gives 0.134, 7 times chance"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RecordCountPanel:
     """A scenario and the numbers of prior records that are compared.
 
     Args:
-        world: scenario with the users.
+        scenario: scenario with the users.
         counts: largest numbers of prior records per user; all records are used too.
         sources: sources of labelled updates.
 
     """
 
-    world: IdentityScenario
+    scenario: IdentityScenario
     counts: tuple[int, ...]
-    sources: tuple[UpdateSource, ...] = SOURCES
+    sources: tuple[UpdateSource, ...] = UPDATE_SOURCES
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PriorExamplesExperiment(Experiment, Drawn):
+class PriorExamplesExperiment(Experiment, IllustratedExperiment):
     """Every attack with a limited number of prior records per user.
 
     Args:
@@ -50,11 +67,11 @@ class PriorExamplesExperiment(Experiment, Drawn):
 
     """
 
-    panels: tuple[Counted, ...] = (
-        Counted(BLOGS, (1, 4, 16, 64), ("shadow",)),
-        Counted(WISDM, (1, 2, 4, 8, 16, 32)),
+    panels: tuple[RecordCountPanel, ...] = (
+        RecordCountPanel(BLOGS, (1, 4, 16, 64), ("shadow",)),
+        RecordCountPanel(WISDM, (1, 2, 4, 8, 16, 32)),
     )
-    reduced: tuple[Counted, ...] = (Counted(HURRIED, (1, 4, 16)),)
+    reduced: tuple[RecordCountPanel, ...] = (RecordCountPanel(QUICK_SCENARIO, (1, 4, 16)),)
     name: str = "figure7"
 
     @property
@@ -66,8 +83,8 @@ class PriorExamplesExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} The figure's heights are lost; "
-            f"{FIRST}. The prior is random and is half of each user's records, of which the "
+            f"{common_differences(one.scenario for one in self.panels)} The figure's heights are lost; "
+            f"{ONE_EXAMPLE_NOTE}. The prior is random and is half of each user's records, of which the "
             "server has at most the given number. A record of blogs is a post, which gives "
             "several windows of words; the paper counts sentences. If the server has fewer "
             "records, the user's shadow device holds fewer too, and the federation learns "
@@ -79,62 +96,74 @@ class PriorExamplesExperiment(Experiment, Drawn):
         plans = {}
         for one in self.reduced if quick else self.panels:
             for count in (*one.counts, None):
-                limited_people = replace(people("random"), records=count)
+                limited_people = replace(build_people("random"), records=count)
                 attacks = tuple(
                     attack
                     for source in one.sources
-                    for attack in identifiers(one.world, source)
+                    for attack in build_identity_attacks(one.scenario, source)
                 )
-                plans[_key(one.world, count)] = plan(
-                    one.world, limited_people, (every_update(attacks),)
+                plans[_key(one.scenario, count)] = build_plan(
+                    one.scenario, limited_people, (threat_per_update(attacks),)
                 )
         return plans
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the average precision and times chance of each attack by number of records."""
-        full, values = self.plans(quick=False), list[Figure]()
+        full, values = self.plans(quick=False), list[ReproducedValue]()
         for panel in self.panels:
             for count in (*panel.counts, None):
-                key = _key(panel.world, count)
+                key = _key(panel.scenario, count)
                 if key in runs.audits:
                     run = runs.plans[key]
-                    context = setting(panel.world, run, full.get(key))
-                    values += _read_threat(rows_of(runs.audits[key]), key, run, panel, context)
+                    context = describe_setting(panel.scenario, run, full.get(key))
+                    values += _read_threat(
+                        build_result_rows(runs.audits[key]), key, run, panel, context
+                    )
         return tuple(values)
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the average precision by number of records, with a line for each attack."""
         by_name = {one.name: one for one in values}
         page_figures = []
         for panel in self.panels:
-            counts = [n for n in panel.counts if _key(panel.world, n) in runs.audits]
+            counts = [n for n in panel.counts if _key(panel.scenario, n) in runs.audits]
             if not counts:
                 continue
             names = [
                 f"{source}_{attack.name}"
                 for source in panel.sources
-                for attack in identifiers(panel.world, source)
+                for attack in build_identity_attacks(panel.scenario, source)
             ]
             lines = [
-                Series(
+                ValueSeries(
                     name.replace("_", " "),
                     counts,
-                    [by_name[f"{_key(panel.world, n)}_{name}_{PRECISION}"] for n in counts],
+                    [by_name[f"{_key(panel.scenario, n)}_{name}_{PRECISION}"] for n in counts],
                 )
                 for name in names
             ]
-            title = f"Figure 7: {panel.world.name}"
-            page_figures.append(series_plate(title, lines, "prior records per user", PRECISION))
-        return Drawing(tuple(page_figures))
+            title = f"Figure 7: {panel.scenario.name}"
+            page_figures.append(
+                series_figure(title, lines, "prior records per user", PRECISION)
+            )
+        return PageContent(tuple(page_figures))
 
 
 def _key(scenario: IdentityScenario, count: int | None) -> str:
     return f"{scenario.key}_records_{count or 'all'}"
 
 
-def _read_threat(rows: Rows, key: str, run: Plan, panel: Counted, context: str) -> list[Figure]:
-    (threat,), values = run.threats, list[Figure]()
-    sources = [source for source in panel.sources for _ in identifiers(panel.world, source)]
+def _read_threat(
+    rows: ResultRows, key: str, run: Plan, panel: RecordCountPanel, context: str
+) -> list[ReproducedValue]:
+    (threat,), values = run.threats, list[ReproducedValue]()
+    sources = [
+        source
+        for source in panel.sources
+        for _ in build_identity_attacks(panel.scenario, source)
+    ]
     assert run.data.people is not None
     is_one_record = run.data.people.records == 1
     for attack, source in zip(threat.attacks, sources, strict=True):
@@ -143,15 +172,15 @@ def _read_threat(rows: Rows, key: str, run: Plan, panel: Counted, context: str) 
                 True, "shadow", "reidentify_mlp", PRECISION,
             )  # fmt: skip
             values.append(
-                rows.figure(
+                rows.reproduced_value(
                     f"{key}_{source}_{attack.name}_{score}",
                     f"{context}; {attack.name}, {source} updates: {score.replace('_', ' ')}"
                     + (" (published: PIPA)" if as_published else ""),
                     (threat.attack_name(attack), score),
-                    said("one_example_precision") if as_published else None,
+                    published_in_text("one_example_precision") if as_published else None,
                 )
             )
-        values += rows.beside(
+        values += rows.baseline_values(
             f"{key}_{source}_{attack.name}",
             f"{context}; {attack.name}",
             threat.attack_name(attack),

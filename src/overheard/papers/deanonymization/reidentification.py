@@ -5,54 +5,62 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.data.partition.known_user_settings import PriorKind
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.identifiers import IDENTIFIERS, SOURCES, identifiers
-from overheard.papers.deanonymization.plans import (
-    every_sender,
-    every_update,
-    people,
-    plan,
-    setting,
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import (
+    IDENTITY_ATTACKS,
+    UPDATE_SOURCES,
+    build_identity_attacks,
 )
-from overheard.papers.deanonymization.printed import reidentified
-from overheard.papers.deanonymization.rows import OF_IDENTITY, Rows, rows_of
-from overheard.papers.deanonymization.world import (
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_sender,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_reidentification
+from overheard.papers.deanonymization.result_rows import (
+    IDENTITY_SCORES,
+    ResultRows,
+    build_result_rows,
+)
+from overheard.papers.deanonymization.scenarios import (
     AGES,
     BLOGS,
-    HURRIED,
+    QUICK_SCENARIO,
     WISDM,
     IdentityScenario,
 )
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan, ThreatPlan
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TablePanel:
+class PriorPanel:
     """One scenario and the kinds of prior data that the server has."""
 
-    world: IdentityScenario
+    scenario: IdentityScenario
     priors: tuple[PriorKind, ...]
 
     def key(self, prior: PriorKind) -> str:
         """Return the sub-folder of the audit with this prior."""
-        return f"{self.world.key}_{prior}"
+        return f"{self.scenario.key}_{prior}"
 
 
-OF_TIME: tuple[PriorKind, ...] = ("random", "chronological")
+PAPER_PRIORS: tuple[PriorKind, ...] = ("random", "chronological")
 
 PANELS = (
-    TablePanel(BLOGS, OF_TIME),
-    TablePanel(AGES, OF_TIME),
-    TablePanel(WISDM, (*OF_TIME, "chronological_within_labels")),
+    PriorPanel(BLOGS, PAPER_PRIORS),
+    PriorPanel(AGES, PAPER_PRIORS),
+    PriorPanel(WISDM, (*PAPER_PRIORS, "chronological_within_labels")),
 )
 
-REDUCED = (TablePanel(HURRIED, OF_TIME),)
+REDUCED = (PriorPanel(QUICK_SCENARIO, PAPER_PRIORS),)
 
-EVERY_SOURCE = tuple(source for source in SOURCES for _ in IDENTIFIERS)
+SOURCE_OF_ATTACK = tuple(source for source in UPDATE_SOURCES for _ in IDENTITY_ATTACKS)
 """The source of labelled updates for each attack of a threat."""
 
 
@@ -68,8 +76,8 @@ class ReidentificationExperiment(Experiment):
 
     """
 
-    panels: tuple[TablePanel, ...] = PANELS
-    reduced: tuple[TablePanel, ...] = REDUCED
+    panels: tuple[PriorPanel, ...] = PANELS
+    reduced: tuple[PriorPanel, ...] = REDUCED
     name: str = "table3"
 
     @property
@@ -81,7 +89,7 @@ class ReidentificationExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(one.world for one in self.panels)} Labelled updates of shadow devices "
+            f"{common_differences(one.scenario for one in self.panels)} Labelled updates of shadow devices "
             "are as published. Simulated ones, which the server trains from each broadcast on "
             "the same prior examples, are Overheard's and have no published values. Values "
             "per sender have none either: there all updates of a sender have one pseudonym "
@@ -91,12 +99,14 @@ class ReidentificationExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set and prior, with every attack twice."""
         return {
-            panel.key(prior): plan(panel.world, people(prior), _threats(panel.world))
+            panel.key(prior): build_plan(
+                panel.scenario, build_people(prior), _threats(panel.scenario)
+            )
             for panel in (self.reduced if quick else self.panels)
             for prior in panel.priors
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return four scores of each attack, with chance and the control."""
         full = self.plans(quick=False)
         return tuple(
@@ -105,39 +115,46 @@ class ReidentificationExperiment(Experiment):
             for prior in panel.priors
             if (key := panel.key(prior)) in runs.audits
             for one in self._scenario_values(
-                panel.world,
+                panel.scenario,
                 prior,
-                rows_of(runs.audits[key]),
+                build_result_rows(runs.audits[key]),
                 runs.plans[key],
-                setting(panel.world, runs.plans[key], full.get(key)),
+                describe_setting(panel.scenario, runs.plans[key], full.get(key)),
             )
         )
 
     def _scenario_values(
-        self, scenario: IdentityScenario, prior: PriorKind, rows: Rows, run: Plan, context: str
-    ) -> list[Figure]:
+        self,
+        scenario: IdentityScenario,
+        prior: PriorKind,
+        rows: ResultRows,
+        run: Plan,
+        context: str,
+    ) -> list[ReproducedValue]:
         values = []
         for threat in run.threats:
             unit = "update" if threat.pseudonyms == "round" else "sender"
-            for attack, source in zip(threat.attacks, EVERY_SOURCE, strict=True):
+            for attack, source in zip(threat.attacks, SOURCE_OF_ATTACK, strict=True):
                 name = f"{scenario.key}_{prior}_{unit}_{source}_{attack.name}"
                 description = f"{context}; per {unit}, {attack.name}, {source} updates"
                 as_published = unit == "update" and source == "shadow"
                 values += [
-                    rows.figure(
+                    rows.reproduced_value(
                         f"{name}_{score}",
                         f"{description}: {score.replace('_', ' ')}",
                         (threat.attack_name(attack), score),
-                        reidentified(scenario.paper, prior, attack.name, score)
+                        published_reidentification(scenario.paper, prior, attack.name, score)
                         if as_published
                         else None,
                     )
-                    for score in OF_IDENTITY
+                    for score in IDENTITY_SCORES
                 ]
-                values += rows.beside(name, description, threat.attack_name(attack))
+                values += rows.baseline_values(name, description, threat.attack_name(attack))
         return values
 
 
 def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
-    every = tuple(one for source in SOURCES for one in identifiers(scenario, source))
-    return (every_update(every), every_sender(every))
+    every = tuple(
+        one for source in UPDATE_SOURCES for one in build_identity_attacks(scenario, source)
+    )
+    return (threat_per_update(every), threat_per_sender(every))

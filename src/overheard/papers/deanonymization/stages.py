@@ -11,17 +11,27 @@ from torch import Tensor
 
 from overheard.drawing.figures import Panel, ReportFigure
 from overheard.linkage.known_updates import UpdateSource
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.drawings import heat_map
-from overheard.papers.deanonymization.heard import mean_over_users, updates_of
-from overheard.papers.deanonymization.identifiers import published
-from overheard.papers.deanonymization.plans import every_sender, people, plan, setting
-from overheard.papers.deanonymization.world import BLOGS_OFTEN, HURRIED, WISDM, IdentityScenario
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.deanonymization.charts import heat_map
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.identity_attacks import build_published_attack
+from overheard.papers.deanonymization.observations import iterate_run_updates, mean_over_users
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_sender,
+)
+from overheard.papers.deanonymization.scenarios import (
+    BLOGS_MORE_UPDATES,
+    QUICK_SCENARIO,
+    WISDM,
+    IdentityScenario,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.numbers_table import numbers_table
-from overheard.papers.runs import Runs
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import Plan
 
 EPOCHS = 300
@@ -30,11 +40,11 @@ EPOCHS = 300
 
 @final
 @dataclass(frozen=True, slots=True)
-class StagesExperiment(Experiment, Drawn):
+class StagesExperiment(Experiment, IllustratedExperiment):
     """The published network on every pair of ranges of rounds.
 
     Args:
-        worlds: data sets with their federations.
+        scenarios: data sets with their federations.
         reduced: the same for a quick run.
         ranges: number of ranges into which the rounds are split.
         source: source of known updates.
@@ -42,8 +52,8 @@ class StagesExperiment(Experiment, Drawn):
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = (BLOGS_OFTEN, WISDM)
-    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
+    scenarios: tuple[IdentityScenario, ...] = (BLOGS_MORE_UPDATES, WISDM)
+    reduced: tuple[IdentityScenario, ...] = (QUICK_SCENARIO,)
     ranges: int = 4
     source: UpdateSource = "simulated"
     name: str = "figure10"
@@ -57,7 +67,7 @@ class StagesExperiment(Experiment, Drawn):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The figure's values are lost. The paper has a "
+            f"{common_differences(self.scenarios)} The figure's values are lost. The paper has a "
             "chronological prior and ten ranges of twenty rounds each. Here there are "
             f"{self.ranges} ranges, and known updates are {self.source}, so that every user "
             "has one in every round that is learned from. A range counts only users with "
@@ -67,37 +77,39 @@ class StagesExperiment(Experiment, Drawn):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         return {
-            scenario.key: plan(
+            scenario.key: build_plan(
                 scenario,
-                people(scenario.in_time),
-                (every_sender((published(scenario, self.source),)),),
+                build_people(scenario.chronological_prior),
+                (threat_per_sender((build_published_attack(scenario, self.source),)),),
             )
-            for scenario in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.scenarios)
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the average precision of every pair of ranges, and two means over pairs."""
         full = self.plans(quick=False)
         return tuple(
             value
-            for scenario in self.worlds
+            for scenario in self.scenarios
             if scenario.key in runs.audits
             for value in self._scenario_values(
                 runs,
                 scenario,
-                setting(scenario, runs.plans[scenario.key], full.get(scenario.key)),
+                describe_setting(scenario, runs.plans[scenario.key], full.get(scenario.key)),
             )
         )
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw one heat map per data set."""
         page_figures = []
-        for scenario in self.worlds:
+        for scenario in self.scenarios:
             if scenario.key not in runs.audits:
                 continue
             scenario_values = [one for one in values if one.name.startswith(f"{scenario.key}_")]
-            by_name = {one.name: one.ours for one in scenario_values}
-            names = ranges_of(runs.plans[scenario.key].training.rounds, self.ranges)
+            by_name = {one.name: one.value for one in scenario_values}
+            names = split_rounds(runs.plans[scenario.key].training.rounds, self.ranges)
             cells = np.array(
                 [
                     [
@@ -127,27 +139,29 @@ class StagesExperiment(Experiment, Drawn):
                             ),
                         ),
                     ),
-                    numbers_table(title, scenario_values),
+                    tabulate_values(title, scenario_values),
                     True,
                 )
             )
-        return Drawing(tuple(page_figures))
+        return PageContent(tuple(page_figures))
 
     def _scenario_values(
-        self, runs: Runs, scenario: IdentityScenario, context: str
-    ) -> list[Figure]:
+        self, runs: ExperimentRuns, scenario: IdentityScenario, context: str
+    ) -> list[ReproducedValue]:
         run = runs.plans[scenario.key]
-        parts = ranges_of(run.training.rounds, self.ranges)
+        parts = split_rounds(run.training.rounds, self.ranges)
         pairs = [(one, other) for one in range(self.ranges) for other in range(self.ranges)]
         by_pair: dict[tuple[int, int], dict[int, Mapping[str, float]]] = {p: {} for p in pairs}
-        for updates in updates_of(runs, scenario, self.source):
+        for updates in iterate_run_updates(runs, scenario, self.source):
             for one, part in enumerate(parts):
-                identifier = updates.learn(_within(updates.known.rounds, part), EPOCHS)
+                identifier = updates.train_identifier(
+                    _within(updates.known.rounds, part), EPOCHS
+                )
                 for other, later in enumerate(parts):
                     by_pair[one, other][updates.seed] = (
                         {}
                         if identifier is None
-                        else identifier.precisions(_within(updates.sent.rounds, later))
+                        else identifier.precision_by_user(_within(updates.sent.rounds, later))
                     )
         figures = [
             self._figure(
@@ -172,7 +186,7 @@ class StagesExperiment(Experiment, Drawn):
 
     def _figure(
         self, name: str, words: str, cells: Sequence[Mapping[int, Mapping[str, float]]]
-    ) -> Figure:
+    ) -> ReproducedValue:
         """Return the mean over users of their means over these cells."""
         merged: dict[int, dict[str, list[float]]] = {}
         for cell in cells:
@@ -186,7 +200,7 @@ class StagesExperiment(Experiment, Drawn):
             }
         )
         if value is None:
-            return Figure(
+            return ReproducedValue(
                 name,
                 f"{words}: no user has updates in both ranges",
                 None,
@@ -195,13 +209,13 @@ class StagesExperiment(Experiment, Drawn):
                 None,
                 "higher",
             )
-        return Figure(name, words, value.mean, value.low, value.high, None, "higher")
+        return ReproducedValue(name, words, value.mean, value.low, value.high, None, "higher")
 
 
-def ranges_of(rounds: int, count: int) -> tuple[range, ...]:
+def split_rounds(rounds: int, count: int) -> tuple[range, ...]:
     """Split the rounds into `count` ranges of about equal length.
 
-    >>> ranges_of(10, 4)
+    >>> split_rounds(10, 4)
     (range(0, 2), range(2, 5), range(5, 7), range(7, 10))
     """
     ends = [rounds * cut // count for cut in range(count + 1)]

@@ -18,25 +18,34 @@ from overheard.data.partition.known_user_settings import PriorKind
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
-from overheard.papers.deanonymization.differences import common
-from overheard.papers.deanonymization.plans import every_update, people, plan, setting
-from overheard.papers.deanonymization.printed import utility
-from overheard.papers.deanonymization.world import HURRIED, WORLDS, IdentityScenario
-from overheard.papers.deanonymization.worth import (
-    guessed,
-    mean_of_seeds,
-    test_of,
-    worth,
-    worth_of_arm,
+from overheard.papers.deanonymization.differences import common_differences
+from overheard.papers.deanonymization.model_utility import (
+    chance_utility,
+    mean_over_seeds,
+    measure_arm_utilities,
+    measure_utility,
+    select_test_examples,
 )
+from overheard.papers.deanonymization.plans import (
+    build_people,
+    build_plan,
+    describe_setting,
+    threat_per_update,
+)
+from overheard.papers.deanonymization.published_numbers import published_utility
+from overheard.papers.deanonymization.scenarios import (
+    QUICK_SCENARIO,
+    SCENARIOS,
+    IdentityScenario,
+)
+from overheard.papers.estimates import reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import figure
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
 
-WITHIN: tuple[PriorKind, ...] = ("random", "chronological")
+PAPER_PRIORS: tuple[PriorKind, ...] = ("random", "chronological")
 
 
 @final
@@ -45,16 +54,16 @@ class UtilityExperiment(Experiment):
     """The last global model of each federation, and one trained centrally on all its data.
 
     Args:
-        worlds: data sets with their federations.
+        scenarios: data sets with their federations.
         reduced: the same for a quick run.
         priors: how users' data are split into prior and private data.
         name: name of the table.
 
     """
 
-    worlds: tuple[IdentityScenario, ...] = WORLDS
-    reduced: tuple[IdentityScenario, ...] = (HURRIED,)
-    priors: tuple[PriorKind, ...] = WITHIN
+    scenarios: tuple[IdentityScenario, ...] = SCENARIOS
+    reduced: tuple[IdentityScenario, ...] = (QUICK_SCENARIO,)
+    priors: tuple[PriorKind, ...] = PAPER_PRIORS
     name: str = "table2"
 
     @property
@@ -66,7 +75,7 @@ class UtilityExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.worlds)} The centralized model starts from the same weights. It "
+            f"{common_differences(self.scenarios)} The centralized model starts from the same weights. It "
             "trains at the same rate and batch size on the examples of all devices, for as "
             "many passes as a device makes in the federation on average. The paper's "
             "nearest-neighbour models are left out. There are three measures: the top-5 "
@@ -79,75 +88,83 @@ class UtilityExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set and prior, with the cheapest attack."""
         return {
-            f"{scenario.key}_{prior}": plan(
+            f"{scenario.key}_{prior}": build_plan(
                 scenario,
-                people(prior),
-                (every_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
+                build_people(prior),
+                (threat_per_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
             )
-            for scenario in (self.reduced if quick else self.worlds)
+            for scenario in (self.reduced if quick else self.scenarios)
             for prior in self.priors
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the three utilities of each data set and prior."""
         full = self.plans(quick=False)
         return tuple(
             one
             for name, scenario, prior in self._finished(runs)
             for one in _utility_values(
-                runs, name, scenario, prior, setting(scenario, runs.plans[name], full.get(name))
+                runs,
+                name,
+                scenario,
+                prior,
+                describe_setting(scenario, runs.plans[name], full.get(name)),
             )
         )
 
-    def _finished(self, runs: Runs) -> Iterator[tuple[str, IdentityScenario, PriorKind]]:
-        for scenario in self.worlds:
+    def _finished(
+        self, runs: ExperimentRuns
+    ) -> Iterator[tuple[str, IdentityScenario, PriorKind]]:
+        for scenario in self.scenarios:
             for prior in self.priors:
                 if f"{scenario.key}_{prior}" in runs.audits:
                     yield f"{scenario.key}_{prior}", scenario, prior
 
 
 def _utility_values(
-    runs: Runs, name: str, scenario: IdentityScenario, prior: PriorKind, context: str
-) -> tuple[Figure, ...]:
+    runs: ExperimentRuns, name: str, scenario: IdentityScenario, prior: PriorKind, context: str
+) -> tuple[ReproducedValue, ...]:
     run = runs.plans[name]
     dataset = load_data(run, runs.resources)
-    test = test_of(scenario, dataset)
+    test = select_test_examples(scenario, dataset)
     better: Better = "lower" if scenario.utility == "absolute_error" else "higher"
     with one_thread():
         values = [
-            worth(scenario, dataset.task, _centralised(runs, name, dataset, seed), test)
+            measure_utility(
+                scenario, dataset.task, _centralised(runs, name, dataset, seed), test
+            )
             for seed in run.seeds
         ]
     measured = scenario.utility.replace("_", " ")
-    chance = guessed(scenario.utility, test.labels, dataset.task.classes)
+    chance = chance_utility(scenario.utility, test.labels, dataset.task.classes)
     return (
-        figure(
+        reproduced_value(
             f"{name}_federated",
             f"{context}; {measured} of the last global model",
-            mean_of_seeds(worth_of_arm(runs, name, UNDEFENDED, scenario, dataset)),
-            utility(scenario.paper, prior, "federated"),
+            mean_over_seeds(measure_arm_utilities(runs, name, UNDEFENDED, scenario, dataset)),
+            published_utility(scenario.paper, prior, "federated"),
             better,
         ),
-        figure(
+        reproduced_value(
             f"{name}_centralised",
             f"{context}; {measured} of a model trained centrally",
-            mean_of_seeds(values),
-            utility(scenario.paper, prior, "centralised"),
+            mean_over_seeds(values),
+            published_utility(scenario.paper, prior, "centralised"),
             better,
         ),
-        Figure(
+        ReproducedValue(
             f"{name}_chance",
             f"{context}; {measured} of a random label",
             chance,
             None,
             None,
-            utility(scenario.paper, prior, "chance"),
+            published_utility(scenario.paper, prior, "chance"),
             better,
         ),
     )
 
 
-def _centralised(runs: Runs, name: str, dataset: Dataset, seed: int) -> Weights:
+def _centralised(runs: ExperimentRuns, name: str, dataset: Dataset, seed: int) -> Weights:
     """Train a model centrally on all data of the federation's devices, from the same start."""
     run = runs.plans[name]
     partition = partition_for_plan(run, dataset, seed)

@@ -6,20 +6,25 @@ from typing import final
 
 from overheard.papers.decaf.benchmark import MNIST, DecafBenchmark
 from overheard.papers.decaf.by_user import l1_by_user
-from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import DecafSize, plan, setting
-from overheard.papers.decaf.printed import printed_mean
+from overheard.papers.decaf.differences import common_differences
+from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
+from overheard.papers.decaf.published_scores import mean_published_score
+from overheard.papers.decaf.published_users import published_tables
 from overheard.papers.decaf.scores import DISTANCES
-from overheard.papers.decaf.users import tables
+from overheard.papers.estimates import (
+    FindingFilter,
+    find_best_round,
+    mean_score,
+    reproduced_value,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import ReadingPlace, best_round, figure, mean
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
-WHOLE = Decaf()
+WHOLE_ATTACK = Decaf()
 
 
 FULL = DecafSize(rounds=5, seeds=(0, 1, 2, 3, 4))
@@ -33,7 +38,7 @@ class AblationExperiment(Experiment):
 
     Args:
         name: name of the figure.
-        without: the step that is ablated, in words.
+        ablated_step: the step that is ablated, in words.
         attack: the attack without the step.
         table: the paper's table of the attack without the step.
         benchmark: data set and users.
@@ -43,7 +48,7 @@ class AblationExperiment(Experiment):
     """
 
     name: str
-    without: str
+    ablated_step: str
     attack: Decaf
     table: str
     benchmark: DecafBenchmark = MNIST
@@ -53,45 +58,49 @@ class AblationExperiment(Experiment):
     @property
     def title(self) -> str:
         """Title of the figure."""
-        return f"Decaf without {self.without}, {self.benchmark.name}"
+        return f"Decaf without {self.ablated_step}, {self.benchmark.name}"
 
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.benchmark)} The round is the best one of the whole attack, chosen "
+            f"{common_differences(self.benchmark)} The round is the best one of the whole attack, chosen "
             "with the ground truth; the paper does not say which round it uses."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan with both attacks."""
         size = self.reduced if quick else self.full
-        return {"audit": plan(self.benchmark, size, (WHOLE, self.attack))}
+        return {"audit": build_plan(self.benchmark, size, (WHOLE_ATTACK, self.attack))}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each distance with and without the step, then L1 by user without it."""
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
-        audit, users = runs.audits["audit"], tables()[self.table]
-        best = best_round(audit, plugin_label(WHOLE), "l1", range(run.training.rounds))
-        context = f"{setting(self.benchmark, run, full)}; round {best + 1}"
-        without = ReadingPlace(plugin_label(self.attack), (best,))
+        audit, users = runs.audits["audit"], published_tables()[self.table]
+        best = find_best_round(
+            audit, plugin_label(WHOLE_ATTACK), "l1", range(run.training.rounds)
+        )
+        context = f"{describe_setting(self.benchmark, run, full)}; round {best + 1}"
+        without = FindingFilter(plugin_label(self.attack), (best,))
         values = []
         for distance in DISTANCES:
             values += [
-                figure(
+                reproduced_value(
                     f"mean_{distance}",
-                    f"{context}; without {self.without}",
-                    mean(audit, without, distance),
-                    printed_mean(users, distance),
+                    f"{context}; without {self.ablated_step}",
+                    mean_score(audit, without, distance),
+                    mean_published_score(users, distance),
                     "lower",
                 ),
-                figure(
+                reproduced_value(
                     f"whole_mean_{distance}",
                     f"{context}; the whole attack",
-                    mean(audit, ReadingPlace(plugin_label(WHOLE), (best,)), distance),
-                    printed_mean(self.benchmark.users, distance),
+                    mean_score(
+                        audit, FindingFilter(plugin_label(WHOLE_ATTACK), (best,)), distance
+                    ),
+                    mean_published_score(self.benchmark.users, distance),
                     "lower",
                 ),
             ]
-        values += l1_by_user(audit, without, users, f"{context}; without {self.without}")
+        values += l1_by_user(audit, without, users, f"{context}; without {self.ablated_step}")
         return tuple(values)

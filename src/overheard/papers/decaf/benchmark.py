@@ -12,7 +12,7 @@ from overheard.data.datasets.mnist import Mnist
 from overheard.learning.model import Model
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.decaf_modules import DecafModules
-from overheard.papers.decaf.users import User, tables
+from overheard.papers.decaf.published_users import PublishedUser, published_tables
 
 
 @final
@@ -27,7 +27,7 @@ class DecafBenchmark:
         model: the paper's network, as far as Table II describes it.
         examples: examples of each user.
         auxiliary: auxiliary examples of each class.
-        columns: for each label of the data source, its column in the paper's table.
+        label_columns: for each label of the data source, its column in the paper's table.
         note: how the data differ from the paper's; a sentence or more.
 
     """
@@ -38,13 +38,15 @@ class DecafBenchmark:
     model: Model
     examples: int
     auxiliary: int
-    columns: tuple[int, ...]
+    label_columns: tuple[int, ...]
     note: str
 
     @property
-    def users(self) -> tuple[User, ...]:
+    def users(self) -> tuple[PublishedUser, ...]:
         """Return the users, with the shares in the order of the source's labels."""
-        return tuple(user.reordered(self.columns) for user in tables()[self.table])
+        return tuple(
+            user.reordered(self.label_columns) for user in published_tables()[self.table]
+        )
 
 
 MNIST = DecafBenchmark(
@@ -54,7 +56,7 @@ MNIST = DecafBenchmark(
     DecafConv2(),
     examples=1200,
     auxiliary=100,
-    columns=tuple(range(10)),
+    label_columns=tuple(range(10)),
     note="All 60,000 training images are available.",
 )
 
@@ -65,7 +67,7 @@ FASHION_MNIST = DecafBenchmark(
     DecafConv2(),
     examples=1200,
     auxiliary=100,
-    columns=tuple(range(10)),
+    label_columns=tuple(range(10)),
     note="All 60,000 training images are available.",
 )
 
@@ -76,7 +78,7 @@ CIFAR10 = DecafBenchmark(
     DecafModules(),
     examples=600,
     auxiliary=100,
-    columns=tuple(range(10)),
+    label_columns=tuple(range(10)),
     note=(
         "The data folder may hold 1,000 training images of each class as JPEG copies instead "
         "of the 5,000 originals; users are small enough for them."
@@ -92,7 +94,7 @@ FER2013 = DecafBenchmark(
     auxiliary=50,
     # The table names no columns. The text lists the classes in alphabetical order (anger,
     # disgust, fear, happiness, neutrality, sadness, surprise); the source has neutral last.
-    columns=(0, 1, 2, 3, 5, 6, 4),
+    label_columns=(0, 1, 2, 3, 5, 6, 4),
     note=(
         "The table does not name its columns; they are assumed to be in the order of the "
         "text. The data folder may hold 10,000 training images as JPEG copies, 152 of them of "
@@ -108,7 +110,7 @@ SKIN_CANCER = DecafBenchmark(
     DecafModules(),
     examples=45,
     auxiliary=10,
-    columns=tuple(range(7)),
+    label_columns=tuple(range(7)),
     note=(
         "HAM10000 at 28 x 28 pixels, one image per lesion: 4,790 training images, 48 of them "
         "of the class df and 64 of vasc. There are therefore 10 auxiliary examples per class "

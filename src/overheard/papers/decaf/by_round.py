@@ -12,21 +12,27 @@ from overheard.findings.finding import Audit
 from overheard.learning.simplex import normalize_to_shares
 from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, DecafBenchmark
 from overheard.papers.decaf.differences import COMMON
-from overheard.papers.decaf.plans import DecafSize, plan, setting
+from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES
+from overheard.papers.estimates import (
+    FindingFilter,
+    mean_over_findings,
+    mean_score,
+    reproduced_value,
+    select_findings,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import ReadingPlace, figure, found, mean, mean_of
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
-TOGETHER = 15
+AVERAGED_ROUNDS = 15
 """Largest number of rounds that figure 6 (d) averages."""
 
-FOLLOWED = 2
+FOLLOWED_USER = 2
 """The user, counted from 1, in figure 6 (d)."""
 
 
@@ -41,7 +47,7 @@ class RoundsExperiment(Experiment):
 
     Args:
         benchmarks: data sets.
-        averaged: the data set for which a user's claims are averaged over rounds.
+        averaged_benchmark: the data set for which a user's claims are averaged over rounds.
         full: size of a full run.
         reduced: size of a quick run.
         name: name of the figure.
@@ -49,7 +55,7 @@ class RoundsExperiment(Experiment):
     """
 
     benchmarks: tuple[DecafBenchmark, ...] = BENCHMARKS
-    averaged: DecafBenchmark = SKIN_CANCER
+    averaged_benchmark: DecafBenchmark = SKIN_CANCER
     full: DecafSize = FULL
     reduced: DecafSize = REDUCED
     name: str = "figure6"
@@ -71,39 +77,41 @@ class RoundsExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         size = self.reduced if quick else self.full
-        return {one.source.name: plan(one, size, (Decaf(),)) for one in self.benchmarks}
+        return {one.source.name: build_plan(one, size, (Decaf(),)) for one in self.benchmarks}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each distance by round, and for the mean claim over the first rounds."""
         run, full = runs.plans, self.plans(quick=False)
         figures = []
         finished = [one for one in self.benchmarks if one.source.name in runs.audits]
         for one in finished:
             key = one.source.name
-            context = setting(one, run[key], full[key])
+            context = describe_setting(one, run[key], full[key])
             figures += [
-                figure(
+                reproduced_value(
                     f"{key}_mean_{distance}_round_{number + 1}",
                     f"{context}; round {number + 1}",
-                    mean(runs.audits[key], ReadingPlace(ATTACK, (number,)), distance),
+                    mean_score(runs.audits[key], FindingFilter(ATTACK, (number,)), distance),
                     None,
                     "lower",
                 )
                 for number in range(run[key].training.rounds)
                 for distance in DISTANCES
             ]
-        if self.averaged in finished:
-            figures += self._averaged_values(runs.audits[self.averaged.source.name], run, full)
+        if self.averaged_benchmark in finished:
+            figures += self._averaged_values(
+                runs.audits[self.averaged_benchmark.source.name], run, full
+            )
         return tuple(figures)
 
     def _averaged_values(
         self, audit: Audit, run: Mapping[str, Plan], full: Mapping[str, Plan]
-    ) -> list[Figure]:
+    ) -> list[ReproducedValue]:
         """Score one user's claims averaged over the first rounds and rescaled to sum to 1."""
-        key, user = self.averaged.source.name, client(FOLLOWED - 1)
+        key, user = self.averaged_benchmark.source.name, client(FOLLOWED_USER - 1)
         by_round = [
-            found(audit, ReadingPlace(ATTACK, (number,), target=user))
-            for number in range(min(TOGETHER, run[key].training.rounds))
+            select_findings(audit, FindingFilter(ATTACK, (number,), target=user))
+            for number in range(min(AVERAGED_ROUNDS, run[key].training.rounds))
         ]
         figures = []
         for last in range(1, len(by_round) + 1):
@@ -119,11 +127,11 @@ class RoundsExperiment(Experiment):
                 for distance in DISTANCES:
                     scores_by_distance[distance].append(scores[distance])
             figures += [
-                figure(
-                    f"{key}_user_{FOLLOWED}_{distance}_rounds_1_to_{last}",
-                    f"{setting(self.averaged, run[key], full[key])}; user {FOLLOWED}, claims "
+                reproduced_value(
+                    f"{key}_user_{FOLLOWED_USER}_{distance}_rounds_1_to_{last}",
+                    f"{describe_setting(self.averaged_benchmark, run[key], full[key])}; user {FOLLOWED_USER}, claims "
                     f"averaged over rounds 1 to {last}",
-                    mean_of(by_round[0], scores_by_distance[distance]),
+                    mean_over_findings(by_round[0], scores_by_distance[distance]),
                     None,
                     "lower",
                 )

@@ -5,22 +5,26 @@ from dataclasses import replace
 
 from overheard.core.parties import client
 from overheard.findings.finding import Audit
-from overheard.papers.decaf.printed import printed
-from overheard.papers.decaf.users import User
-from overheard.papers.figure import Figure
-from overheard.papers.reading import ReadingPlace, figure, mean
+from overheard.papers.decaf.published_scores import score_published_claim
+from overheard.papers.decaf.published_users import PublishedUser
+from overheard.papers.estimates import FindingFilter, mean_score, reproduced_value
+from overheard.papers.reproduced_value import ReproducedValue
 
 
 def l1_by_user(
-    audit: Audit, place: ReadingPlace, users: Sequence[User], setting: str, prefix: str = ""
-) -> list[Figure]:
+    audit: Audit,
+    place: FindingFilter,
+    users: Sequence[PublishedUser],
+    setting: str,
+    prefix: str = "",
+) -> list[ReproducedValue]:
     """Return one value per user; `l1_user_1` is the first user, as in the paper."""
     return [
-        figure(
+        reproduced_value(
             f"{prefix}l1_user_{number}",
             setting,
-            mean(audit, replace(place, target=client(number - 1)), "l1"),
-            printed(user, "l1").value,
+            mean_score(audit, replace(place, target=client(number - 1)), "l1"),
+            score_published_claim(user, "l1").value,
             "lower",
         )
         for number, user in enumerate(users, start=1)

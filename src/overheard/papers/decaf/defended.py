@@ -7,14 +7,20 @@ from typing import final
 from overheard.defenses.dropout import Dropout
 from overheard.defenses.local_dp import LocalDp
 from overheard.papers.decaf.benchmark import MNIST, DecafBenchmark
-from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import DecafSize, plan, setting
-from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
-from overheard.papers.decaf.users import accuracies
+from overheard.papers.decaf.differences import common_differences
+from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
+from overheard.papers.decaf.published_users import published_accuracies
+from overheard.papers.decaf.scores import (
+    ATTACK,
+    DISTANCES,
+    NULL_CLASS_SCORES,
+    better_direction,
+    value_name,
+)
+from overheard.papers.estimates import mean_accuracy, mean_score_over_rounds, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import figure, mean_accuracy, mean_over_rounds
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
@@ -53,7 +59,7 @@ class DefendedDecafExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.benchmark)} The paper does not say where dropout is placed (here: "
+            f"{common_differences(self.benchmark)} The paper does not say where dropout is placed (here: "
             "before the last layer, rate 0.5). Nor does it say how the noise is added, to "
             "what an update is clipped, or after how many rounds the accuracy is measured. "
             "Here noise is added to each user's whole update, clipped to an L2 norm of "
@@ -79,32 +85,32 @@ class DefendedDecafExperiment(Experiment):
             ),
         )
         size = self.reduced if quick else self.full
-        return {"audit": plan(self.benchmark, size, (Decaf(),), arms=arms)}
+        return {"audit": build_plan(self.benchmark, size, (Decaf(),), arms=arms)}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the distances, the null-class scores and the accuracy of each arm."""
         audit = runs.audits["audit"]
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
-        context, rounds = setting(self.benchmark, run, full), run.training.rounds
+        context, rounds = describe_setting(self.benchmark, run, full), run.training.rounds
         values = []
         for arm in run.arms:
             key = arm.name.replace(" ", "_").lower()
             values += [
-                figure(
-                    f"{key}_{told_as(score)}",
+                reproduced_value(
+                    f"{key}_{value_name(score)}",
                     f"{context}; {arm.name}, mean over rounds 1 to {rounds}",
-                    mean_over_rounds(audit, ATTACK, range(rounds), score, arm.name),
+                    mean_score_over_rounds(audit, ATTACK, range(rounds), score, arm.name),
                     None,
-                    direction(score),
+                    better_direction(score),
                 )
-                for score in (*DISTANCES, *VERDICTS)
+                for score in (*DISTANCES, *NULL_CLASS_SCORES)
             ]
             values.append(
-                figure(
+                reproduced_value(
                     f"{key}_accuracy",
                     f"{context}; {arm.name}, the model that round {rounds} broadcasts",
                     mean_accuracy(audit, arm.name, rounds - 1),
-                    accuracies().get(arm.name),
+                    published_accuracies().get(arm.name),
                     "higher",
                 )
             )

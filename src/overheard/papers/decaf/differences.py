@@ -22,6 +22,6 @@ COMMON = (
 )
 
 
-def common(benchmark: DecafBenchmark) -> str:
+def common_differences(benchmark: DecafBenchmark) -> str:
     """Describe the differences from the paper for a data set."""
     return f"{COMMON} {benchmark.name}: {benchmark.note}"

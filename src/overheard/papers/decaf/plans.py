@@ -7,11 +7,11 @@ from overheard.core.attack import Attack
 from overheard.data.splits.shares import Shares
 from overheard.learning.model import Model
 from overheard.papers.decaf.benchmark import DecafBenchmark
-from overheard.papers.setting import setting as describe
+from overheard.papers.setting_description import describe_setting as describe
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
-RATE = 1.0
+LEARNING_RATE = 1.0
 """Learning rate of Adadelta: PyTorch's default, as the paper gives none."""
 
 
@@ -36,7 +36,7 @@ class DecafSize:
     test: int = 1000
 
 
-def plan(
+def build_plan(
     benchmark: DecafBenchmark,
     size: DecafSize,
     # Any: each attack has its own claim type.
@@ -69,7 +69,7 @@ def plan(
         seeds=size.seeds,
         data=DataPlan(
             source=benchmark.source,
-            split=Shares(tuple(user.true for user in users)),
+            split=Shares(tuple(user.true_percents for user in users)),
             clients=len(users),
             examples=examples,
             auxiliary_per_class=known,
@@ -78,9 +78,9 @@ def plan(
         training=TrainingPlan(
             model=model or benchmark.model,
             rounds=size.rounds,
-            rate=RATE,
+            rate=LEARNING_RATE,
             epochs=1,
-            batch=max(examples, known * len(benchmark.columns)),
+            batch=max(examples, known * len(benchmark.label_columns)),
             optimizer="adadelta",
         ),
         arms=arms,
@@ -88,6 +88,6 @@ def plan(
     )
 
 
-def setting(benchmark: DecafBenchmark, run: Plan, full: Plan) -> str:
+def describe_setting(benchmark: DecafBenchmark, run: Plan, full: Plan) -> str:
     """Describe what a value was measured on, and what a quick run reduces."""
-    return describe(benchmark.name, run, full, people="users")
+    return describe(benchmark.name, run, full, participants="users")

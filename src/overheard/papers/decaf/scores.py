@@ -7,19 +7,19 @@ ATTACK = "decaf"
 
 DISTANCES = ("l1", "l2", "linf")
 
-VERDICTS = ("null_recall", "null_precision", "null_exact")
+NULL_CLASS_SCORES = ("null_recall", "null_precision", "null_exact")
 """Scores for null classes."""
 
 
-def told_as(score: str) -> str:
+def value_name(score: str) -> str:
     """Return the name of the value that is the mean of this score over all users.
 
-    >>> told_as("l1"), told_as("null_recall")
+    >>> value_name("l1"), value_name("null_recall")
     ('mean_l1', 'null_recall')
     """
-    return score if score in VERDICTS else f"mean_{score}"
+    return score if score in NULL_CLASS_SCORES else f"mean_{score}"
 
 
-def direction(score: str) -> Better:
+def better_direction(score: str) -> Better:
     """Return whether higher or lower scores mean a better attack."""
-    return "higher" if score in VERDICTS else "lower"
+    return "higher" if score in NULL_CLASS_SCORES else "lower"

@@ -6,13 +6,13 @@ from typing import final
 
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.papers.decaf.benchmark import FASHION_MNIST, MNIST, DecafBenchmark
-from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import DecafSize, plan, setting
+from overheard.papers.decaf.differences import common_differences
+from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
 from overheard.papers.decaf.scores import ATTACK, DISTANCES
+from overheard.papers.estimates import mean_score_over_rounds, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import figure, mean_over_rounds
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.decaf import Decaf
 
@@ -27,7 +27,7 @@ class AuxiliaryExperiment(Experiment):
 
     Args:
         benchmark: data set and users.
-        numbers: numbers of auxiliary examples of each class.
+        auxiliary_counts: numbers of auxiliary examples of each class.
         full: size of a full run.
         reduced: size of a quick run.
         name: name of the figure.
@@ -35,7 +35,7 @@ class AuxiliaryExperiment(Experiment):
     """
 
     benchmark: DecafBenchmark = FASHION_MNIST
-    numbers: tuple[int, ...] = (2, 5, 10, 20, 30)
+    auxiliary_counts: tuple[int, ...] = (2, 5, 10, 20, 30)
     full: DecafSize = FULL
     reduced: DecafSize = REDUCED
     name: str = "figure7"
@@ -48,17 +48,19 @@ class AuxiliaryExperiment(Experiment):
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
-        return f"{common(self.benchmark)} The figure's values are lost."
+        return f"{common_differences(self.benchmark)} The figure's values are lost."
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per number, which also changes which examples the users get."""
         size = self.reduced if quick else self.full
         return {
-            f"auxiliary_{number}": plan(self.benchmark, size, (Decaf(),), auxiliary=number)
-            for number in self.numbers
+            f"auxiliary_{number}": build_plan(
+                self.benchmark, size, (Decaf(),), auxiliary=number
+            )
+            for number in self.auxiliary_counts
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each distance, averaged over users and rounds."""
         return _averages(self.benchmark, runs, self.plans(quick=False))
 
@@ -92,7 +94,7 @@ class NeuronsExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.benchmark)} The paper's four widths and the figure's values are "
+            f"{common_differences(self.benchmark)} The paper's four widths and the figure's values are "
             "lost; the widths are this project's choice."
         )
 
@@ -100,26 +102,28 @@ class NeuronsExperiment(Experiment):
         """Return one plan per width."""
         size = self.reduced if quick else self.full
         return {
-            f"neurons_{width}": plan(
+            f"neurons_{width}": build_plan(
                 self.benchmark, size, (Decaf(),), model=DecafConv2(hidden=width)
             )
             for width in self.widths
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each distance, averaged over users and rounds."""
         return _averages(self.benchmark, runs, self.plans(quick=False))
 
 
 def _averages(
-    benchmark: DecafBenchmark, runs: Runs, full: Mapping[str, Plan]
-) -> tuple[Figure, ...]:
+    benchmark: DecafBenchmark, runs: ExperimentRuns, full: Mapping[str, Plan]
+) -> tuple[ReproducedValue, ...]:
     return tuple(
-        figure(
+        reproduced_value(
             f"mean_{distance}_{key}",
-            f"{setting(benchmark, one, full[key])}; {key.replace('_', ' ')}, mean over "
+            f"{describe_setting(benchmark, one, full[key])}; {key.replace('_', ' ')}, mean over "
             "the rounds",
-            mean_over_rounds(runs.audits[key], ATTACK, range(one.training.rounds), distance),
+            mean_score_over_rounds(
+                runs.audits[key], ATTACK, range(one.training.rounds), distance
+            ),
             None,
             "lower",
         )

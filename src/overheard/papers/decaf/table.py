@@ -7,22 +7,37 @@ from typing import final
 from overheard.findings.finding import Audit
 from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.by_user import l1_by_user
-from overheard.papers.decaf.differences import common
-from overheard.papers.decaf.plans import DecafSize, plan, setting
-from overheard.papers.decaf.printed import printed_mean, printed_mean_guess
-from overheard.papers.decaf.scores import ATTACK, DISTANCES, VERDICTS, direction, told_as
+from overheard.papers.decaf.differences import common_differences
+from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
+from overheard.papers.decaf.published_scores import (
+    mean_published_guess_score,
+    mean_published_score,
+)
+from overheard.papers.decaf.scores import (
+    ATTACK,
+    DISTANCES,
+    NULL_CLASS_SCORES,
+    better_direction,
+    value_name,
+)
+from overheard.papers.estimates import (
+    FindingFilter,
+    find_best_round,
+    mean_guess_score,
+    mean_score,
+    reproduced_value,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import ReadingPlace, best_round, figure, mean, mean_guess
-from overheard.papers.runs import Runs
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
-SUPPORT = "uniform on the true support"
-UNIFORM = "uniform"
-OTHERS = ("mean_softmax", "bias_inversion")
+TRUE_SUPPORT_GUESS = "uniform on the true support"
+UNIFORM_GUESS = "uniform"
+OTHER_ATTACKS = ("mean_softmax", "bias_inversion")
 
 
 FULL = DecafSize(rounds=5, seeds=(0, 1, 2, 3, 4))
@@ -56,7 +71,7 @@ class DecafTableExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common(self.benchmark)} The paper attacks one round at random among the first "
+            f"{common_differences(self.benchmark)} The paper attacks one round at random among the first "
             "few. Here it is the best of them, the same for all users and seeds, which "
             "favours the attack; every round is reported too. The two other attacks are "
             "reported at their own best round."
@@ -65,78 +80,85 @@ class DecafTableExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan with the attack and two baseline attacks."""
         attacks = (Decaf(), MeanSoftmax(), BiasInversion())
-        return {"audit": plan(self.benchmark, self.reduced if quick else self.full, attacks)}
+        return {
+            "audit": build_plan(self.benchmark, self.reduced if quick else self.full, attacks)
+        }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return distances, null-class scores, guesses, other attacks, rounds and users."""
         audit = runs.audits["audit"]
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
-        context, rounds = setting(self.benchmark, run, full), range(run.training.rounds)
-        best = best_round(audit, ATTACK, "l1", rounds)
+        context, rounds = (
+            describe_setting(self.benchmark, run, full),
+            range(run.training.rounds),
+        )
+        best = find_best_round(audit, ATTACK, "l1", rounds)
         best_filter, best_setting = (
-            ReadingPlace(ATTACK, (best,)),
+            FindingFilter(ATTACK, (best,)),
             f"{context}; round {best + 1}, the best round",
         )
         return (
             *self._mean_values(audit, best_filter, best_setting),
             *self._guess_values(audit, best_filter, context),
-            *(_best_round_value(audit, other, rounds, context) for other in OTHERS),
+            *(_best_round_value(audit, other, rounds, context) for other in OTHER_ATTACKS),
             *(_round_value(audit, number, context) for number in rounds),
             *l1_by_user(audit, best_filter, self.benchmark.users, best_setting),
         )
 
     def _mean_values(
-        self, audit: Audit, finding_filter: ReadingPlace, context: str
-    ) -> list[Figure]:
+        self, audit: Audit, finding_filter: FindingFilter, context: str
+    ) -> list[ReproducedValue]:
         return [
-            figure(
-                told_as(score),
+            reproduced_value(
+                value_name(score),
                 context,
-                mean(audit, finding_filter, score),
-                printed_mean(self.benchmark.users, score),
-                direction(score),
+                mean_score(audit, finding_filter, score),
+                mean_published_score(self.benchmark.users, score),
+                better_direction(score),
             )
-            for score in (*DISTANCES, *VERDICTS)
+            for score in (*DISTANCES, *NULL_CLASS_SCORES)
         ]
 
     def _guess_values(
-        self, audit: Audit, finding_filter: ReadingPlace, context: str
-    ) -> list[Figure]:
+        self, audit: Audit, finding_filter: FindingFilter, context: str
+    ) -> list[ReproducedValue]:
         return [
-            figure(
+            reproduced_value(
                 f"{name}_l1",
                 f"{context}; {words}",
-                mean_guess(audit, finding_filter, "l1", guess),
-                printed_mean_guess(self.benchmark.users, "l1", guess),
+                mean_guess_score(audit, finding_filter, "l1", guess),
+                mean_published_guess_score(self.benchmark.users, "l1", guess),
                 "lower",
             )
             for name, guess, words in (
                 (
                     "uniform_on_true_support",
-                    SUPPORT,
+                    TRUE_SUPPORT_GUESS,
                     "uniform guess on the classes that the user holds",
                 ),
-                ("blind_uniform", UNIFORM, "uninformed guess: uniform over classes"),
+                ("blind_uniform", UNIFORM_GUESS, "uninformed guess: uniform over classes"),
             )
         ]
 
 
-def _best_round_value(audit: Audit, attack: str, rounds: range, context: str) -> Figure:
-    best = best_round(audit, attack, "l1", rounds)
-    return figure(
+def _best_round_value(
+    audit: Audit, attack: str, rounds: range, context: str
+) -> ReproducedValue:
+    best = find_best_round(audit, attack, "l1", rounds)
+    return reproduced_value(
         f"{attack}_mean_l1",
         f"{context}; round {best + 1}, the attack's best round",
-        mean(audit, ReadingPlace(attack, (best,)), "l1"),
+        mean_score(audit, FindingFilter(attack, (best,)), "l1"),
         None,
         "lower",
     )
 
 
-def _round_value(audit: Audit, number: int, context: str) -> Figure:
-    return figure(
+def _round_value(audit: Audit, number: int, context: str) -> ReproducedValue:
+    return reproduced_value(
         f"mean_l1_round_{number + 1}",
         f"{context}; round {number + 1}",
-        mean(audit, ReadingPlace(ATTACK, (number,)), "l1"),
+        mean_score(audit, FindingFilter(ATTACK, (number,)), "l1"),
         None,
         "lower",
     )

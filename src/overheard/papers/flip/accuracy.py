@@ -7,13 +7,19 @@ from typing import final
 import numpy as np
 
 from overheard.findings.finding import Audit
+from overheard.papers.estimates import BOOTSTRAP_SEED, final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.flip.printed import accuracy
-from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, FlipScenario, arm_of
-from overheard.papers.reading import BOOTSTRAP, figure, last_accuracy
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.flip.published_numbers import published_accuracy
+from overheard.papers.flip.scenarios import (
+    CIFAR10,
+    MNIST,
+    QUICK_MNIST,
+    FlipScenario,
+    flip_arm_name,
+)
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import Estimate, estimate_mean
@@ -36,14 +42,14 @@ class AccuracyExperiment(Experiment):
     """FedAvg compared with distilled data, on the paper's data.
 
     Args:
-        worlds: scenarios of a full run.
+        scenarios: scenarios of a full run.
         reduced: scenarios of a quick run.
         name: name of the table.
 
     """
 
-    worlds: tuple[FlipScenario, ...] = (MNIST, CIFAR10)
-    reduced: tuple[FlipScenario, ...] = (SMALL,)
+    scenarios: tuple[FlipScenario, ...] = (MNIST, CIFAR10)
+    reduced: tuple[FlipScenario, ...] = (QUICK_MNIST,)
     name: str = "table1"
 
     @property
@@ -65,31 +71,31 @@ class AccuracyExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set, with one arm per number of synthetic examples."""
         threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
-        scenarios = self.reduced if quick else self.worlds
-        return {one.name: one.plan((threat,), auxiliary=100) for one in scenarios}
+        scenarios = self.reduced if quick else self.scenarios
+        return {one.name: one.build_plan((threat,), auxiliary=100) for one in scenarios}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the accuracy of each arm's last model, and its ratio to FedAvg's."""
         full = self.plans(quick=False)
         values = []
         for name, audit in runs.audits.items():
             run = runs.plans[name]
-            context = setting(name, run, full.get(name, run))
+            context = describe_setting(name, run, full.get(name, run))
             model = run.training.model.name
             for arm in run.arms:
                 key, description = _key(arm), f"{context}; {arm.name}"
                 values.append(
-                    figure(
+                    reproduced_value(
                         f"{name}_{key}_accuracy",
                         f"{description}, the model after {run.rounds_of(arm)} rounds",
-                        last_accuracy(audit, arm.name),
-                        accuracy(name, model, key),
+                        final_accuracy(audit, arm.name),
+                        published_accuracy(name, model, key),
                         "higher",
                     )
                 )
                 if arm.distillation is not None:
                     values.append(
-                        figure(
+                        reproduced_value(
                             f"{name}_{key}_of_fedavg",
                             f"{description}, accuracy divided by FedAvg's",
                             _accuracy_ratio(audit, arm),
@@ -105,7 +111,7 @@ def _key(arm: ArmPlan) -> str:
     if arm.distillation is None:
         return "fedavg"
     samples = arm.distillation.samples
-    return str(samples) if arm.name == arm_of(samples) else arm.name.replace(" ", "_")
+    return str(samples) if arm.name == flip_arm_name(samples) else arm.name.replace(" ", "_")
 
 
 def _accuracy_ratio(audit: Audit, arm: ArmPlan) -> Estimate:
@@ -117,9 +123,12 @@ def _accuracy_ratio(audit: Audit, arm: ArmPlan) -> Estimate:
     }
     seeds = [seed for name, seed in last if name == arm.name]
     shares = [last[arm.name, seed] / last["FedAvg", seed] for seed in seeds]
-    return estimate_mean(np.array(shares), np.array(seeds), BOOTSTRAP)
+    return estimate_mean(np.array(shares), np.array(seeds), BOOTSTRAP_SEED)
 
 
 def _published_accuracy_ratio(data: str, model: str, key: str) -> float | None:
-    value, fedavg = accuracy(data, model, key), accuracy(data, model, "fedavg")
+    value, fedavg = (
+        published_accuracy(data, model, key),
+        published_accuracy(data, model, "fedavg"),
+    )
     return None if value is None or fedavg is None else value / fedavg

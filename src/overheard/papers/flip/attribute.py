@@ -9,30 +9,34 @@ from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.threads import one_thread
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.estimates import final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
-from overheard.papers.flip.attribute_drawings import attribute_plate
-from overheard.papers.flip.attribute_figures import not_run, pooled_figures, row_figures
+from overheard.papers.flip.attribute_charts import attribute_figure
 from overheard.papers.flip.attribute_tests import (
-    PUSHED,
+    AFFINITY,
     SAMPLES,
     AttributeTests,
-    QuadrupleAnswer,
+    QuadrupleOutcome,
 )
-from overheard.papers.flip.kept_answers import load, save
-from overheard.papers.flip.printed import AttributeRow, attribute_rows
+from overheard.papers.flip.attribute_values import (
+    make_pooled_values,
+    make_row_values,
+    make_unavailable_value,
+)
+from overheard.papers.flip.cached_outcomes import load_outcomes, save_outcomes
+from overheard.papers.flip.published_numbers import AttributeRow, read_attribute_rows
 from overheard.papers.flip.quadruple import BinaryTask
-from overheard.papers.flip.world import CIFAR10, FlipScenario, arm_of
-from overheard.papers.reading import figure, last_accuracy
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.flip.scenarios import CIFAR10, FlipScenario, flip_arm_name
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.report.experiment_page import Holds, PaperStatement
 
-DATA = "cifar10"
+DATASET = "cifar10"
 
 FEDAVG = "FedAvg"
 
@@ -45,7 +49,7 @@ FULL = replace(
     rounds=20,
     flip_rounds=100,
     samples=(20,),
-    beside=(),
+    extra_arms=(),
 )
 
 REDUCED = replace(
@@ -61,7 +65,7 @@ REDUCED = replace(
 
 @final
 @dataclass(frozen=True, slots=True)
-class AttributeExperiment(Experiment, Drawn):
+class AttributeExperiment(Experiment, IllustratedExperiment):
     """The paper's transfer test of distilled samples, controls, and a stronger attack.
 
     Args:
@@ -121,84 +125,90 @@ class AttributeExperiment(Experiment, Drawn):
         scenario = self.reduced if quick else self.full
         return {
             task.key: self._plan(scenario, task)
-            for row in attribute_rows()
-            if row.data == DATA and row.number in wanted
+            for row in read_attribute_rows()
+            if row.data == DATASET and row.number in wanted
             for task in row.quadruple.tasks
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the tests of each row and of all rows, and the accuracy of each task."""
-        rows = [row for row in attribute_rows() if _is_run(row, runs)]
-        values, all_answers = list[Figure](), list[QuadrupleAnswer]()
+        rows = [row for row in read_attribute_rows() if _is_run(row, runs)]
+        values, all_answers = list[ReproducedValue](), list[QuadrupleOutcome]()
         for row in rows:
             answers = self._answers(row, runs)
-            values += row_figures(row, self._describe_row(row, runs), answers)
+            values += make_row_values(row, self._describe_row(row, runs), answers)
             all_answers += answers
         if rows:
             numbers = ", ".join(str(row.number) for row in rows)
-            values += pooled_figures(rows, f"Table II, rows {numbers}", all_answers)
+            values += make_pooled_values(rows, f"Table II, rows {numbers}", all_answers)
         values += self._accuracies(rows, runs)
-        values += [not_run(row) for row in attribute_rows() if row.data != DATA]
+        values += [
+            make_unavailable_value(row) for row in read_attribute_rows() if row.data != DATASET
+        ]
         return tuple(values)
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the tests of each row, and check the paper's statements about them."""
         panels = {
             heading: [one for one in values if one.name.startswith(f"{prefix}_")]
             for heading, prefix in _headings(runs).items()
         }
         by_name = {one.name: one for one in values}
-        return Drawing(
-            (attribute_plate("Table II: the other class of a binary task", panels),),
+        return PageContent(
+            (attribute_figure("Table II: the other class of a binary task", panels),),
             _check_statements(by_name) if f"all_{SAMPLES}" in by_name else (),
         )
 
     @property
     def _flip(self) -> str:
         """Return the name of the arm with distilled samples, the same in a quick run."""
-        return arm_of(self.full.samples[0])
+        return flip_arm_name(self.full.samples[0])
 
     def _plan(self, scenario: FlipScenario, task: BinaryTask) -> Plan:
         assert isinstance(scenario.source, Cifar10)
         threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
         source = replace(scenario.source, only=task.classes)
-        plan = replace(scenario, source=source).plan((threat,), auxiliary=self.auxiliary)
+        plan = replace(scenario, source=source).build_plan((threat,), auxiliary=self.auxiliary)
         return plan.model_copy(update={"title": f"FLiP, {task.key}"})
 
-    def _answers(self, row: AttributeRow, runs: Runs) -> tuple[QuadrupleAnswer, ...]:
+    def _answers(self, row: AttributeRow, runs: ExperimentRuns) -> tuple[QuadrupleOutcome, ...]:
         """Return the outcomes of a row's tests, from the cache if they are there."""
         arms = FEDAVG, self._flip
         tests = AttributeTests(runs, row.quadruple, arms, self.schedule)
-        outcomes = list[QuadrupleAnswer]()
+        outcomes = list[QuadrupleOutcome]()
         seeds = runs.plans[row.quadruple.tasks[0].key].seeds
         for seed in seeds:
             path = runs.folder / "answers" / f"row{row.number}-seed{seed}.json"
             settings = f"{row.quadruple} {arms} {self.schedule} {seeds}"
-            cached = load(path, settings)
+            cached = load_outcomes(path, settings)
             if cached is None:
                 with one_thread():
-                    cached = tuple(tests.answers(seed))
-                save(path, settings, cached)
+                    cached = tuple(tests.run_tests(seed))
+                save_outcomes(path, settings, cached)
             outcomes += cached
         return tuple(outcomes)
 
-    def _describe_row(self, row: AttributeRow, runs: Runs) -> str:
+    def _describe_row(self, row: AttributeRow, runs: ExperimentRuns) -> str:
         """Describe what a row was measured on."""
         key = row.quadruple.tasks[0].key
         run = runs.plans[key]
-        context = setting("CIFAR-10", run, self.plans(quick=False).get(key, run))
+        context = describe_setting("CIFAR-10", run, self.plans(quick=False).get(key, run))
         (rounds,) = (run.rounds_of(arm) for arm in run.arms if arm.name == self._flip)
         return f"Table II, {_heading(row)}, {context}, {rounds} rounds of FLiP"
 
-    def _accuracies(self, rows: Sequence[AttributeRow], runs: Runs) -> list[Figure]:
+    def _accuracies(
+        self, rows: Sequence[AttributeRow], runs: ExperimentRuns
+    ) -> list[ReproducedValue]:
         published_accuracies = {
             task: accuracy for row in rows for task, accuracy in row.accuracies.items()
         }
         return [
-            figure(
+            reproduced_value(
                 f"task_{task.key.replace('-', '_')}_{name}",
                 f"binary tasks, accuracy of the last model; {task.key}, {arm}",
-                last_accuracy(runs.audits[task.key], arm),
+                final_accuracy(runs.audits[task.key], arm),
                 published if name == "flip" else None,
                 "higher",
             )
@@ -207,8 +217,8 @@ class AttributeExperiment(Experiment, Drawn):
         ]
 
 
-def _is_run(row: AttributeRow, runs: Runs) -> bool:
-    return row.data == DATA and all(task.key in runs.audits for task in row.quadruple.tasks)
+def _is_run(row: AttributeRow, runs: ExperimentRuns) -> bool:
+    return row.data == DATASET and all(task.key in runs.audits for task in row.quadruple.tasks)
 
 
 def _heading(row: AttributeRow) -> str:
@@ -216,19 +226,19 @@ def _heading(row: AttributeRow) -> str:
     return f"row {row.number}: {' and '.join(primary)} against {' or '.join(other)}"
 
 
-def _headings(runs: Runs) -> Mapping[str, str]:
+def _headings(runs: ExperimentRuns) -> Mapping[str, str]:
     """Return the value prefix of each row, and of all rows, by heading."""
     prefixes = {
-        _heading(row): f"row{row.number}" for row in attribute_rows() if _is_run(row, runs)
+        _heading(row): f"row{row.number}" for row in read_attribute_rows() if _is_run(row, runs)
     }
     return {**prefixes, "all rows": "all"} if prefixes else {}
 
 
-def _check_statements(values: Mapping[str, Figure]) -> tuple[PaperStatement, ...]:
+def _check_statements(values: Mapping[str, ReproducedValue]) -> tuple[PaperStatement, ...]:
     """Check the paper's statements against the intervals over all rows."""
     published_attack, affinity_attack = (
         values[f"all_{SAMPLES}"],
-        values[f"all_{PUSHED.format('flip')}"],
+        values[f"all_{AFFINITY.format('flip')}"],
     )
     return (
         PaperStatement(
@@ -249,13 +259,13 @@ def _check_statements(values: Mapping[str, Figure]) -> tuple[PaperStatement, ...
     )
 
 
-def _is_guess(one: Figure) -> Holds:
+def _is_guess(one: ReproducedValue) -> Holds:
     """Return "no" if the interval excludes 0.5; an interval cannot show equality."""
     includes_half = one.low is None or one.high is None or one.low <= 0.5 <= one.high
     return "undecided" if includes_half else "no"
 
 
-def _interval(one: Figure) -> str:
-    if one.ours is None or one.low is None or one.high is None:
+def _interval(one: ReproducedValue) -> str:
+    if one.value is None or one.low is None or one.high is None:
         return "not measured"
-    return f"{100 * one.ours:.0f} % ({100 * one.low:.0f} - {100 * one.high:.0f})"
+    return f"{100 * one.value:.0f} % ({100 * one.low:.0f} - {100 * one.high:.0f})"

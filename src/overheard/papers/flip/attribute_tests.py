@@ -17,11 +17,11 @@ from overheard.core.seeds import Seed
 from overheard.data.partition.data_partition import DataPartition
 from overheard.learning.device import choose_device
 from overheard.learning.fitting.share_network import FitSchedule
-from overheard.papers.flip.pushed_away import AffinityYardstick, yardstick
+from overheard.papers.flip.class_affinity import AffinityTest, fit_affinity_test
 from overheard.papers.flip.quadruple import BinaryTask, Quadruple
-from overheard.papers.flip.task_heard import TaskHeard, heard
-from overheard.papers.flip.transfer import Pair, told_by_network, told_by_plane
-from overheard.papers.runs import Runs
+from overheard.papers.flip.task_observation import TaskObservation, observe_task
+from overheard.papers.flip.transfer import CollectionPair, transfer_linear_svm, transfer_network
+from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 
 SAMPLES = "samples"
@@ -29,8 +29,8 @@ OTHER_START = "samples_other_start"
 IMAGES = "images"
 IMAGES_OF_B = "images_of_b"
 UPDATES = "updates_{}"
-PUSHED = "pushed_{}"
-EARLY, LATE = "pushed_flip_early", "pushed_flip_late"
+AFFINITY = "pushed_{}"
+AFFINITY_EARLY, AFFINITY_LATE = "pushed_flip_early", "pushed_flip_late"
 
 TESTS: Mapping[str, str] = MappingProxyType(
     {
@@ -40,15 +40,15 @@ TESTS: Mapping[str, str] = MappingProxyType(
         IMAGES_OF_B: "control: the same, on the images of B1 and B2 only",
         UPDATES.format("fedavg"): "control: a linear classifier on the updates of FedAvg",
         UPDATES.format("flip"): "a linear classifier on updates derived from the samples",
-        PUSHED.format("fedavg"): "control: affinity attack on the models of FedAvg",
-        PUSHED.format("flip"): "affinity attack on the models that FLiP's samples train",
-        EARLY: "affinity attack, first quarter of the rounds only",
-        LATE: "affinity attack, last quarter of the rounds only",
+        AFFINITY.format("fedavg"): "control: affinity attack on the models of FedAvg",
+        AFFINITY.format("flip"): "affinity attack on the models that FLiP's samples train",
+        AFFINITY_EARLY: "affinity attack, first quarter of the rounds only",
+        AFFINITY_LATE: "affinity attack, last quarter of the rounds only",
     }
 )
 """Descriptions of the tests."""
 
-DECISIONS = frozenset(test for test in TESTS if test.startswith("pushed"))
+PER_CLIENT_TESTS = frozenset(test for test in TESTS if test.startswith("pushed"))
 """The tests that decide once per client, from everything it sent."""
 
 QUARTER = 4
@@ -56,7 +56,7 @@ QUARTER = 4
 
 @final
 @dataclass(frozen=True, slots=True)
-class QuadrupleAnswer:
+class QuadrupleOutcome:
     """The number of correct decisions of a test about one federation.
 
     Args:
@@ -88,22 +88,22 @@ class AttributeTests:
 
     """
 
-    runs: Runs
+    runs: ExperimentRuns
     quadruple: Quadruple
     arms: tuple[str, str]
     schedule: FitSchedule
 
-    def answers(self, seed: int) -> Iterator[QuadrupleAnswer]:
+    def run_tests(self, seed: int) -> Iterator[QuadrupleOutcome]:
         """Run every test on the federations of this seed."""
         fedavg, flip = self.arms
-        test_sets = self._sets(self.quadruple.tested, flip, seed)
-        training_sets = self._sets(self.quadruple.learned, flip, seed)
+        test_sets = self._sets(self.quadruple.test_tasks, flip, seed)
+        training_sets = self._sets(self.quadruple.training_tasks, flip, seed)
         yield from self._by_network(SAMPLES, seed, training_sets, test_sets)
         other_seed = self._other_seed(seed)
         if other_seed is not None:
-            other_sets = self._sets(self.quadruple.learned, flip, other_seed)
+            other_sets = self._sets(self.quadruple.training_tasks, flip, other_seed)
             yield from self._by_network(OTHER_START, seed, other_sets, test_sets)
-        partitions = self._partitions(self.quadruple.tested, seed)
+        partitions = self._partitions(self.quadruple.test_tasks, seed)
         yield from self._of_images(seed, partitions)
         affinity_test = self._affinity_test(seed, partitions)
         for arm, name in ((fedavg, "fedavg"), (flip, "flip")):
@@ -111,9 +111,9 @@ class AttributeTests:
             yield from self._by_affinity(arm, name, seed, affinity_test)
 
     def _by_network(
-        self, test: str, seed: int, training_sets: Pair, test_sets: Pair
-    ) -> Iterator[QuadrupleAnswer]:
-        is_right = told_by_network(
+        self, test: str, seed: int, training_sets: CollectionPair, test_sets: CollectionPair
+    ) -> Iterator[QuadrupleOutcome]:
+        is_right = transfer_network(
             self._build_model(),
             training_sets,
             test_sets,
@@ -125,13 +125,14 @@ class AttributeTests:
 
     def _of_images(
         self, seed: int, partitions: tuple[DataPartition, DataPartition]
-    ) -> Iterator[QuadrupleAnswer]:
+    ) -> Iterator[QuadrupleOutcome]:
         """Test raw images, and those of B1 and B2 alone, as A2's are in both federations."""
         training_images = [
-            _all_examples(one).inputs for one in self._partitions(self.quadruple.learned, seed)
+            _all_examples(one).inputs
+            for one in self._partitions(self.quadruple.training_tasks, seed)
         ]
         first, second = map(_all_examples, partitions)
-        is_right = told_by_network(
+        is_right = transfer_network(
             self._build_model(),
             (training_images[0], training_images[1]),
             (first.inputs, second.inputs),
@@ -143,12 +144,12 @@ class AttributeTests:
         images_of_b = is_right[0][first.labels == 0], is_right[1][second.labels == 0]
         yield from self._answers(IMAGES_OF_B, seed, images_of_b)
 
-    def _by_updates(self, arm: str, name: str, seed: int) -> Iterator[QuadrupleAnswer]:
+    def _by_updates(self, arm: str, name: str, seed: int) -> Iterator[QuadrupleOutcome]:
         training_updates, test_updates = (
-            [self._observe(task, arm, seed).updates() for task in tasks]
-            for tasks in (self.quadruple.learned, self.quadruple.tested)
+            [self._observe(task, arm, seed).normalized_updates() for task in tasks]
+            for tasks in (self.quadruple.training_tasks, self.quadruple.test_tasks)
         )
-        is_right = told_by_plane(
+        is_right = transfer_linear_svm(
             (training_updates[0], training_updates[1]),
             (test_updates[0], test_updates[1]),
             self._seed(seed, UPDATES.format(name)),
@@ -156,28 +157,33 @@ class AttributeTests:
         yield from self._answers(UPDATES.format(name), seed, is_right)
 
     def _by_affinity(
-        self, arm: str, name: str, seed: int, affinity_test: AffinityYardstick
-    ) -> Iterator[QuadrupleAnswer]:
-        observations = [self._observe(task, arm, seed) for task in self.quadruple.tested]
+        self, arm: str, name: str, seed: int, affinity_test: AffinityTest
+    ) -> Iterator[QuadrupleOutcome]:
+        observations = [self._observe(task, arm, seed) for task in self.quadruple.test_tasks]
         affinities = [
-            torch.stack([affinity_test.leads(one.models(client)) for client in one.clients()])
+            torch.stack(
+                [
+                    affinity_test.measure_affinities(one.client_models(client))
+                    for client in one.clients()
+                ]
+            )
             for one in observations
         ]  # (clients, rounds), twice
         quarter = max(1, affinities[0].shape[1] // QUARTER)
-        parts = {PUSHED.format(name): slice(None)}
+        parts = {AFFINITY.format(name): slice(None)}
         if name == "flip":
-            parts |= {EARLY: slice(quarter), LATE: slice(-quarter, None)}
+            parts |= {AFFINITY_EARLY: slice(quarter), AFFINITY_LATE: slice(-quarter, None)}
         for test, part in parts.items():
             first, second = (
-                torch.tensor([affinity_test.names_first(one[part]) for one in clients])
+                torch.tensor([affinity_test.decides_first(one[part]) for one in clients])
                 for clients in affinities
             )
             yield from self._answers(test, seed, (first, ~second))
 
     def _affinity_test(
         self, seed: int, partitions: tuple[DataPartition, DataPartition]
-    ) -> AffinityYardstick:
-        return yardstick(
+    ) -> AffinityTest:
+        return fit_affinity_test(
             self._build_model(),
             (partitions[0].auxiliary, partitions[1].auxiliary),
             self.schedule,
@@ -190,16 +196,20 @@ class AttributeTests:
         test: str,
         seed: int,
         is_right: tuple[Bool[Tensor, " first"], Bool[Tensor, " second"]],
-    ) -> Iterator[QuadrupleAnswer]:
-        for task, hits in zip(self.quadruple.tested, is_right, strict=True):
-            yield QuadrupleAnswer(test, task.key, seed, int(hits.sum()), len(hits))
+    ) -> Iterator[QuadrupleOutcome]:
+        for task, hits in zip(self.quadruple.test_tasks, is_right, strict=True):
+            yield QuadrupleOutcome(test, task.key, seed, int(hits.sum()), len(hits))
 
-    def _sets(self, tasks: tuple[BinaryTask, BinaryTask], arm: str, seed: int) -> Pair:
+    def _sets(
+        self, tasks: tuple[BinaryTask, BinaryTask], arm: str, seed: int
+    ) -> CollectionPair:
         first, second = tasks
-        return self._observe(first, arm, seed).sets(), self._observe(second, arm, seed).sets()
+        return self._observe(first, arm, seed).synthetic_inputs(), self._observe(
+            second, arm, seed
+        ).synthetic_inputs()
 
-    def _observe(self, task: BinaryTask, arm: str, seed: int) -> TaskHeard:
-        return heard(self.runs, task.key, arm, seed)
+    def _observe(self, task: BinaryTask, arm: str, seed: int) -> TaskObservation:
+        return observe_task(self.runs, task.key, arm, seed)
 
     def _partitions(
         self, tasks: tuple[BinaryTask, BinaryTask], seed: int
@@ -222,7 +232,7 @@ class AttributeTests:
         return partial(plan.training.model.build, task)
 
     def _plan(self) -> Plan:
-        return self.runs.plans[self.quadruple.tested[0].key]
+        return self.runs.plans[self.quadruple.test_tasks[0].key]
 
     def _device(self) -> str:
         return str(choose_device(self.runs.resources.device))

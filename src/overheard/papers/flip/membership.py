@@ -11,14 +11,25 @@ from overheard.data.datasets.mnist import Mnist
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.mlp import Mlp
+from overheard.papers.estimates import (
+    FindingFilter,
+    mean_score,
+    mean_score_over_rounds,
+    reproduced_value,
+    select_findings,
+)
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
-from overheard.papers.flip.printed import membership
-from overheard.papers.flip.world import CIFAR10, SMALL, TEN_A_STEP, FlipScenario
-from overheard.papers.reading import ReadingPlace, figure, found, mean, mean_over_rounds
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.flip.published_numbers import published_membership_accuracy
+from overheard.papers.flip.scenarios import (
+    CIFAR10,
+    QUICK_MNIST,
+    TEN_PER_STEP_FLIP,
+    FlipScenario,
+)
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 from overheard.questions.membership.attacks.lira import Lira
@@ -29,9 +40,9 @@ from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
 from overheard.questions.membership.statistics.record_rates import estimate_record_rates
 
 # Any: each attack has its own claim type.
-Attacks = Mapping[str, Attack[Any]]
+AttacksByName = Mapping[str, Attack[Any]]
 
-ATTACKS: Attacks = {
+ATTACKS: AttacksByName = {
     "shadow": ShadowMembership(models=128, booster="catboost"),
     "lira": Lira(models=128),
     "lira_pooled": LiraPooled(models=128),
@@ -39,7 +50,7 @@ ATTACKS: Attacks = {
     "loss": LossMembership(),
 }
 
-REDUCED_ATTACKS: Attacks = {
+REDUCED_ATTACKS: AttacksByName = {
     "shadow": ShadowMembership(),
     "lira": Lira(),
     "lira_pooled": LiraPooled(),
@@ -47,11 +58,11 @@ REDUCED_ATTACKS: Attacks = {
     "loss": LossMembership(),
 }
 
-ROUNDS = 5
+SINGLE_ROUNDS = 5
 """Number of rounds that are also attacked alone; of 100 they are the paper's 1, 25, 50, 75,
 100."""
 
-ALONE = ("membership_accuracy", "membership_auc", "tpr_at_1_percent")
+SINGLE_ROUND_SCORES = ("membership_accuracy", "membership_auc", "tpr_at_1_percent")
 """The scores that are reported for single rounds."""
 
 CANDIDATES = CandidateSettings(members=200, outsiders=1000)
@@ -67,16 +78,16 @@ FULL = replace(
 )
 
 REDUCED = replace(
-    SMALL,
+    QUICK_MNIST,
     source=Mnist(shrink=2),
     model=Mlp(hidden=(64,)),
     examples=600,
     rounds=20,
-    flip=TEN_A_STEP,
+    flip=TEN_PER_STEP_FLIP,
     flip_rounds=60,
     samples=(20,),
     epochs=5,
-    beside=(),
+    extra_arms=(),
 )
 
 
@@ -98,8 +109,8 @@ class MembershipExperiment(Experiment):
 
     full: FlipScenario = FULL
     reduced: FlipScenario = REDUCED
-    attacks: Attacks = field(default_factory=lambda: ATTACKS)
-    reduced_attacks: Attacks = field(default_factory=lambda: REDUCED_ATTACKS)
+    attacks: AttacksByName = field(default_factory=lambda: ATTACKS)
+    reduced_attacks: AttacksByName = field(default_factory=lambda: REDUCED_ATTACKS)
     candidates: CandidateSettings = CANDIDATES
     auxiliary: int = 1500
     name: str = "membership"
@@ -128,18 +139,20 @@ class MembershipExperiment(Experiment):
             "from the server's set. A quick run has MNIST of 14 x 14 pixels instead of "
             "CIFAR-10, and a layer of 64 instead of AlexNet. It has 32 shadow models per "
             "round instead of 128, and 300 stumps of scikit-learn instead of 10,000 of "
-            "CatBoost (the extra `membership`)."
+            "CatBoost (the extra `published_membership_accuracy`)."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan with both arms."""
         attacks = self.reduced_attacks if quick else self.attacks
-        threat = ThreatPlan(attacks=tuple(attacks.values()), by_round=ROUNDS)
+        threat = ThreatPlan(attacks=tuple(attacks.values()), by_round=SINGLE_ROUNDS)
         scenario = self.reduced if quick else self.full
-        plan = scenario.plan((threat,), auxiliary=self.auxiliary, candidates=self.candidates)
+        plan = scenario.build_plan(
+            (threat,), auxiliary=self.auxiliary, candidates=self.candidates
+        )
         return {"audit": plan}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return every attack's scores in each arm, over all rounds and for single rounds."""
         run = runs.plans["audit"]
         named_attacks = zip(self.attacks, run.threats[0].attacks, strict=True)
@@ -152,46 +165,52 @@ class MembershipExperiment(Experiment):
 
     def _attack_values(
         self,
-        runs: Runs,
+        runs: ExperimentRuns,
         name: str,
         # Any: each attack has its own claim type.
         attack: Attack[Any],
         arm: ArmPlan,
-    ) -> Iterator[Figure]:
+    ) -> Iterator[ReproducedValue]:
         audit, run = runs.audits["audit"], runs.plans["audit"]
         threat = run.threats[0]
         kind = "fedavg" if arm.distillation is None else "flip"
         key, plan_name = f"{kind}_{name}", threat.attack_name(attack)
-        context = setting(run.data.source.name, run, self.plans(quick=False)["audit"])
+        context = describe_setting(run.data.source.name, run, self.plans(quick=False)["audit"])
         context = f"{context}; {arm.name}, {name}"
-        published = membership(kind) if name == "shadow" else None
+        published = published_membership_accuracy(kind) if name == "shadow" else None
         all_rounds = tuple(range(run.rounds_of(arm)))
-        all_filter = ReadingPlace(plan_name, all_rounds, arm.name)
+        all_filter = FindingFilter(plan_name, all_rounds, arm.name)
         try:
-            rates = estimate_record_rates(found(audit, all_filter))
+            rates = estimate_record_rates(select_findings(audit, all_filter))
         except NeedsError as error:
             description = f"{context}; not measured: {error}"
             accuracy = _name(key, "membership_accuracy")
-            yield Figure(accuracy, description, None, None, None, published, "higher")
+            yield ReproducedValue(accuracy, description, None, None, None, published, "higher")
             return
         for score in self._scores():
-            score_mean = mean(audit, all_filter, score)
-            yield figure(_name(key, score), context, score_mean, None, "higher")
+            score_mean = mean_score(audit, all_filter, score)
+            yield reproduced_value(_name(key, score), context, score_mean, None, "higher")
         exact_context = f"{context}, exact interval over records"
         pooled = {"membership_accuracy": rates.accuracy, **rates.true_positive_rates}
         for score, rate in pooled.items():
-            yield figure(_name(key, score, "by_record"), exact_context, rate, None, "higher")
+            yield reproduced_value(
+                _name(key, score, "by_record"), exact_context, rate, None, "higher"
+            )
         attacked_rounds = single_rounds(threat, question_of_attack(attack), all_rounds)
-        for score in ALONE:
+        for score in SINGLE_ROUND_SCORES:
             for number in attacked_rounds:
-                score_mean = mean(audit, ReadingPlace(plan_name, (number,), arm.name), score)
+                score_mean = mean_score(
+                    audit, FindingFilter(plan_name, (number,), arm.name), score
+                )
                 round_name = f"round_{number + 1}"
                 description = f"{context}, round {number + 1} alone"
-                yield figure(
+                yield reproduced_value(
                     _name(key, score, round_name), description, score_mean, None, "higher"
                 )
-            score_mean = mean_over_rounds(audit, plan_name, attacked_rounds, score, arm.name)
-            yield figure(
+            score_mean = mean_score_over_rounds(
+                audit, plan_name, attacked_rounds, score, arm.name
+            )
+            yield reproduced_value(
                 _name(key, score, "mean_of_rounds"),
                 f"{context}, mean of {len(attacked_rounds)} single rounds",
                 score_mean,

@@ -12,25 +12,25 @@ from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
 from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.learning.distillation.methods.flip import Flip
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.estimates import BOOTSTRAP_SEED, final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
-from overheard.papers.flip.world import MNIST, SMALL, TEN_A_STEP, FlipScenario
-from overheard.papers.numbers_table import numbers_table
-from overheard.papers.reading import BOOTSTRAP, figure, last_accuracy
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.flip.scenarios import MNIST, QUICK_MNIST, TEN_PER_STEP_FLIP, FlipScenario
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
+from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.distilled_labels import DistilledLabels
 from overheard.statistics.estimate import Estimate, estimate_mean
 
-ONE_BY_ONE = "FLiP one example a step"
-TOGETHER = "FLiP ten examples a step"
+ONE_PER_STEP = "FLiP one example a step"
+TEN_PER_STEP = "FLiP ten examples a step"
 MATCHING = "distribution matching"
-WAYS = (ONE_BY_ONE, TOGETHER, MATCHING)
+METHODS = (ONE_PER_STEP, TEN_PER_STEP, MATCHING)
 
-MARKS = (0.9, 0.95)
+TARGET_ACCURACIES = (0.9, 0.95)
 """Accuracies for which the time to reach them is reported."""
 
 THREAT = ThreatPlan(attacks=(DistilledLabels(),), by_round=False)
@@ -39,49 +39,49 @@ THREAT = ThreatPlan(attacks=(DistilledLabels(),), by_round=False)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ways:
+class DistillationMethods:
     """A scenario and the arms of its distillation methods.
 
     Args:
-        world: data, network, FedAvg, and FLiP with one example per step.
-        together: arm of FLiP with ten examples per step.
+        scenario: data, network, FedAvg, and FLiP with one example per step.
+        ten_per_step: arm of FLiP with ten examples per step.
         matching: arm of distribution matching.
 
     """
 
-    world: FlipScenario
-    together: ArmPlan
+    scenario: FlipScenario
+    ten_per_step: ArmPlan
     matching: ArmPlan
 
-    def plan(self) -> Plan:
+    def build_plan(self) -> Plan:
         """Build the plan with FedAvg and each distillation method."""
-        scenario, samples = self.world, self.world.samples[0]
-        plan = scenario.plan((THREAT,), auxiliary=100)
+        scenario, samples = self.scenario, self.scenario.samples[0]
+        plan = scenario.build_plan((THREAT,), auxiliary=100)
         one_by_one = ArmPlan(
-            name=ONE_BY_ONE,
+            name=ONE_PER_STEP,
             distillation=replace(scenario.flip, samples=samples),
             rounds=scenario.flip_rounds,
         )
-        arms = (plan.arms[0], one_by_one, self.together, self.matching)
+        arms = (plan.arms[0], one_by_one, self.ten_per_step, self.matching)
         return plan.model_copy(update={"arms": arms})
 
 
-REDUCED = Ways(
-    replace(SMALL, flip=Flip(batch=256, halve_every=60), flip_rounds=120, seeds=(0,)),
-    ArmPlan(name=TOGETHER, distillation=TEN_A_STEP, rounds=250),
+REDUCED = DistillationMethods(
+    replace(QUICK_MNIST, flip=Flip(batch=256, halve_every=60), flip_rounds=120, seeds=(0,)),
+    ArmPlan(name=TEN_PER_STEP, distillation=TEN_PER_STEP_FLIP, rounds=250),
     ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=250),
 )
 
-FULL = Ways(
+FULL = DistillationMethods(
     MNIST,
-    ArmPlan(name=TOGETHER, distillation=TEN_A_STEP, rounds=500),
+    ArmPlan(name=TEN_PER_STEP, distillation=TEN_PER_STEP_FLIP, rounds=500),
     ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=1000),
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class MethodsExperiment(Experiment, Drawn):
+class MethodsExperiment(Experiment, IllustratedExperiment):
     """Distillation methods at equal accuracy and at equal time.
 
     Args:
@@ -91,8 +91,8 @@ class MethodsExperiment(Experiment, Drawn):
 
     """
 
-    full: Ways = FULL
-    reduced: Ways = REDUCED
+    full: DistillationMethods = FULL
+    reduced: DistillationMethods = REDUCED
     name: str = "methods"
 
     @property
@@ -112,40 +112,40 @@ class MethodsExperiment(Experiment, Drawn):
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan with all methods."""
-        return {"mnist": (self.reduced if quick else self.full).plan()}
+        return {"mnist": (self.reduced if quick else self.full).build_plan()}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each method's last accuracy, its time, and its accuracy at equal time."""
         audit, run = runs.audits["mnist"], runs.plans["mnist"]
-        context = setting("mnist", run, self.full.plan())
+        context = describe_setting("mnist", run, self.full.build_plan())
         values = [
-            figure(
+            reproduced_value(
                 "fedavg_accuracy",
                 f"{context}; FedAvg, the last model",
-                last_accuracy(audit, "FedAvg"),
+                final_accuracy(audit, "FedAvg"),
                 None,
                 "higher",
             )
         ]
-        shortest = min(_seconds(one) for method in WAYS for one in _runs(audit, method))
-        for method, key in zip(WAYS, ("one_by_one", "together", "matching"), strict=True):
+        shortest = min(_seconds(one) for method in METHODS for one in _runs(audit, method))
+        for method, key in zip(METHODS, ("one_by_one", "together", "matching"), strict=True):
             curves = [_curve(one) for one in _runs(audit, method)]
             values += [
-                figure(
+                reproduced_value(
                     f"{key}_accuracy",
                     f"{context}; {method}, the last model",
-                    last_accuracy(audit, method),
+                    final_accuracy(audit, method),
                     None,
                     "higher",
                 ),
-                figure(
+                reproduced_value(
                     f"{key}_seconds",
                     f"{context}; {method}, seconds of all rounds",
                     _over_seeds(audit, method, [one[-1][0] for one in curves]),
                     None,
                     "lower",
                 ),
-                figure(
+                reproduced_value(
                     f"{key}_accuracy_at_equal_time",
                     f"{context}; {method}, after {shortest:.0f} seconds",
                     _over_seeds(
@@ -155,15 +155,17 @@ class MethodsExperiment(Experiment, Drawn):
                     "higher",
                 ),
             ]
-            for target in MARKS:
+            for target in TARGET_ACCURACIES:
                 values.append(_first_reach(audit, method, target, f"{key}_seconds_to", context))
         return tuple(values)
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the accuracy against seconds."""
         audit = runs.audits["mnist"]
-        curves = {method: _curve(_runs(audit, method)[0]) for method in WAYS}
-        fedavg = last_accuracy(audit, "FedAvg").mean
+        curves = {method: _curve(_runs(audit, method)[0]) for method in METHODS}
+        fedavg = final_accuracy(audit, "FedAvg").mean
         end = max(curve[-1][0] for curve in curves.values())
         title = "Accuracy by the time of distillation"
         chart = lines_chart(
@@ -179,15 +181,15 @@ class MethodsExperiment(Experiment, Drawn):
         page_figure = ReportFigure(
             title,
             "The first seed of each method. Dashed line: the accuracy of FedAvg.",
-            legend_chart(list(WAYS), False, f"Legend: {title}"),
+            legend_chart(list(METHODS), False, f"Legend: {title}"),
             (Panel("", chart),),
-            numbers_table(title, values),
+            tabulate_values(title, values),
             True,
         )
-        return Drawing((page_figure,))
+        return PageContent((page_figure,))
 
 
-Curve = Sequence[tuple[float, float]]
+AccuracyCurve = Sequence[tuple[float, float]]
 """Seconds and accuracy by round."""
 
 
@@ -201,7 +203,7 @@ def _seconds(run: ArmRun) -> float:
     return run.seconds.wall if run.seconds.cores is None else run.seconds.cores
 
 
-def _curve(run: ArmRun) -> Curve:
+def _curve(run: ArmRun) -> AccuracyCurve:
     """Return the accuracy by time, with the run's time divided equally among its rounds."""
     last = max(run.accuracy)
     return [
@@ -209,12 +211,14 @@ def _curve(run: ArmRun) -> Curve:
     ]
 
 
-def _accuracy_after(curve: Curve, seconds: float) -> float:
+def _accuracy_after(curve: AccuracyCurve, seconds: float) -> float:
     """Return the last accuracy that was reached by then."""
     return [value for after, value in curve if after <= seconds][-1]
 
 
-def _first_reach(audit: Audit, method: str, target: float, key: str, context: str) -> Figure:
+def _first_reach(
+    audit: Audit, method: str, target: float, key: str, context: str
+) -> ReproducedValue:
     """Return the seconds until an accuracy is first reached; unmeasured if a run never does."""
     name = f"{key}_{round(100 * target)}"
     reached = [
@@ -227,11 +231,13 @@ def _first_reach(audit: Audit, method: str, target: float, key: str, context: st
             f"{context}; {method}, {target:.0%} was reached by {len(times)} of {len(reached)} "
             "seeds"
         )
-        return Figure(name, description, None, None, None, None, None)
+        return ReproducedValue(name, description, None, None, None, None, None)
     seconds = _over_seeds(audit, method, times)
-    return figure(name, f"{context}; {method}, seconds to {target:.0%}", seconds, None, "lower")
+    return reproduced_value(
+        name, f"{context}; {method}, seconds to {target:.0%}", seconds, None, "lower"
+    )
 
 
 def _over_seeds(audit: Audit, method: str, values: Sequence[float]) -> Estimate:
     seeds = np.array([one.seed for one in _runs(audit, method)])
-    return estimate_mean(np.array(values), seeds, BOOTSTRAP)
+    return estimate_mean(np.array(values), seeds, BOOTSTRAP_SEED)

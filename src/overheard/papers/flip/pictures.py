@@ -11,22 +11,22 @@ from torch import Tensor
 
 from overheard.findings.names import shorten
 
-REACH = 2.0
+BRIGHTNESS_RANGE = 2.0
 """Standard deviations from the mean at which a pixel is black or white."""
 
-LEVELS = 15
+BRIGHTNESS_LEVELS = 15
 """Brightness levels from black to white: one digit per channel, to keep pages small."""
 
-EDGE = 96
+IMAGE_SIZE = 96
 """Width and height of a drawn image in CSS pixels."""
 
-GAP = 16
+IMAGE_GAP = 16
 """Distance between two images in CSS pixels."""
 
-LINE = 15
+LINE_HEIGHT = 15
 """Distance between two lines of a caption in CSS pixels."""
 
-LETTERS = 15
+CAPTION_CHARACTERS = 15
 """Largest number of characters in a line below an image."""
 
 
@@ -45,7 +45,7 @@ class Picture:
     caption: tuple[str, ...]
 
 
-def row_of_pictures(pictures: Sequence[Picture], label: str) -> Markup:
+def draw_picture_row(pictures: Sequence[Picture], label: str) -> Markup:
     """Draw pictures side by side on one brightness scale, as an `svg` element.
 
     Args:
@@ -53,10 +53,10 @@ def row_of_pictures(pictures: Sequence[Picture], label: str) -> Markup:
         label: description for screen readers.
 
     """
-    width = len(pictures) * (EDGE + GAP) - GAP
-    height = EDGE + LINE * max(len(one.caption) for one in pictures) + 6
+    width = len(pictures) * (IMAGE_SIZE + IMAGE_GAP) - IMAGE_GAP
+    height = IMAGE_SIZE + LINE_HEIGHT * max(len(one.caption) for one in pictures) + 6
     images = Markup("").join(
-        _placed(one, index * (EDGE + GAP)) for index, one in enumerate(pictures)
+        _placed(one, index * (IMAGE_SIZE + IMAGE_GAP)) for index, one in enumerate(pictures)
     )
     return Markup(
         '<svg viewBox="0 0 {0} {1}" role="img" aria-label="{2}" '
@@ -67,11 +67,11 @@ def row_of_pictures(pictures: Sequence[Picture], label: str) -> Markup:
 def _placed(picture: Picture, left: int) -> Markup:
     lines = Markup("").join(
         Markup('<text x="{}" y="{}" font-size="12" fill="var(--ink)">{}</text>').format(
-            left, EDGE + LINE * number, shorten(line, LETTERS)
+            left, IMAGE_SIZE + LINE_HEIGHT * number, shorten(line, CAPTION_CHARACTERS)
         )
         for number, line in enumerate(picture.caption, start=1)
     )
-    scale = EDGE / picture.pixels.shape[2]
+    scale = IMAGE_SIZE / picture.pixels.shape[2]
     return (
         Markup('<g transform="translate({} 0) scale({})" shape-rendering="crispEdges">').format(
             left, scale
@@ -84,7 +84,15 @@ def _placed(picture: Picture, left: int) -> Markup:
 
 def _squares(pixels: Float[Tensor, "channels height width"]) -> Markup:
     """Draw one path for each colour, with a 1 x 1 square for each of its pixels."""
-    levels = ((pixels.clamp(-REACH, REACH) + REACH) / (2 * REACH) * LEVELS).round().int()
+    levels = (
+        (
+            (pixels.clamp(-BRIGHTNESS_RANGE, BRIGHTNESS_RANGE) + BRIGHTNESS_RANGE)
+            / (2 * BRIGHTNESS_RANGE)
+            * BRIGHTNESS_LEVELS
+        )
+        .round()
+        .int()
+    )
     colours = levels.expand(3, *pixels.shape[1:])  # (channels, height, width)
     paths_by_colour = defaultdict[str, list[str]](list)
     for y in range(colours.shape[1]):

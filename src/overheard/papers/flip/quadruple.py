@@ -47,19 +47,19 @@ class Quadruple:
     other: tuple[str, str]
 
     @property
-    def learned(self) -> tuple[BinaryTask, BinaryTask]:
+    def training_tasks(self) -> tuple[BinaryTask, BinaryTask]:
         """Return the tasks of A1 against B1 and against B2."""
         return self._tasks(self.primary[0])
 
     @property
-    def tested(self) -> tuple[BinaryTask, BinaryTask]:
+    def test_tasks(self) -> tuple[BinaryTask, BinaryTask]:
         """Return the tasks of A2 against B1 and against B2."""
         return self._tasks(self.primary[1])
 
     @property
     def tasks(self) -> tuple[BinaryTask, ...]:
         """Return all four tasks, in the order of the paper's table."""
-        return (*self.learned, *self.tested)
+        return (*self.training_tasks, *self.test_tasks)
 
     def _tasks(self, primary: str) -> tuple[BinaryTask, BinaryTask]:
         first, second = self.other

@@ -15,39 +15,49 @@ from overheard.core.messages import DistilledSet
 from overheard.core.parties import SERVER
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.drawing.figures import Panel, ReportFigure
-from overheard.papers.drawn import Drawing, Drawn
+from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
 from overheard.papers.flip.accuracy import COMMON
-from overheard.papers.flip.likeness import lead, likeness, looks_like_its_class
-from overheard.papers.flip.pictures import Picture, row_of_pictures
-from overheard.papers.flip.world import CIFAR10, MNIST, SMALL, TEN_A_STEP, FlipScenario
-from overheard.papers.numbers_table import numbers_table
-from overheard.papers.reading import BOOTSTRAP, figure
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.flip.class_similarity import (
+    is_nearest_to_own_class,
+    measure_class_similarity,
+    own_class_margin,
+)
+from overheard.papers.flip.pictures import Picture, draw_picture_row
+from overheard.papers.flip.scenarios import (
+    CIFAR10,
+    MNIST,
+    QUICK_MNIST,
+    TEN_PER_STEP_FLIP,
+    FlipScenario,
+)
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
+from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import estimate_mean
 
-SHOWN = 2
+SHOWN_SAMPLES = 2
 """Number of samples of each class that are drawn, as in the paper."""
 
-SCORES = 3
+SHOWN_LABELS = 3
 """Number of highest soft labels below a sample, as in the paper."""
 
-FULL = tuple(replace(one, rounds=1, samples=(20,), beside=()) for one in (MNIST, CIFAR10))
+FULL = tuple(replace(one, rounds=1, samples=(20,), extra_arms=()) for one in (MNIST, CIFAR10))
 """FedAvg is not evaluated, so its arm runs one round."""
 
 REDUCED = (
     replace(
-        SMALL,
+        QUICK_MNIST,
         examples=1_800,
         rounds=1,
-        flip=TEN_A_STEP,
+        flip=TEN_PER_STEP_FLIP,
         flip_rounds=150,
         seeds=(0, 1),
-        beside=(),
+        extra_arms=(),
     ),
     replace(
         CIFAR10,
@@ -56,27 +66,27 @@ REDUCED = (
         rounds=1,
         flip_rounds=150,
         seeds=(0, 1),
-        beside=(),
+        extra_arms=(),
     ),
 )
 
-Labelled = tuple[Float[Tensor, "examples ..."], Tensor]
+LabelledInputs = tuple[Float[Tensor, "examples ..."], Tensor]
 """Inputs and the class of each."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class SamplesExperiment(Experiment, Drawn):
+class SamplesExperiment(Experiment, IllustratedExperiment):
     """Original images and the last set that the server shared.
 
     Args:
-        worlds: scenarios of a full run.
+        scenarios: scenarios of a full run.
         reduced: scenarios of a quick run.
         name: name of the figure.
 
     """
 
-    worlds: tuple[FlipScenario, ...] = FULL
+    scenarios: tuple[FlipScenario, ...] = FULL
     reduced: tuple[FlipScenario, ...] = REDUCED
     name: str = "figure4"
 
@@ -106,15 +116,15 @@ class SamplesExperiment(Experiment, Drawn):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
-        scenarios = self.reduced if quick else self.worlds
-        return {one.name: one.plan((threat,), auxiliary=100) for one in scenarios}
+        scenarios = self.reduced if quick else self.scenarios
+        return {one.name: one.build_plan((threat,), auxiliary=100) for one in scenarios}
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the similarity of each data set's samples to their classes."""
-        full, figures = self.plans(quick=False), list[Figure]()
+        full, figures = self.plans(quick=False), list[ReproducedValue]()
         for name in runs.audits:
             run = runs.plans[name]
-            context = setting(name, run, full.get(name, run))
+            context = describe_setting(name, run, full.get(name, run))
             figures += _likeness_figures(
                 name,
                 f"{context}, {run.rounds_of(_distilled(run))} rounds of FLiP",
@@ -122,7 +132,9 @@ class SamplesExperiment(Experiment, Drawn):
             )
         return tuple(figures)
 
-    def drawing(self, runs: Runs, figures: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, figures: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw an original and two samples of each class from the first run."""
         page_figures = []
         for name in runs.audits:
@@ -137,11 +149,11 @@ class SamplesExperiment(Experiment, Drawn):
                     "with their highest soft labels. All have the same brightness scale.",
                     None,
                     _Run.of(runs, name, run.seeds[0]).panels(names, title),
-                    numbers_table(title, scenario_values),
+                    tabulate_values(title, scenario_values),
                     False,
                 )
             )
-        return Drawing(tuple(page_figures))
+        return PageContent(tuple(page_figures))
 
 
 @final
@@ -163,7 +175,7 @@ class _Run:
     last: DistilledSet
 
     @staticmethod
-    def of(runs: Runs, name: str, seed: int) -> "_Run":
+    def of(runs: ExperimentRuns, name: str, seed: int) -> "_Run":
         """Read the run with a seed from an audit."""
         plan = runs.plans[name]
         partition = partition_for_plan(plan, load_data(plan, runs.resources), seed)
@@ -172,7 +184,7 @@ class _Run:
         held = partition.pool.take(torch.cat(partition.rows[0]))
         return _Run(held, partition.test, sets[min(sets)], sets[max(sets)])
 
-    def groups(self) -> Mapping[str, Labelled]:
+    def groups(self) -> Mapping[str, LabelledInputs]:
         """Return the groups of inputs that are compared with the class means."""
         return {
             "samples": (self.last.inputs, self.last.labels.argmax(1)),
@@ -185,7 +197,7 @@ class _Run:
         panels = []
         for label, name in enumerate(names):
             image = self.held.inputs[self.held.labels == label][0]
-            rows = (self.last.labels.argmax(1) == label).nonzero().flatten()[:SHOWN]
+            rows = (self.last.labels.argmax(1) == label).nonzero().flatten()[:SHOWN_SAMPLES]
             pictures = [
                 Picture(image, ("original",)),
                 *(
@@ -193,34 +205,36 @@ class _Run:
                     for row in rows.tolist()
                 ),
             ]
-            panels.append(Panel(name, row_of_pictures(pictures, f"{title}, {name}")))
+            panels.append(Panel(name, draw_picture_row(pictures, f"{title}, {name}")))
         return tuple(panels)
 
 
-WORDS = {
+GROUP_NAMES = {
     "samples": "the last set's samples",
     "images": "control: images of the test set",
     "noise": "control: the initial noise of the samples",
 }
 
 
-def _likeness_figures(name: str, context: str, runs: Mapping[int, _Run]) -> list[Figure]:
+def _likeness_figures(
+    name: str, context: str, runs: Mapping[int, _Run]
+) -> list[ReproducedValue]:
     classes = next(iter(runs.values())).last.labels.shape[1]
     figures = []
-    for group, words in WORDS.items():
+    for group, words in GROUP_NAMES.items():
         hits, margins, seeds = list[float](), list[float](), list[int]()
         for seed, run in runs.items():
             inputs, labels = run.groups()[group]
-            similarities = likeness(inputs, run.held, classes)
-            hits += looks_like_its_class(similarities, labels).double().tolist()
-            margins += lead(similarities, labels).tolist()
+            similarities = measure_class_similarity(inputs, run.held, classes)
+            hits += is_nearest_to_own_class(similarities, labels).double().tolist()
+            margins += own_class_margin(similarities, labels).tolist()
             seeds += [seed] * len(labels)
         run_seeds = np.array(seeds)
         figures += [
-            figure(
+            reproduced_value(
                 f"{name}_{group}_{key}",
                 f"{context}; {words}: {meaning}",
-                estimate_mean(np.array(values), run_seeds, BOOTSTRAP),
+                estimate_mean(np.array(values), run_seeds, BOOTSTRAP_SEED),
                 None,
                 "higher",
             )
@@ -247,7 +261,7 @@ def _distilled(plan: Plan) -> ArmPlan:
 
 def _scores(soft: Float[Tensor, " classes"], names: Sequence[str]) -> tuple[str, ...]:
     """Return the highest soft labels, one per line."""
-    values, indices = soft.topk(min(SCORES, len(names)))
+    values, indices = soft.topk(min(SHOWN_LABELS, len(names)))
     return tuple(
         f"{names[index]} {value:.2f}"
         for index, value in zip(indices.tolist(), values.tolist(), strict=True)

@@ -15,17 +15,17 @@ from overheard.learning.fitting.share_network import (
     predict_shares,
 )
 
-AT_ONCE = 500
+IMAGES_PER_PASS = 500
 """Images per forward pass; more 32 x 32 images would fill the memory."""
 
-Pair = tuple[Tensor, Tensor]
+CollectionPair = tuple[Tensor, Tensor]
 """Two collections, in the order of their labels."""
 
 
-def told_by_network(
+def transfer_network(
     build_model: BuildModel,
-    learned: Pair,
-    tested: Pair,
+    learned: CollectionPair,
+    tested: CollectionPair,
     schedule: FitSchedule,
     seed: Seed,
     device: str = "cpu",
@@ -53,14 +53,16 @@ def told_by_network(
     )
 
     def is_second(one: Tensor) -> Tensor:
-        shares = [predict_shares(network, part) for part in torch.split(one.float(), AT_ONCE)]
+        shares = [
+            predict_shares(network, part) for part in torch.split(one.float(), IMAGES_PER_PASS)
+        ]
         return torch.cat(shares).argmax(1) == 1
 
     first, second = tested
     return ~is_second(first), is_second(second)
 
 
-def told_by_plane(
+def transfer_linear_svm(
     learned: tuple[Float[Tensor, "one params"], Float[Tensor, "two params"]],
     tested: tuple[Float[Tensor, "first params"], Float[Tensor, "second params"]],
     seed: Seed,
@@ -72,6 +74,6 @@ def told_by_plane(
     return first == 0, second == 1
 
 
-def _labelled(pair: Pair) -> Pair:
+def _labelled(pair: CollectionPair) -> CollectionPair:
     labels = [torch.full((len(one),), number) for number, one in enumerate(pair)]
     return torch.cat(pair), torch.cat(labels)

@@ -9,12 +9,12 @@ from overheard.papers.deanonymization.bias import BiasExperiment
 from overheard.papers.deanonymization.cross_modal import CrossModalExperiment
 from overheard.papers.deanonymization.defended import DefendedIdentityExperiment
 from overheard.papers.deanonymization.depth import (
-    DEEP,
-    SHALLOW,
-    TEXT,
+    DEEP_DEPTH,
+    SHALLOW_DEPTH,
+    TEXT_LAYERS,
     DepthExperiment,
-    Layered,
-    perceptron,
+    LayeredScenario,
+    perceptron_scenario,
 )
 from overheard.papers.deanonymization.distances import DistancesExperiment
 from overheard.papers.deanonymization.iid import IidExperiment
@@ -22,15 +22,15 @@ from overheard.papers.deanonymization.known_count import KnownCountExperiment
 from overheard.papers.deanonymization.open_world import OpenWorldExperiment
 from overheard.papers.deanonymization.prior_examples import PriorExamplesExperiment
 from overheard.papers.deanonymization.reidentification import ReidentificationExperiment
+from overheard.papers.deanonymization.scenarios import AGES, BLOGS, QUICK_SCENARIO, WISDM
 from overheard.papers.deanonymization.stages import StagesExperiment
 from overheard.papers.deanonymization.utility import UtilityExperiment
-from overheard.papers.deanonymization.world import AGES, BLOGS, HURRIED, WISDM
 from overheard.papers.experiment import Experiment, Paper
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Deanonymization(Paper):
+class DeanonymizationPaper(Paper):
     """Tables 2 to 5, Figures 2 and 6 to 12, and two numbers in the text."""
 
     name: ClassVar[str] = "deanonymization"
@@ -53,11 +53,17 @@ class Deanonymization(Paper):
             KnownCountExperiment(),
             DepthExperiment(
                 "table5",
-                (Layered(BLOGS, TEXT), Layered(AGES, TEXT), perceptron(WISDM, SHALLOW)),
-                (perceptron(HURRIED, SHALLOW),),
+                (
+                    LayeredScenario(BLOGS, TEXT_LAYERS),
+                    LayeredScenario(AGES, TEXT_LAYERS),
+                    perceptron_scenario(WISDM, SHALLOW_DEPTH),
+                ),
+                (perceptron_scenario(QUICK_SCENARIO, SHALLOW_DEPTH),),
             ),
             DepthExperiment(
-                "figure9", (perceptron(WISDM, DEEP),), (perceptron(HURRIED, DEEP),)
+                "figure9",
+                (perceptron_scenario(WISDM, DEEP_DEPTH),),
+                (perceptron_scenario(QUICK_SCENARIO, DEEP_DEPTH),),
             ),
             StagesExperiment(),
             BiasExperiment(),

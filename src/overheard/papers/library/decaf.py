@@ -7,7 +7,7 @@ from typing import ClassVar, final
 from overheard.papers.decaf.ablation import AblationExperiment
 from overheard.papers.decaf.benchmark import BENCHMARKS
 from overheard.papers.decaf.by_round import RoundsExperiment
-from overheard.papers.decaf.deeper import DeeperExperiment
+from overheard.papers.decaf.deep_networks import DeepNetworksExperiment
 from overheard.papers.decaf.defended import DefendedDecafExperiment
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
 from overheard.papers.decaf.table import DecafTableExperiment
@@ -37,7 +37,7 @@ class DecafPaper(Paper):
                 "figure9", "null removal", Attack(null_removal=False), "table14"
             ),
             AblationExperiment("figure10", "calibrator", Attack(calibrator=False), "table15"),
-            DeeperExperiment(),
+            DeepNetworksExperiment(),
             DefendedDecafExperiment(),
         )
         return {one.name: one for one in every}

@@ -20,14 +20,17 @@ from overheard.questions.label_shares.attacks.ppa import Ppa as Attack
 
 CLASSES = 10
 
-MOST = 62.5
+PREFERRED_PERCENT = 62.5
 """Percentage of the preferred class: 3,000 examples of it and 200 of each of nine others."""
 
-REST = (100 - MOST) / (CLASSES - 1)
+OTHER_PERCENT = (100 - PREFERRED_PERCENT) / (CLASSES - 1)
 
-PREFERRING = Shares(
+PREFERENCE_SPLIT = Shares(
     tuple(
-        tuple(MOST if label == preferred else REST for label in range(CLASSES))
+        tuple(
+            PREFERRED_PERCENT if label == preferred else OTHER_PERCENT
+            for label in range(CLASSES)
+        )
         for preferred in range(CLASSES)
     )
 )
@@ -92,7 +95,7 @@ def _plan(source: DataSource, examples: int, *, quick: bool) -> Plan:
         seeds=(0,) if quick else (0, 1, 2),
         data=DataPlan(
             source=source,
-            split=PREFERRING,
+            split=PREFERENCE_SPLIT,
             clients=CLASSES,
             examples=examples,
             auxiliary_per_class=200,

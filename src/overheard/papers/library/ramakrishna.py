@@ -13,7 +13,7 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna as Attack
 
-FORMS = (
+ESTIMATORS = (
     Attack(),
     Attack(form="auxiliary_gradient"),
     Attack(form="auxiliary_gradient_weights"),
@@ -73,5 +73,5 @@ def _plan(*, quick: bool) -> Plan:
             batch=256,
             momentum=0.9,
         ),
-        threats=(ThreatPlan(attacks=FORMS),),
+        threats=(ThreatPlan(attacks=ESTIMATORS),),
     )

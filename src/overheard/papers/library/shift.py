@@ -9,8 +9,8 @@ from overheard.papers.shift.centralised import CentralisedExperiment
 from overheard.papers.shift.layers import LayersExperiment
 from overheard.papers.shift.measure import source_of_leakage
 from overheard.papers.shift.scalability import ScalabilityExperiment
+from overheard.papers.shift.scenarios import CENSUS, FASHION_MNIST, MNIST
 from overheard.papers.shift.sensitivity import SensitivityExperiment
-from overheard.papers.shift.world import CENSUS, FASHION_MNIST, MNIST
 
 GRADIENTS_COSINE = source_of_leakage("gradients", "cosine")
 GRADIENTS_CMD = source_of_leakage("gradients", "cmd")

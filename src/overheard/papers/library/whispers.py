@@ -8,16 +8,27 @@ from overheard.papers.experiment import Experiment, Paper
 from overheard.papers.whispers.benchmark import AG_NEWS, FASHION_MNIST, FER2013, MNIST
 from overheard.papers.whispers.defended import DefendedWhispersExperiment
 from overheard.papers.whispers.lines import LinesExperiment
-from overheard.papers.whispers.scenario import alike, few_labels, uneven
+from overheard.papers.whispers.scenario import (
+    dirichlet_scenarios,
+    few_labels_scenario,
+    iid_scenario,
+)
 from overheard.papers.whispers.sizes import SizesExperiment
 from overheard.papers.whispers.table import WhispersTableExperiment
 
-EVEN = (alike(MNIST), alike(FASHION_MNIST), alike(AG_NEWS))
-FEW = tuple(few_labels(one) for one in (MNIST, FASHION_MNIST, FER2013, AG_NEWS))
-UNEVEN = tuple(
-    scenario for one in (MNIST, FASHION_MNIST, FER2013, AG_NEWS) for scenario in uneven(one)
+IID_SCENARIOS = (iid_scenario(MNIST), iid_scenario(FASHION_MNIST), iid_scenario(AG_NEWS))
+FEW_LABEL_SCENARIOS = tuple(
+    few_labels_scenario(one) for one in (MNIST, FASHION_MNIST, FER2013, AG_NEWS)
 )
-NOISY = (alike(FASHION_MNIST, "fashion_mnist_iid"), *uneven(FASHION_MNIST))
+DIRICHLET_SCENARIOS = tuple(
+    scenario
+    for one in (MNIST, FASHION_MNIST, FER2013, AG_NEWS)
+    for scenario in dirichlet_scenarios(one)
+)
+NOISE_SCENARIOS = (
+    iid_scenario(FASHION_MNIST, "fashion_mnist_iid"),
+    *dirichlet_scenarios(FASHION_MNIST),
+)
 
 
 @final
@@ -36,12 +47,12 @@ class WhispersPaper(Paper):
         """Return the experiments by name, in the order of the paper."""
         every: tuple[Experiment, ...] = (
             SizesExperiment(),
-            WhispersTableExperiment("table2", "IID clients", EVEN),
-            LinesExperiment("figure3", "IID clients", EVEN),
-            LinesExperiment("figure4", "few labels per client", FEW),
-            WhispersTableExperiment("table3", "Dirichlet clients", UNEVEN),
-            LinesExperiment("figure5", "Dirichlet clients", UNEVEN),
+            WhispersTableExperiment("table2", "IID clients", IID_SCENARIOS),
+            LinesExperiment("figure3", "IID clients", IID_SCENARIOS),
+            LinesExperiment("figure4", "few labels per client", FEW_LABEL_SCENARIOS),
+            WhispersTableExperiment("table3", "Dirichlet clients", DIRICHLET_SCENARIOS),
+            LinesExperiment("figure5", "Dirichlet clients", DIRICHLET_SCENARIOS),
             DefendedWhispersExperiment(),
-            LinesExperiment("figure6", "noise of epsilon 1", NOISY, epsilon=1.0),
+            LinesExperiment("figure6", "noise of epsilon 1", NOISE_SCENARIOS, epsilon=1.0),
         )
         return {one.name: one for one in every}

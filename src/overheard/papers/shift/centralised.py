@@ -6,27 +6,39 @@ from typing import final
 
 from overheard.drawing.figures import ReportFigure
 from overheard.learning.models.shift_conv import ShiftConv
-from overheard.papers.shift.differences import CENTRALISED, common
-from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run, mean_of
-from overheard.papers.shift.drawings import plate
-from overheard.papers.shift.experiment import (
-    Followings,
-    ShiftAnswer,
-    ShiftExperiment,
-    exchange,
+from overheard.papers.shift.charts import bands_figure
+from overheard.papers.shift.differences import CENTRALISED, common_differences
+from overheard.papers.shift.divergence import (
+    all_hold,
+    is_above,
+    mean_over_runs,
+    mean_within_runs,
+    subtract_runs,
 )
-from overheard.papers.shift.measure import ACCURACY, LOSS, SOURCES, LeakageMeasure
-from overheard.papers.shift.plans import centralised
-from overheard.papers.shift.words import by_answer, number, off_trend
-from overheard.papers.shift.world import MNIST, RATE, ShiftScenario, ShiftSize
+from overheard.papers.shift.evidence import (
+    describe_divergence,
+    format_estimate,
+    group_by_verdict,
+)
+from overheard.papers.shift.experiment import (
+    AuditMeasurements,
+    ShiftExperiment,
+    StatementVerdict,
+    check_exchange,
+)
+from overheard.papers.shift.measure import ACCURACY, LEAKAGE_SOURCES, LOSS, LeakageMeasure
+from overheard.papers.shift.plans import build_centralized_plan
+from overheard.papers.shift.scenarios import LEARNING_RATE, MNIST, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 
-EVEN = 0.8
+EVEN_SHARE = 0.8
 """Share of even labels after the shift."""
 
 AUDIT = "audit"
 
-REDUCED = replace(MNIST.reduced, model=ShiftConv(), rate=3 * RATE, auxiliary=200, virtual=None)
+REDUCED = replace(
+    MNIST.reduced, model=ShiftConv(), rate=3 * LEARNING_RATE, auxiliary=200, virtual=None
+)
 """The size of a quick run, with the paper's network: its layers differ more than a small
 one's."""
 
@@ -37,85 +49,97 @@ class CentralisedExperiment(ShiftExperiment):
     """One model with one epoch per round.
 
     Args:
-        world: data set and federation.
+        scenario: data set and federation.
         reduced: size of a quick run.
         name: name of the figure.
 
     """
 
-    world: ShiftScenario = MNIST
+    scenario: ShiftScenario = MNIST
     reduced: ShiftSize = REDUCED
     name: str = "figure5"
 
     @property
     def title(self) -> str:
         """Title of the figure."""
-        return (
-            f"Sources of leakage and validation around a shift: one model on {self.world.name}"
-        )
+        return f"Sources of leakage and validation around a shift: one model on {self.scenario.name}"
 
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
-        return f"{common(self.world)} {CENTRALISED}"
+        return f"{common_differences(self.scenario)} {CENTRALISED}"
 
     def measures(self) -> tuple[LeakageMeasure, ...]:
         """Return all nine sources, and validation."""
-        return (*SOURCES, LOSS, ACCURACY)
+        return (*LEAKAGE_SOURCES, LOSS, ACCURACY)
 
     def size(self, *, quick: bool) -> ShiftSize:
         """Return the size of the run."""
-        return self.reduced if quick else self.world.full
+        return self.reduced if quick else self.scenario.full
 
-    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
+    def build_plans(self, size: ShiftSize) -> Mapping[str, Plan]:
         """Return the plan of one audit."""
-        return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
+        return {AUDIT: build_centralized_plan(self.scenario, size, EVEN_SHARE, self.measures())}
 
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
+    def draw_figures(self, audits: Mapping[str, AuditMeasurements]) -> tuple[ReportFigure, ...]:
         """Draw every measure by round, one panel each."""
         measurements = audits[AUDIT]
         return (
-            plate(
+            bands_figure(
                 "Figure 5a: the sources of leakage",
-                [(source.name, {"the shift": measurements.of(source)}) for source in SOURCES],
-                [value for source in SOURCES for value in measurements.numbers(source)],
+                [
+                    (source.name, {"the shift": measurements.series_of(source)})
+                    for source in LEAKAGE_SOURCES
+                ],
+                [
+                    value
+                    for source in LEAKAGE_SOURCES
+                    for value in measurements.values_of(source)
+                ],
             ),
-            plate(
+            bands_figure(
                 "Figure 5b: validation",
                 [
-                    (each.name, {"the shift": measurements.of(each)})
+                    (each.name, {"the shift": measurements.series_of(each)})
                     for each in (LOSS, ACCURACY)
                 ],
-                [value for each in (LOSS, ACCURACY) for value in measurements.numbers(each)],
+                [value for each in (LOSS, ACCURACY) for value in measurements.values_of(each)],
             ),
         )
 
-    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+    def check_statements(
+        self, audits: Mapping[str, AuditMeasurements]
+    ) -> Mapping[str, StatementVerdict]:
         """Check that the sources show the shift, weights least, and that the loss does not."""
         measurements = audits[AUDIT]
-        shows = {source.name: measurements.divergence(source).shows for source in SOURCES}
+        shows = {
+            source.name: measurements.divergence(source).shows_shift
+            for source in LEAKAGE_SOURCES
+        }
         loss = measurements.divergence(LOSS)
         weights, others = (
-            mean_of(
+            mean_within_runs(
                 [
                     measurements.divergence(source).deviations
-                    for source in SOURCES
+                    for source in LEAKAGE_SOURCES
                     if kind(source)
                 ]
             )
             for kind in (_is_of_weights, _is_not_of_weights)
         )
-        lead = mean_by_run(less(others, weights))
+        lead = mean_over_runs(subtract_runs(others, weights))
         return {
-            "exchange_is_silent": exchange(
-                {source.name: measurements.divergence(source) for source in SOURCES}
+            "exchange_is_silent": check_exchange(
+                {source.name: measurements.divergence(source) for source in LEAKAGE_SOURCES}
             ),
-            "every_source_shows": ShiftAnswer(all_hold(list(shows.values())), by_answer(shows)),
-            "loss_is_silent": ShiftAnswer(loss.is_silent, off_trend(loss)),
-            "weights_are_least": ShiftAnswer(
+            "every_source_shows": StatementVerdict(
+                all_hold(list(shows.values())), group_by_verdict(shows)
+            ),
+            "loss_is_silent": StatementVerdict(loss.hides_shift, describe_divergence(loss)),
+            "weights_are_least": StatementVerdict(
                 is_above(lead, 0.0),
                 "mean deviation of representations and gradients minus that of weights, in "
-                f"standard errors: {number(lead)}",
+                f"standard errors: {format_estimate(lead)}",
             ),
         }
 

@@ -1,11 +1,11 @@
 """The setting of the shift paper's experiments, and what the paper does not say."""
 
-from overheard.papers.shift.world import BATCH, ShiftScenario
+from overheard.papers.shift.scenarios import BATCH_SIZE, ShiftScenario
 
 COMMON = (
     "The paper gives the networks, the rounds, the round of the shift, the sizes of clients "
     "and Adam's rate (1e-4, for the centralized model; used for the federation too). It does "
-    f"not give the batch size (here: {BATCH}), the length of the trend (here: the five rounds "
+    f"not give the batch size (here: {BATCH_SIZE}), the length of the trend (here: the five rounds "
     "before). Nor does it give the examples for validation and representations (here: the "
     "attacker's auxiliary examples, 100 of them for representations). It mentions no pooling "
     "layer, but without one its network for images would have 4.7 instead of 1.2 million "
@@ -31,29 +31,29 @@ CENTRALISED = (
 )
 
 
-def common(scenario: ShiftScenario) -> str:
+def common_differences(scenario: ShiftScenario) -> str:
     """Describe the differences from the paper for a data set."""
-    return f"{COMMON} {supply(scenario)}"
+    return f"{COMMON} {describe_data_budget(scenario)}"
 
 
-def supply(scenario: ShiftScenario) -> str:
+def describe_data_budget(scenario: ShiftScenario) -> str:
     """Describe how many exchanges the data allow, and how long a full run takes."""
     held = 2 * scenario.full.examples[2]
-    spare = scenario.pool - scenario.full.auxiliary - held
+    spare = scenario.training_examples - scenario.full.auxiliary - held
     return (
-        f"{scenario.name} has {scenario.pool:,} training examples. The attacker validates with "
+        f"{scenario.name} has {scenario.training_examples:,} training examples. The attacker validates with "
         f"{scenario.full.auxiliary:,} of them, and two clients hold {held:,}. This is enough "
         f"for {spare // held} exchanges of all that both hold; the runs make half an exchange. "
         "On two cores all runs of one setting at full size take about "
-        f"{hours(scenario.hours)}. Those of ten clients write {scenario.disk:g} GB of "
+        f"{format_hours(scenario.hours)}. Those of ten clients write {scenario.disk_gigabytes:g} GB of "
         "transcripts. Interrupted runs resume where they stopped."
     )
 
 
-def hours(count: float) -> str:
+def format_hours(count: float) -> str:
     """Format a time in words.
 
-    >>> hours(0.1), hours(1.0), hours(2.4)
+    >>> format_hours(0.1), format_hours(1.0), format_hours(2.4)
     ('6 minutes', '1 hour', '2.4 hours')
     """
     if count < 1:

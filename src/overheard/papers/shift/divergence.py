@@ -8,15 +8,15 @@ from typing import final
 
 from scipy.stats import t as student
 
-from overheard.papers.shift.followed import Followed, Series
+from overheard.papers.shift.measured_series import MeasuredSeries, RoundSeries
 from overheard.questions.shift.estimators.trend import Trend
 from overheard.report.experiment_page import Holds
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
 
-Values = tuple[float | None, ...]
+RunValues = tuple[float | None, ...]
 """One value per run; None if its series has no trend at that round."""
 
-BEFORE = 3
+BASELINE_ROUNDS = 3
 """Rounds before the shift that give a measure's divergence without an exchange."""
 
 
@@ -28,70 +28,74 @@ class Divergence:
     Args:
         shifted: divergence on the measure's own scale, in the runs that shift.
         control: divergence in the control of each of these runs.
-        before: mean divergence of the control in the `BEFORE` rounds before the exchange.
+        baseline: mean divergence of the control in the `BASELINE_ROUNDS` rounds before the exchange.
         deviations: `shifted` in units of the trend's standard error.
         control_deviations: `control` in the same units.
-        outlier: deviation that is exceeded by chance in one of twenty rounds.
+        outlier_deviation: deviation that is exceeded by chance in one of twenty rounds.
 
     """
 
-    shifted: Values
-    control: Values
-    before: Values
-    deviations: Values
-    control_deviations: Values
-    outlier: float
+    shifted: RunValues
+    control: RunValues
+    baseline: RunValues
+    deviations: RunValues
+    control_deviations: RunValues
+    outlier_deviation: float
 
     @property
     def over_control(self) -> Estimate | None:
         """Return the divergence minus the control's, over runs; None if unmeasured."""
-        return mean_by_run(less(self.shifted, self.control))
+        return mean_over_runs(subtract_runs(self.shifted, self.control))
 
     @property
-    def over_calm(self) -> Estimate | None:
+    def control_over_baseline(self) -> Estimate | None:
         """Return the control's divergence minus that in the rounds before the exchange."""
-        return mean_by_run(less(self.control, self.before))
+        return mean_over_runs(subtract_runs(self.control, self.baseline))
 
     @property
-    def deviation(self) -> Estimate | None:
+    def mean_deviation(self) -> Estimate | None:
         """Return the mean deviation in standard errors; None if unmeasured."""
-        return mean_by_run(self.deviations)
+        return mean_over_runs(self.deviations)
 
     @property
-    def shows(self) -> Holds:
+    def shows_shift(self) -> Holds:
         """Return whether the shift shows: the measure diverges more than its control."""
         return is_above(self.over_control, 0.0)
 
     @property
-    def is_silent(self) -> Holds:
+    def hides_shift(self) -> Holds:
         """Return whether the shift does not show.
 
         An interval that contains 0 cannot show that the measure diverges no more than its
         control. The whole interval of the mean deviation must therefore lie below `outlier`.
         """
-        if self.shows == "yes":
+        if self.shows_shift == "yes":
             return "no"
-        return "yes" if is_above(self.deviation, self.outlier) == "no" else "undecided"
+        return (
+            "yes"
+            if is_above(self.mean_deviation, self.outlier_deviation) == "no"
+            else "undecided"
+        )
 
 
-def divergence(followed: Followed) -> Divergence:
+def measure_divergence(followed: MeasuredSeries) -> Divergence:
     """Compute the divergence from the series of a measure."""
-    measure, since = followed.measure, followed.since
+    measure, since = followed.measure, followed.shift_round
 
-    def at_shift(trend: Trend, series: Sequence[Series]) -> Values:
+    def at_shift(trend: Trend, series: Sequence[RoundSeries]) -> RunValues:
         return tuple(trend.divergences(run).get(since) for run in series)
 
     return Divergence(
         at_shift(measure.trend, followed.shifted),
         at_shift(measure.trend, followed.control),
         tuple(_before(measure.trend.divergences(run), since) for run in followed.control),
-        at_shift(measure.standardised, followed.shifted),
-        at_shift(measure.standardised, followed.control),
+        at_shift(measure.standardized_trend, followed.shifted),
+        at_shift(measure.standardized_trend, followed.control),
         float(student.ppf((1 + CONFIDENCE_LEVEL) / 2, measure.attack.trend - 2)),
     )
 
 
-def less(values: Values, others: Values) -> Values:
+def subtract_runs(values: RunValues, others: RunValues) -> RunValues:
     """Subtract the second values from the first, by run."""
     return tuple(
         None if one is None or other is None else one - other
@@ -99,7 +103,7 @@ def less(values: Values, others: Values) -> Values:
     )
 
 
-def mean_of(several: Sequence[Values]) -> Values:
+def mean_within_runs(several: Sequence[RunValues]) -> RunValues:
     """Return the mean of several values within each run; None if one of them is missing."""
     return tuple(
         None if None in run else fmean(value for value in run if value is not None)
@@ -107,7 +111,7 @@ def mean_of(several: Sequence[Values]) -> Values:
     )
 
 
-def mean_by_run(values: Values) -> Estimate | None:
+def mean_over_runs(values: RunValues) -> Estimate | None:
     """Return the mean over the measured runs, with Student's interval; None if there are none.
 
     Three runs are too few for a bootstrap: its interval covers the true mean far less often
@@ -150,7 +154,7 @@ def any_holds(parts: Sequence[Holds]) -> Holds:
     return "no" if parts and set(parts) == {"no"} else "undecided"
 
 
-def opposite(part: Holds) -> Holds:
+def negate(part: Holds) -> Holds:
     """Return the verdict on the negation."""
     match part:
         case "yes":
@@ -161,6 +165,6 @@ def opposite(part: Holds) -> Holds:
             return part
 
 
-def _before(divergences: Series, since: int) -> float | None:
-    before = [divergences[n] for n in range(since - BEFORE, since) if n in divergences]
+def _before(divergences: RoundSeries, since: int) -> float | None:
+    before = [divergences[n] for n in range(since - BASELINE_ROUNDS, since) if n in divergences]
     return fmean(before) if before else None

@@ -6,87 +6,93 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.drawing.figures import ReportFigure
-from overheard.papers.drawn import Drawing, Drawn
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
+from overheard.papers.shift.cached_series import load_series, save_series
 from overheard.papers.shift.divergence import (
     Divergence,
     all_hold,
-    divergence,
     is_above,
-    opposite,
+    measure_divergence,
+    negate,
 )
-from overheard.papers.shift.figures import auc_figures, divergence_figures, reading_figures
-from overheard.papers.shift.followed import Followed, follow
-from overheard.papers.shift.kept_series import load, save
+from overheard.papers.shift.evidence import group_by_verdict
 from overheard.papers.shift.measure import LeakageMeasure
-from overheard.papers.shift.printed import sentences
-from overheard.papers.shift.words import by_answer
-from overheard.papers.shift.world import ShiftScenario, ShiftSize
+from overheard.papers.shift.measured_series import MeasuredSeries, measure_series
+from overheard.papers.shift.published_statements import read_statements
+from overheard.papers.shift.scenarios import ShiftScenario, ShiftSize
+from overheard.papers.shift.shift_values import (
+    make_auc_values,
+    make_divergence_values,
+    make_statement_values,
+)
 from overheard.plans.plan import Plan
 from overheard.report.experiment_page import Holds, PaperStatement
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Followings:
+class AuditMeasurements:
     """The measurements in one audit.
 
     Args:
-        followed: every measure by round.
-        figures: values of the measures.
+        measured: every measure by round.
+        values: values of the measures.
 
     """
 
-    followed: tuple[Followed, ...]
-    figures: tuple[Figure, ...]
+    measured: tuple[MeasuredSeries, ...]
+    values: tuple[ReproducedValue, ...]
 
-    def of(self, measure: LeakageMeasure) -> Followed:
+    def series_of(self, measure: LeakageMeasure) -> MeasuredSeries:
         """Return one of the measures by round."""
-        return next(one for one in self.followed if one.measure == measure)
+        return next(one for one in self.measured if one.measure == measure)
 
     def divergence(self, measure: LeakageMeasure) -> Divergence:
         """Return the divergence of one of the measures from its trend."""
-        return divergence(self.of(measure))
+        return measure_divergence(self.series_of(measure))
 
-    def numbers(self, measure: LeakageMeasure) -> tuple[Figure, ...]:
+    def values_of(self, measure: LeakageMeasure) -> tuple[ReproducedValue, ...]:
         """Return the values of one measure."""
-        return tuple(one for one in self.figures if f"; {measure.name}: " in one.setting)
+        return tuple(one for one in self.values if f"; {measure.name}: " in one.setting)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ShiftAnswer:
+class StatementVerdict:
     """Whether a statement of the paper holds, and the evidence."""
 
     holds: Holds
-    because: str
+    evidence: str
 
 
-def exchange(divergences: Mapping[str, Divergence]) -> ShiftAnswer:
+def check_exchange(divergences: Mapping[str, Divergence]) -> StatementVerdict:
     """Check that exchanging examples without a shift keeps measures on their trends.
 
     Args:
         divergences: divergence of each measure, by its name in the evidence.
 
     """
-    breaks = {name: is_above(one.over_calm, 0.0) for name, one in divergences.items()}
-    return ShiftAnswer(
-        all_hold([opposite(one) for one in breaks.values()]),
+    breaks = {
+        name: is_above(one.control_over_baseline, 0.0) for name, one in divergences.items()
+    }
+    return StatementVerdict(
+        all_hold([negate(one) for one in breaks.values()]),
         "larger divergence from the trend when examples are exchanged than before: "
-        f"{by_answer(breaks)}",
+        f"{group_by_verdict(breaks)}",
     )
 
 
-class ShiftExperiment(Experiment, Drawn):
+class ShiftExperiment(Experiment, IllustratedExperiment):
     """A figure of the shift paper.
 
     Subclasses are final frozen dataclasses.
     """
 
-    world: ShiftScenario
+    scenario: ShiftScenario
     """The data set and federation."""
 
     @abstractmethod
@@ -98,58 +104,72 @@ class ShiftExperiment(Experiment, Drawn):
         """Return the size of the run."""
 
     @abstractmethod
-    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
+    def build_plans(self, size: ShiftSize) -> Mapping[str, Plan]:
         """Return the plans by sub-folder."""
 
     @abstractmethod
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
+    def draw_figures(self, audits: Mapping[str, AuditMeasurements]) -> tuple[ReportFigure, ...]:
         """Draw the figures from the measurements of each audit."""
 
     @abstractmethod
-    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+    def check_statements(
+        self, audits: Mapping[str, AuditMeasurements]
+    ) -> Mapping[str, StatementVerdict]:
         """Check each of the paper's statements, by its key."""
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return the plans of one size."""
-        return self.audits(self.size(quick=quick))
+        return self.build_plans(self.size(quick=quick))
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return divergences with the control's, the AUC, and whether the statements hold."""
         audits = self._measure_audits(runs)
-        numbers = tuple(value for one in audits.values() for value in one.figures)
-        return (*numbers, *reading_figures(self._statements(audits)))
+        numbers = tuple(value for one in audits.values() for value in one.values)
+        return (*numbers, *make_statement_values(self._statements(audits)))
 
-    def drawing(self, runs: Runs, values: Sequence[Figure]) -> Drawing:
+    def page_content(
+        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
+    ) -> PageContent:
         """Draw the figures, and check the statements."""
         audits = self._measure_audits(runs)
-        return Drawing(self.plates(audits), self._statements(audits))
+        return PageContent(self.draw_figures(audits), self._statements(audits))
 
-    def _measure_audits(self, runs: Runs) -> Mapping[str, Followings]:
+    def _measure_audits(self, runs: ExperimentRuns) -> Mapping[str, AuditMeasurements]:
         full = self.plans(quick=False)
         return {
-            name: self._measure_audit(runs, name, setting(self.world.name, plan, full[name]))
+            name: self._measure_audit(
+                runs, name, describe_setting(self.scenario.name, plan, full[name])
+            )
             for name, plan in runs.plans.items()
             if name in runs.audits
         }
 
-    def _measure_audit(self, runs: Runs, name: str, context: str) -> Followings:
+    def _measure_audit(
+        self, runs: ExperimentRuns, name: str, context: str
+    ) -> AuditMeasurements:
         measures, prefix = self.measures(), f"{name}_" if len(runs.plans) > 1 else ""
         # The cache belongs to this audit, as its folder belongs to one plan.
-        followed = load(runs.folder / name, measures)
+        followed = load_series(runs.folder / name, measures)
         if followed is None:
-            followed = follow(runs, name, measures)
-            save(followed, runs.folder / name)
+            followed = measure_series(runs, name, measures)
+            save_series(followed, runs.folder / name)
         values = [
             value
             for one in followed
-            for value in divergence_figures(prefix, context, one.measure, divergence(one))
+            for value in make_divergence_values(
+                prefix, context, one.measure, measure_divergence(one)
+            )
         ]
-        auc_values = auc_figures(prefix, context, runs.audits[name], runs.plans[name], measures)
-        return Followings(followed, (*values, *auc_values))
+        auc_values = make_auc_values(
+            prefix, context, runs.audits[name], runs.plans[name], measures
+        )
+        return AuditMeasurements(followed, (*values, *auc_values))
 
-    def _statements(self, audits: Mapping[str, Followings]) -> tuple[PaperStatement, ...]:
-        verdicts = self.answers(audits)
+    def _statements(
+        self, audits: Mapping[str, AuditMeasurements]
+    ) -> tuple[PaperStatement, ...]:
+        verdicts = self.check_statements(audits)
         return tuple(
-            PaperStatement(key, says, verdicts[key].holds, verdicts[key].because)
-            for key, says in sentences(self.name).items()
+            PaperStatement(key, says, verdicts[key].holds, verdicts[key].evidence)
+            for key, says in read_statements(self.name).items()
         )

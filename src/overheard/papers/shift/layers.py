@@ -5,15 +5,19 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.drawing.figures import ReportFigure
-from overheard.papers.shift.centralised import AUDIT, EVEN, REDUCED
-from overheard.papers.shift.differences import CENTRALISED, common
-from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
-from overheard.papers.shift.drawings import normalised, plate
-from overheard.papers.shift.experiment import Followings, ShiftAnswer, ShiftExperiment
+from overheard.papers.shift.centralised import AUDIT, EVEN_SHARE, REDUCED
+from overheard.papers.shift.charts import bands_figure, normalize_series
+from overheard.papers.shift.differences import CENTRALISED, common_differences
+from overheard.papers.shift.divergence import all_hold, is_above, mean_over_runs, subtract_runs
+from overheard.papers.shift.evidence import format_estimate, group_by_verdict
+from overheard.papers.shift.experiment import (
+    AuditMeasurements,
+    ShiftExperiment,
+    StatementVerdict,
+)
 from overheard.papers.shift.measure import INFORMATION, LeakageMeasure, source_of_leakage
-from overheard.papers.shift.plans import centralised
-from overheard.papers.shift.words import by_answer, number
-from overheard.papers.shift.world import MNIST, ShiftScenario, ShiftSize
+from overheard.papers.shift.plans import build_centralized_plan
+from overheard.papers.shift.scenarios import MNIST, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 from overheard.questions.shift.attacks.shift import Information
 from overheard.report.experiment_page import Holds
@@ -27,7 +31,7 @@ LAYERS = {
 }
 """The layers of `shift_conv` that have weights, from first to last."""
 
-NORMALISED = (
+NORMALIZATION_NOTE = (
     "Each run is scaled to 0..1 by its own smallest and largest value; the paper does not say "
     "how it normalizes."
 )
@@ -39,25 +43,25 @@ class LayersExperiment(ShiftExperiment):
     """One model with one epoch per round, and one measure per layer.
 
     Args:
-        world: data set of images, and federation.
+        scenario: data set of images, and federation.
         reduced: size of a quick run.
         name: name of the figure.
 
     """
 
-    world: ShiftScenario = MNIST
+    scenario: ShiftScenario = MNIST
     reduced: ShiftSize = REDUCED
     name: str = "figure6"
 
     @property
     def title(self) -> str:
         """Title of the figure."""
-        return f"Cosine similarity by layer around a shift: one model on {self.world.name}"
+        return f"Cosine similarity by layer around a shift: one model on {self.scenario.name}"
 
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
-        return f"{common(self.world)} {CENTRALISED} {NORMALISED}"
+        return f"{common_differences(self.scenario)} {CENTRALISED} {NORMALIZATION_NOTE}"
 
     def measures(self) -> tuple[LeakageMeasure, ...]:
         """Return the cosine of each kind of information at each layer."""
@@ -65,41 +69,43 @@ class LayersExperiment(ShiftExperiment):
 
     def size(self, *, quick: bool) -> ShiftSize:
         """Return the size of the run."""
-        return self.reduced if quick else self.world.full
+        return self.reduced if quick else self.scenario.full
 
-    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
+    def build_plans(self, size: ShiftSize) -> Mapping[str, Plan]:
         """Return the plan of one audit."""
-        return {AUDIT: centralised(self.world, size, EVEN, self.measures())}
+        return {AUDIT: build_centralized_plan(self.scenario, size, EVEN_SHARE, self.measures())}
 
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
+    def draw_figures(self, audits: Mapping[str, AuditMeasurements]) -> tuple[ReportFigure, ...]:
         """Draw a panel for each kind of information, with one line per layer."""
         measurements = audits[AUDIT]
         panels = [
             (
                 f"cosine of {kind}",
                 {
-                    words: normalised(measurements.of(_at(kind, layer)))
+                    words: normalize_series(measurements.series_of(_at(kind, layer)))
                     for layer, words in LAYERS.items()
                 },
             )
             for kind in INFORMATION
         ]
-        return (plate("Figure 6: by layer, normalized", panels, measurements.figures),)
+        return (bands_figure("Figure 6: by layer, normalized", panels, measurements.values),)
 
-    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+    def check_statements(
+        self, audits: Mapping[str, AuditMeasurements]
+    ) -> Mapping[str, StatementVerdict]:
         """Check that the last layer diverges more from its trend than the first."""
         leads = {kind: _lead(audits[AUDIT], kind) for kind in INFORMATION}
         holds: dict[str, Holds] = {kind: is_above(lead, 0.0) for kind, lead in leads.items()}
         words = {
-            kind: f"deviation of the last layer minus that of the first: {number(lead)}"
+            kind: f"deviation of the last layer minus that of the first: {format_estimate(lead)}"
             for kind, lead in leads.items()
         }
         return {
-            "later_layers_tell_more": ShiftAnswer(
-                all_hold(list(holds.values())), by_answer(holds)
+            "later_layers_tell_more": StatementVerdict(
+                all_hold(list(holds.values())), group_by_verdict(holds)
             ),
-            "weights_react_late": ShiftAnswer(holds["weights"], words["weights"]),
-            "representations_react_late": ShiftAnswer(
+            "weights_react_late": StatementVerdict(holds["weights"], words["weights"]),
+            "representations_react_late": StatementVerdict(
                 holds["representations"], words["representations"]
             ),
         }
@@ -109,8 +115,8 @@ def _at(information: Information, layer: str) -> LeakageMeasure:
     return source_of_leakage(information, "cosine", layer)
 
 
-def _lead(measurements: Followings, information: Information) -> Estimate | None:
+def _lead(measurements: AuditMeasurements, information: Information) -> Estimate | None:
     first, *_, last = (
         measurements.divergence(_at(information, layer)).deviations for layer in LAYERS
     )
-    return mean_by_run(less(last, first))
+    return mean_over_runs(subtract_runs(last, first))

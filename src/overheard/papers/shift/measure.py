@@ -16,7 +16,7 @@ INFORMATION: tuple[Information, ...] = ("weights", "representations", "gradients
 
 METRICS: tuple[Metric, ...] = ("cosine", "procrustes", "cmd")
 
-NAMES: Mapping[Metric, str] = {
+METRIC_NAMES: Mapping[Metric, str] = {
     "cosine": "cosine",
     "procrustes": "Procrustes distance",
     "cmd": "CMD",
@@ -45,11 +45,13 @@ class LeakageMeasure:
         return Trend(self.attack.trend)
 
     @property
-    def standardised(self) -> Trend:
+    def standardized_trend(self) -> Trend:
         """Return the same trend, in units of its standard error."""
         return Trend(self.attack.trend, standardise=True)
 
-    def series(self, view: View, target: Party, knowledge: Knowledge) -> Mapping[int, float]:
+    def read_series(
+        self, view: View, target: Party, knowledge: Knowledge
+    ) -> Mapping[int, float]:
         """Return the values by round."""
         one = self.attack
         if isinstance(one, ValidationShift):
@@ -82,12 +84,13 @@ def source_of_leakage(
     context = "" if layer is None else f"_layer_{layer}"
     return LeakageMeasure(
         f"{information}_{metric}{context}",
-        f"{NAMES[metric]} of {information}" + ("" if layer is None else f", layer {layer}"),
+        f"{METRIC_NAMES[metric]} of {information}"
+        + ("" if layer is None else f", layer {layer}"),
         ShiftTrend(information, metric, layer),
     )
 
 
-SOURCES = tuple(
+LEAKAGE_SOURCES = tuple(
     source_of_leakage(information, metric) for information in INFORMATION for metric in METRICS
 )
 """All nine sources of Figure 5."""

@@ -6,7 +6,12 @@ from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.papers.shift.measure import LeakageMeasure
-from overheard.papers.shift.world import BATCH, SEVERAL, ShiftScenario, ShiftSize
+from overheard.papers.shift.scenarios import (
+    BATCH_SIZE,
+    SHIFTING_CLIENTS,
+    ShiftScenario,
+    ShiftSize,
+)
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual_plan import VirtualPlan
@@ -14,13 +19,13 @@ from overheard.questions.shift.attacks.shift import ShiftTrend
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
 
-LISTENER = client(0)
+OBSERVER = client(0)
 """The client that is the attacker."""
 
 LOCAL_EPOCHS = 2
 
 
-def federation(
+def build_federated_plan(
     scenario: ShiftScenario,
     size: ShiftSize,
     clients: int,
@@ -37,19 +42,19 @@ def federation(
         measures: measures of the attacker, each with its own attack.
 
     """
-    shifting = range(clients - SEVERAL.get(clients, 1), clients)
+    shifting = range(clients - SHIFTING_CLIENTS.get(clients, 1), clients)
     return Plan(
-        title=f"A shift to {ratio(even)} on {scenario.name} among {clients} clients",
+        title=f"A shift to {format_ratio(even)} on {scenario.name} among {clients} clients",
         seeds=size.seeds,
         data=_data(
-            size, clients, size.examples[clients], shifts(scenario, size, shifting, even)
+            size, clients, size.examples[clients], build_shifts(scenario, size, shifting, even)
         ),
         training=_training(size, LOCAL_EPOCHS),
         threats=(
             ThreatPlan(
-                observers=(LISTENER,),
+                observers=(OBSERVER,),
                 about="cohort",
-                attacks=attacks_of(measures),
+                attacks=measure_attacks(measures),
                 by_round=False,
             ),
             *_tracking_threat(size),
@@ -57,40 +62,42 @@ def federation(
     )
 
 
-def centralised(
+def build_centralized_plan(
     scenario: ShiftScenario, size: ShiftSize, even: float, measures: Sequence[LeakageMeasure]
 ) -> Plan:
     """Build the plan of a centralized model: one client with one epoch per round."""
     return Plan(
-        title=f"A shift to {ratio(even)} on {scenario.name} without a federation",
+        title=f"A shift to {format_ratio(even)} on {scenario.name} without a federation",
         seeds=size.seeds,
-        data=_data(size, 1, size.examples[2], shifts(scenario, size, range(1), even)),
+        data=_data(size, 1, size.examples[2], build_shifts(scenario, size, range(1), even)),
         training=_training(size, 1),
-        threats=(ThreatPlan(attacks=attacks_of(measures), by_round=False),),
+        threats=(ThreatPlan(attacks=measure_attacks(measures), by_round=False),),
     )
 
 
-def target_of(plan: Plan) -> Party:
+def plan_target(plan: Plan) -> Party:
     """Return the target of the plan's attacker."""
     return client(0) if plan.threats[0].observer_parties == (SERVER,) else COHORT
 
 
-def shifts(
+def build_shifts(
     scenario: ShiftScenario, size: ShiftSize, clients: Sequence[int], even: float
 ) -> tuple[DataShift, ...]:
     """Make shifts to more even and fewer odd labels, by the same factors for all clients."""
     weights = tuple(even if label % 2 == 0 else 1 - even for label in range(scenario.labels))
     return tuple(
-        DataShift(client=index, round=size.since, weights=weights) for index in clients
+        DataShift(client=index, round=size.shift_round, weights=weights) for index in clients
     )
 
 
-def attacks_of(measures: Sequence[LeakageMeasure]) -> tuple[ShiftTrend | ValidationShift, ...]:
+def measure_attacks(
+    measures: Sequence[LeakageMeasure],
+) -> tuple[ShiftTrend | ValidationShift, ...]:
     """Return the attacks of these measures."""
     return tuple(one.attack for one in measures)
 
 
-def ratio(even: float) -> str:
+def format_ratio(even: float) -> str:
     """Format the ratio of even to odd labels, such as "70-30"."""
     return f"{100 * even:.0f}-{100 - 100 * even:.0f}"
 
@@ -115,7 +122,7 @@ def _training(size: ShiftSize, epochs: int) -> TrainingPlan:
         rounds=size.rounds,
         rate=size.rate,
         epochs=epochs,
-        batch=BATCH,
+        batch=BATCH_SIZE,
         optimizer="adam",
     )
 
@@ -126,7 +133,7 @@ def _tracking_threat(size: ShiftSize) -> tuple[ThreatPlan, ...]:
         return ()
     return (
         ThreatPlan(
-            observers=(LISTENER,),
+            observers=(OBSERVER,),
             about="cohort",
             attacks=(ShiftTracking(),),
             by_round=False,

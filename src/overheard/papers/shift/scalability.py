@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.drawing.figures import ReportFigure
-from overheard.papers.shift.differences import common
-from overheard.papers.shift.divergence import all_hold, is_above, less, mean_by_run
-from overheard.papers.shift.drawings import plate
+from overheard.papers.shift.charts import bands_figure
+from overheard.papers.shift.differences import common_differences
+from overheard.papers.shift.divergence import all_hold, is_above, mean_over_runs, subtract_runs
+from overheard.papers.shift.evidence import format_estimate, group_by_verdict
 from overheard.papers.shift.experiment import (
-    Followings,
-    ShiftAnswer,
+    AuditMeasurements,
     ShiftExperiment,
-    exchange,
+    StatementVerdict,
+    check_exchange,
 )
 from overheard.papers.shift.measure import LOSS, LeakageMeasure
-from overheard.papers.shift.plans import federation, ratio
-from overheard.papers.shift.words import by_answer, number
-from overheard.papers.shift.world import CLIENTS, SEVERAL, ShiftScenario, ShiftSize
+from overheard.papers.shift.plans import build_federated_plan, format_ratio
+from overheard.papers.shift.scenarios import CLIENTS, SHIFTING_CLIENTS, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
 
-FEW, MANY = 2, 5
+FEW_CLIENTS, MANY_CLIENTS = 2, 5
 """The numbers of clients that are compared for dilution.
 
 Both have one shifting client; ten clients have three.
@@ -34,29 +34,31 @@ class ScalabilityExperiment(ShiftExperiment):
 
     Args:
         name: name of the figure.
-        world: data set and federation.
+        scenario: data set and federation.
         source: source of leakage that the paper shows.
 
     """
 
     name: str
-    world: ShiftScenario
+    scenario: ShiftScenario
     source: LeakageMeasure
 
     @property
     def title(self) -> str:
         """Title of the figure."""
         return (
-            f"The {self.source.name} around a shift to {ratio(self.world.even)} by number of "
-            f"clients, {self.world.name}"
+            f"The {self.source.name} around a shift to {format_ratio(self.scenario.even_share)} by number of "
+            f"clients, {self.scenario.name}"
         )
 
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
-        several = ", ".join(f"{shift} of {clients}" for clients, shift in SEVERAL.items())
+        several = ", ".join(
+            f"{shift} of {clients}" for clients, shift in SHIFTING_CLIENTS.items()
+        )
         return (
-            f"{common(self.world)} One client shifts, or {several}. The attacker knows the "
+            f"{common_differences(self.scenario)} One client shifts, or {several}. The attacker knows the "
             "number of clients and uses the mean model of the others."
         )
 
@@ -66,45 +68,54 @@ class ScalabilityExperiment(ShiftExperiment):
 
     def size(self, *, quick: bool) -> ShiftSize:
         """Return the size of the run."""
-        return self.world.reduced if quick else self.world.full
+        return self.scenario.reduced if quick else self.scenario.full
 
-    def audits(self, size: ShiftSize) -> Mapping[str, Plan]:
+    def build_plans(self, size: ShiftSize) -> Mapping[str, Plan]:
         """Return one plan per number of clients."""
         return {
-            _key(clients): federation(
-                self.world, size, clients, self.world.even, self.measures()
+            _key(clients): build_federated_plan(
+                self.scenario, size, clients, self.scenario.even_share, self.measures()
             )
             for clients in CLIENTS
         }
 
-    def plates(self, audits: Mapping[str, Followings]) -> tuple[ReportFigure, ...]:
+    def draw_figures(self, audits: Mapping[str, AuditMeasurements]) -> tuple[ReportFigure, ...]:
         """Draw the source and the loss by round, with one line per number of clients."""
         panels = [
             (
                 f"{part}: {one.name}",
-                {f"{clients} clients": audits[_key(clients)].of(one) for clients in CLIENTS},
+                {
+                    f"{clients} clients": audits[_key(clients)].series_of(one)
+                    for clients in CLIENTS
+                },
             )
             for part, one in zip("ab", self.measures(), strict=True)
         ]
-        values = [value for each in audits.values() for value in each.figures]
-        return (plate(f"Figure {self.name.removeprefix('figure')}", panels, values),)
+        values = [value for each in audits.values() for value in each.values]
+        return (bands_figure(f"Figure {self.name.removeprefix('figure')}", panels, values),)
 
-    def answers(self, audits: Mapping[str, Followings]) -> Mapping[str, ShiftAnswer]:
+    def check_statements(
+        self, audits: Mapping[str, AuditMeasurements]
+    ) -> Mapping[str, StatementVerdict]:
         """Check that the shift shows at every number of clients, and not in the loss."""
         sources = {n: audits[_key(n)].divergence(self.source) for n in CLIENTS}
-        shows = {f"{n} clients": sources[n].shows for n in CLIENTS}
-        silent = {f"{n} clients": audits[_key(n)].divergence(LOSS).is_silent for n in CLIENTS}
-        dilution = mean_by_run(less(sources[FEW].deviations, sources[MANY].deviations))
+        shows = {f"{n} clients": sources[n].shows_shift for n in CLIENTS}
+        silent = {f"{n} clients": audits[_key(n)].divergence(LOSS).hides_shift for n in CLIENTS}
+        dilution = mean_over_runs(
+            subtract_runs(sources[FEW_CLIENTS].deviations, sources[MANY_CLIENTS].deviations)
+        )
         return {
-            "exchange_is_silent": exchange({f"{n} clients": sources[n] for n in CLIENTS}),
-            "shows_at_every_number": ShiftAnswer(
-                all_hold(list(shows.values())), by_answer(shows)
+            "exchange_is_silent": check_exchange({f"{n} clients": sources[n] for n in CLIENTS}),
+            "shows_at_every_number": StatementVerdict(
+                all_hold(list(shows.values())), group_by_verdict(shows)
             ),
-            "loss_is_silent": ShiftAnswer(all_hold(list(silent.values())), by_answer(silent)),
-            "is_diluted": ShiftAnswer(
+            "loss_is_silent": StatementVerdict(
+                all_hold(list(silent.values())), group_by_verdict(silent)
+            ),
+            "is_diluted": StatementVerdict(
                 is_above(dilution, 0.0),
-                f"deviation among {FEW} clients minus that among {MANY}, in standard errors: "
-                f"{number(dilution)}",
+                f"deviation among {FEW_CLIENTS} clients minus that among {MANY_CLIENTS}, in standard errors: "
+                f"{format_estimate(dilution)}",
             ),
         }
 

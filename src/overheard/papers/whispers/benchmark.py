@@ -75,7 +75,9 @@ class WhispersBenchmark:
         return self.full.source.name
 
 
-def reduced(full: WhispersSize, source: DataSource, model: Model | None = None) -> WhispersSize:
+def reduce_size(
+    full: WhispersSize, source: DataSource, model: Model | None = None
+) -> WhispersSize:
     """Reduce a federation for a quick run: smaller clients, fewer rounds, one seed.
 
     Args:
@@ -102,16 +104,16 @@ _FASHION_MNIST = replace(_MNIST, source=FashionMnist())
 _FER2013 = WhispersSize(Fer2013(), LdiaConv(), 0.01, 32, (600, 1000), clients=6, auxiliary=50)
 _AG_NEWS = WhispersSize(AgNews(), TextBag(), 0.1, 32, (600, 1000), clients=6, auxiliary=200)
 
-MNIST = WhispersBenchmark("MNIST", _MNIST, reduced(_MNIST, Mnist(shrink=2)))
+MNIST = WhispersBenchmark("MNIST", _MNIST, reduce_size(_MNIST, Mnist(shrink=2)))
 
 FASHION_MNIST = WhispersBenchmark(
-    "F-MNIST", _FASHION_MNIST, reduced(_FASHION_MNIST, FashionMnist(shrink=2))
+    "F-MNIST", _FASHION_MNIST, reduce_size(_FASHION_MNIST, FashionMnist(shrink=2))
 )
 
 FER2013 = WhispersBenchmark(
     "FER2013",
     _FER2013,
-    reduced(_FER2013, Fer2013(), Mlp((32,))),
+    reduce_size(_FER2013, Fer2013(), Mlp((32,))),
     note=(
         "The data folder may hold 10,000 training images, 152 of them of the class disgust. "
         "There are therefore 50 auxiliary examples per class, clients of 600 to 1,000 "
@@ -122,7 +124,7 @@ FER2013 = WhispersBenchmark(
 AG_NEWS = WhispersBenchmark(
     "AG-News",
     _AG_NEWS,
-    reduced(_AG_NEWS, AgNews(vocabulary=5000)),
+    reduce_size(_AG_NEWS, AgNews(vocabulary=5000)),
     alphas=(0.1, 0.4, 1.0),
     labels=2,
     note=(

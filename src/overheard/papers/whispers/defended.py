@@ -5,24 +5,26 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.data.splits.dirichlet import Dirichlet
+from overheard.papers.estimates import final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import figure, last_accuracy
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
 from overheard.papers.whispers.benchmark import FASHION_MNIST
-from overheard.papers.whispers.columns import Column, distances
-from overheard.papers.whispers.differences import common
-from overheard.papers.whispers.local_noise import MECHANISM, arm, deviation
+from overheard.papers.whispers.differences import common_differences
+from overheard.papers.whispers.local_noise import MECHANISM, build_noise_arm, noise_deviation
 from overheard.papers.whispers.methods import AMORTISED, DECAF, WHISPERS, Method
-from overheard.papers.whispers.plans import plan
-from overheard.papers.whispers.printed import accuracy, rows
-from overheard.papers.whispers.scenario import Scenario
+from overheard.papers.whispers.plans import build_plan
+from overheard.papers.whispers.published_rows import published_accuracy, read_published_rows
+from overheard.papers.whispers.scenario import WhispersScenario
+from overheard.papers.whispers.table_columns import TableColumn, make_distance_values
 from overheard.plans.plan import UNDEFENDED, Plan
 
 AUDIT = "audit"
 
-LOST = Scenario("fashion_mnist", "F-MNIST Dirichlet(1)", FASHION_MNIST, Dirichlet(1.0))
+ASSUMED_SCENARIO = WhispersScenario(
+    "fashion_mnist", "F-MNIST Dirichlet(1)", FASHION_MNIST, Dirichlet(1.0)
+)
 """Replaces the paper's scenario, which is lost."""
 
 
@@ -39,7 +41,7 @@ class DefendedWhispersExperiment(Experiment):
 
     """
 
-    scenario: Scenario = LOST
+    scenario: WhispersScenario = ASSUMED_SCENARIO
     epsilons: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 40.0)
     methods: tuple[Method, ...] = (DECAF, WHISPERS, AMORTISED)
     name: str = "table4"
@@ -53,7 +55,7 @@ class DefendedWhispersExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common([self.scenario.benchmark])} {MECHANISM} The table names neither data set "
+            f"{common_differences([self.scenario.benchmark])} {MECHANISM} The table names neither data set "
             "nor split. Fashion-MNIST, which is nearest to the accuracies, and Dirichlet "
             "shares with alpha 1 are used here. Virtual clients add the same noise as real "
             "ones, as in the paper. Accuracies are those of the last global model on test "
@@ -68,27 +70,33 @@ class DefendedWhispersExperiment(Experiment):
         if not quick:
             smallest, largest = size.examples
             size = replace(size, examples=((smallest + largest) // 2,) * 2)
-        arms = tuple(arm(epsilon) for epsilon in self.epsilons)
-        return {AUDIT: plan(self.scenario, size, quick=quick, methods=self.methods, arms=arms)}
+        arms = tuple(build_noise_arm(epsilon) for epsilon in self.epsilons)
+        return {
+            AUDIT: build_plan(self.scenario, size, quick=quick, methods=self.methods, arms=arms)
+        }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each method's distances and the accuracy, without noise and by epsilon."""
         audit, run = runs.audits[AUDIT], runs.plans[AUDIT]
-        description = setting(self.scenario.name, run, self.plans(quick=False)[AUDIT])
-        deviations = {arm(epsilon).name: deviation(epsilon) for epsilon in self.epsilons}
+        description = describe_setting(self.scenario.name, run, self.plans(quick=False)[AUDIT])
+        deviations = {
+            build_noise_arm(epsilon).name: noise_deviation(epsilon) for epsilon in self.epsilons
+        }
         values = []
         for name in (UNDEFENDED, *deviations):
             key = name.replace(" ", "_")
             noise = f", noise of deviation {deviations[name]:.2g}" if name in deviations else ""
             context = f"{description}, {name}{noise}"
-            column = Column(key, context, audit, run, rows(self.name, key), name)
-            values += distances(column, self.methods)
+            column = TableColumn(
+                key, context, audit, run, read_published_rows(self.name, key), name
+            )
+            values += make_distance_values(column, self.methods)
             values.append(
-                figure(
+                reproduced_value(
                     f"{key}_accuracy",
                     f"{context}; the last global model",
-                    last_accuracy(audit, name),
-                    accuracy(key),
+                    final_accuracy(audit, name),
+                    published_accuracy(key),
                     "higher",
                 )
             )

@@ -35,7 +35,7 @@ MISPRINTS = (
 )
 
 
-def common(benchmarks: Iterable[WhispersBenchmark]) -> str:
+def common_differences(benchmarks: Iterable[WhispersBenchmark]) -> str:
     """Describe the differences from the paper for these data sets."""
     notes = [f"{one.name}: {one.note}" for one in dict.fromkeys(benchmarks) if one.note]
     return " ".join([COMMON, *notes])

@@ -6,19 +6,19 @@ from typing import final
 
 from overheard.core.parties import client
 from overheard.findings.finding import Audit
+from overheard.papers.estimates import mean_score, reproduced_value, select_findings
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import figure, found, mean
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
-from overheard.papers.whispers.differences import common
-from overheard.papers.whispers.local_noise import MECHANISM, arm
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
+from overheard.papers.whispers.differences import common_differences
+from overheard.papers.whispers.local_noise import MECHANISM, build_noise_arm
 from overheard.papers.whispers.methods import METHODS, Method
-from overheard.papers.whispers.plans import place_of, plan
-from overheard.papers.whispers.scenario import Scenario
+from overheard.papers.whispers.plans import build_finding_filter, build_plan
+from overheard.papers.whispers.scenario import WhispersScenario
 from overheard.plans.plan import UNDEFENDED, Plan
 
-FOLLOWED = client(0)
+FOLLOWED_CLIENT = client(0)
 """The client whose shares are reported; each audit's report has charts of all clients."""
 
 
@@ -29,7 +29,7 @@ class LinesExperiment(Experiment):
 
     Args:
         name: name of the figure.
-        shows: topic, in words.
+        topic: topic, in words.
         scenarios: scenarios, one per panel.
         epsilon: epsilon of the clients' noise, as in the paper; None = no noise.
         methods: methods, one per line.
@@ -37,22 +37,22 @@ class LinesExperiment(Experiment):
     """
 
     name: str
-    shows: str
-    scenarios: tuple[Scenario, ...]
+    topic: str
+    scenarios: tuple[WhispersScenario, ...]
     epsilon: float | None = None
     methods: tuple[Method, ...] = METHODS
 
     @property
     def title(self) -> str:
         """Title of the figure."""
-        return f"Claimed and true shares by label, {self.shows}"
+        return f"Claimed and true shares by label, {self.topic}"
 
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         noise = "" if self.epsilon is None else f"{MECHANISM} "
         return (
-            f"{common(one.benchmark for one in self.scenarios)} {noise}The values of this "
+            f"{common_differences(one.benchmark for one in self.scenarios)} {noise}The values of this "
             "figure are lost, and so is the client that it shows. Here it is the first client "
             "with the first seed, with the mean L1 over all clients. The audits' reports have "
             "charts of the others."
@@ -60,9 +60,9 @@ class LinesExperiment(Experiment):
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per panel."""
-        arms = () if self.epsilon is None else (arm(self.epsilon),)
+        arms = () if self.epsilon is None else (build_noise_arm(self.epsilon),)
         return {
-            one.key: plan(
+            one.key: build_plan(
                 one,
                 one.benchmark.reduced if quick else one.benchmark.full,
                 quick=quick,
@@ -72,35 +72,37 @@ class LinesExperiment(Experiment):
             for one in self.scenarios
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the client's shares and the mean L1 of each method, by panel."""
         full = self.plans(quick=False)
         values = []
         for one in self.scenarios:
             if one.key in runs.audits:
                 run = runs.plans[one.key]
-                context = setting(one.name, run, full[one.key])
+                context = describe_setting(one.name, run, full[one.key])
                 values += self._panel(one.key, context, runs.audits[one.key], run)
         return tuple(values)
 
-    def _panel(self, key: str, context: str, audit: Audit, run: Plan) -> list[Figure]:
-        arm_name = UNDEFENDED if self.epsilon is None else arm(self.epsilon).name
+    def _panel(self, key: str, context: str, audit: Audit, run: Plan) -> list[ReproducedValue]:
+        arm_name = UNDEFENDED if self.epsilon is None else build_noise_arm(self.epsilon).name
         seed = run.seeds[0]
         values, true_shares = [], tuple[float, ...]()
         for number, method in enumerate(self.methods):
-            finding_filter = place_of(run, number, arm_name)
+            finding_filter = build_finding_filter(run, number, arm_name)
             (one,) = [
                 finding
-                for finding in found(audit, replace(finding_filter, target=FOLLOWED))
+                for finding in select_findings(
+                    audit, replace(finding_filter, target=FOLLOWED_CLIENT)
+                )
                 if finding.cell.seed == seed
             ]
             true_shares = one.true
-            description = f"{context}; {method.key} ({method.told})"
+            description = f"{context}; {method.key} ({method.published_name})"
             values.append(
-                figure(
+                reproduced_value(
                     f"{key}_{method.key}_l1",
                     description,
-                    mean(audit, finding_filter, "l1"),
+                    mean_score(audit, finding_filter, "l1"),
                     None,
                     "lower",
                 )
@@ -116,8 +118,8 @@ class LinesExperiment(Experiment):
         ]
 
 
-def _shares(prefix: str, context: str, shares: tuple[float, ...]) -> list[Figure]:
+def _shares(prefix: str, context: str, shares: tuple[float, ...]) -> list[ReproducedValue]:
     return [
-        Figure(f"{prefix}_share_{label}", context, share, None, None, None, None)
+        ReproducedValue(f"{prefix}_share_{label}", context, share, None, None, None, None)
         for label, share in enumerate(shares)
     ]

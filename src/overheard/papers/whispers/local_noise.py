@@ -25,14 +25,16 @@ MECHANISM = (
 )
 
 
-def deviation(epsilon: float) -> float:
+def noise_deviation(epsilon: float) -> float:
     """Return the standard deviation of the noise on each weight."""
     return 2 * CLIP / EXAMPLES * sqrt(2 * ROUNDS * log(1 / DELTA)) / epsilon
 
 
-def arm(epsilon: float) -> ArmPlan:
+def build_noise_arm(epsilon: float) -> ArmPlan:
     """Build the arm whose clients add the noise."""
     return ArmPlan(
         name=f"epsilon {epsilon:g}",
-        defenses=(LocalDp(clip=CLIP, noise_multiplier=deviation(epsilon) / CLIP, delta=DELTA),),
+        defenses=(
+            LocalDp(clip=CLIP, noise_multiplier=noise_deviation(epsilon) / CLIP, delta=DELTA),
+        ),
     )

@@ -11,7 +11,7 @@ from overheard.questions.label_shares.attacks.ppa import Ppa
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
 from overheard.questions.label_shares.attacks.whispers import Whispers
 
-SCORES = ("wasserstein", "kl", "js", "l1")
+DISTANCES = ("wasserstein", "kl", "js", "l1")
 """The paper's distances, in the order of its columns."""
 
 
@@ -21,16 +21,16 @@ class Method:
     """One row of a table.
 
     Args:
-        told: name of the method in the paper, or its origin.
+        published_name: name of the method in the paper, or its origin.
         attack: attack.
-        hurried: the same attack with less work, for a quick run.
+        quick_attack: the same attack with less work, for a quick run.
 
     """
 
-    told: str
+    published_name: str
     # Any: each attack has its own claim type.
     attack: Attack[Any]
-    hurried: Attack[Any]
+    quick_attack: Attack[Any]
 
     @property
     def key(self) -> str:
@@ -39,28 +39,28 @@ class Method:
 
 
 # Any: as above.
-def unhurried(name: str, attack: Attack[Any]) -> Method:
+def single_size_method(name: str, attack: Attack[Any]) -> Method:
     """Make a method with the same attack in quick and full runs."""
     return Method(name, attack, attack)
 
 
-DECAF = unhurried("Dai et al.", Decaf())
-RAMAKRISHNA = unhurried("Raksha et al.", Ramakrishna(form="auxiliary_gradient"))
+DECAF = single_size_method("Dai et al.", Decaf())
+RAMAKRISHNA = single_size_method("Raksha et al.", Ramakrishna(form="auxiliary_gradient"))
 PPA = Method(
     "Zhou et al.",
     Ppa(form="preference"),
     Ppa(form="preference", samples=20, retraining=2),
 )
-WHISPERS = unhurried("the paper's own", Whispers(size="doubling"))
+WHISPERS = single_size_method("the paper's own", Whispers(size="doubling"))
 AMORTISED = Method("Overheard's", Amortised(), Amortised(steps=300))
 
 METHODS = (DECAF, RAMAKRISHNA, PPA, WHISPERS, AMORTISED)
 """All methods, in the order of the tables; the last is not in them."""
 
-UNIFORM = "uniform"
+UNIFORM_GUESS = "uniform"
 """Name of the uniform guess, which is reported with the methods."""
 
 
-def attacks_of(methods: Sequence[Method], *, quick: bool) -> tuple[Attack[Any], ...]:
+def select_attacks(methods: Sequence[Method], *, quick: bool) -> tuple[Attack[Any], ...]:
     """Return the attacks of the methods."""
-    return tuple(one.hurried if quick else one.attack for one in methods)
+    return tuple(one.quick_attack if quick else one.attack for one in methods)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from overheard.papers.reading import ReadingPlace
+from overheard.papers.estimates import FindingFilter
 from overheard.papers.whispers.benchmark import WhispersSize
-from overheard.papers.whispers.methods import METHODS, Method, attacks_of
-from overheard.papers.whispers.scenario import Scenario
+from overheard.papers.whispers.methods import METHODS, Method, select_attacks
+from overheard.papers.whispers.scenario import WhispersScenario
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, KnownPart, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual_plan import VirtualPlan
@@ -14,18 +14,18 @@ MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-4
 """Settings of Gu and Bai 2023, whose code seems to be the basis of the experiments."""
 
-ADAPTED: tuple[KnownPart, ...] = ("auxiliary", "model", "recipe", "defenses")
+ADAPTIVE_KNOWLEDGE: tuple[KnownPart, ...] = ("auxiliary", "model", "recipe", "defenses")
 """Knowledge of an attacker whose virtual clients add the same noise as real ones."""
 
 
-def plan(
-    scenario: Scenario,
+def build_plan(
+    scenario: WhispersScenario,
     size: WhispersSize,
     *,
     quick: bool,
     methods: Sequence[Method] = METHODS,
     arms: tuple[ArmPlan, ...] = (),
-    expected: tuple[int, int] | None = None,
+    expected_sizes: tuple[int, int] | None = None,
 ) -> Plan:
     """Build the plan of an audit by a server that trains virtual clients like the real ones.
 
@@ -35,7 +35,7 @@ def plan(
         quick: whether to use the quick attacks.
         methods: methods that the server runs, on all rounds together.
         arms: arms with defenses, which the server then knows.
-        expected: smallest and largest client size that the server expects; None = the true
+        expected_sizes: smallest and largest client size that the server expects; None = the true
             ones.
 
     """
@@ -61,21 +61,21 @@ def plan(
         arms=arms,
         threats=(
             ThreatPlan(
-                attacks=attacks_of(methods, quick=quick),
-                knows=ADAPTED if arms else ("auxiliary", "model", "recipe"),
+                attacks=select_attacks(methods, quick=quick),
+                knows=ADAPTIVE_KNOWLEDGE if arms else ("auxiliary", "model", "recipe"),
                 by_round=False,
                 virtual=VirtualPlan(
                     clients=size.virtual,
                     splits=(scenario.split,),
-                    examples=expected or size.examples,
+                    examples=expected_sizes or size.examples,
                 ),
             ),
         ),
     )
 
 
-def place_of(run: Plan, number: int, arm: str) -> ReadingPlace:
+def build_finding_filter(run: Plan, number: int, arm: str) -> FindingFilter:
     """Select the findings of the attack with this index, on all rounds together."""
     threat = run.threats[0]
     rounds = tuple(range(run.training.rounds))
-    return ReadingPlace(threat.attack_name(threat.attacks[number]), rounds, arm)
+    return FindingFilter(threat.attack_name(threat.attacks[number]), rounds, arm)

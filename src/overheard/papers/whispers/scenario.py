@@ -12,7 +12,7 @@ from overheard.papers.whispers.benchmark import WhispersBenchmark
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class WhispersScenario:
     """A data set and a split for both real and virtual clients.
 
     Args:
@@ -29,14 +29,14 @@ class Scenario:
     split: Split
 
 
-def alike(benchmark: WhispersBenchmark, key: str | None = None) -> Scenario:
+def iid_scenario(benchmark: WhispersBenchmark, key: str | None = None) -> WhispersScenario:
     """Make a scenario in which every client holds all labels about equally often."""
-    return Scenario(key or benchmark.key, f"{benchmark.name} IID", benchmark, Iid())
+    return WhispersScenario(key or benchmark.key, f"{benchmark.name} IID", benchmark, Iid())
 
 
-def few_labels(benchmark: WhispersBenchmark) -> Scenario:
+def few_labels_scenario(benchmark: WhispersBenchmark) -> WhispersScenario:
     """Make a scenario in which every client holds a few labels."""
-    return Scenario(
+    return WhispersScenario(
         benchmark.key,
         f"{benchmark.name} with {benchmark.labels} labels a client",
         benchmark,
@@ -44,10 +44,10 @@ def few_labels(benchmark: WhispersBenchmark) -> Scenario:
     )
 
 
-def uneven(benchmark: WhispersBenchmark) -> tuple[Scenario, ...]:
+def dirichlet_scenarios(benchmark: WhispersBenchmark) -> tuple[WhispersScenario, ...]:
     """Make one scenario with Dirichlet shares for each of the paper's alphas."""
     return tuple(
-        Scenario(
+        WhispersScenario(
             f"{benchmark.key}_alpha_{alpha:g}",
             f"{benchmark.name} Dirichlet({alpha:g})",
             benchmark,

@@ -9,26 +9,26 @@ import numpy as np
 
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, client
+from overheard.papers.estimates import BOOTSTRAP_SEED, mean_score, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.reading import BOOTSTRAP, figure, mean
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
 from overheard.papers.whispers.benchmark import MNIST, WhispersBenchmark, WhispersSize
-from overheard.papers.whispers.differences import common
-from overheard.papers.whispers.methods import unhurried
-from overheard.papers.whispers.plans import place_of, plan
-from overheard.papers.whispers.scenario import alike
+from overheard.papers.whispers.differences import common_differences
+from overheard.papers.whispers.methods import single_size_method
+from overheard.papers.whispers.plans import build_finding_filter, build_plan
+from overheard.papers.whispers.scenario import iid_scenario
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.label_shares.attacks.whispers import Whispers
 from overheard.statistics.estimate import Estimate, estimate_mean
 
-EXPECTED = (100, 4000)
+EXPECTED_SIZES = (100, 4000)
 """Sizes of the smallest and of the largest client that the attacker expects."""
 
-WAYS = {
-    "doubling": unhurried("Algorithm 1", Whispers(size="doubling", most_rounds=1)),
-    "bisection": unhurried(
+SIZE_ESTIMATORS = {
+    "doubling": single_size_method("Algorithm 1", Whispers(size="doubling", most_rounds=1)),
+    "bisection": single_size_method(
         "Overheard's correction of it", Whispers(size="bisection", most_rounds=1)
     ),
 }
@@ -37,7 +37,7 @@ WAYS = {
 FULL = replace(MNIST.full, clients=5, virtual=60)
 REDUCED = replace(FULL, source=MNIST.reduced.source, rounds=2, seeds=(0,))
 
-FACTOR = "size_factor"
+SIZE_FACTOR_SCORE = "size_factor"
 """The score of an estimated size: |log2(estimated / true)|."""
 
 
@@ -70,13 +70,13 @@ class SizesExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common([self.benchmark])} The values of this figure are lost, and the paper "
+            f"{common_differences([self.benchmark])} The values of this figure are lost, and the paper "
             "does not say whether it shows single gradients or whole updates; here they are "
             "norms of updates. Norms grow with size, as larger clients take more steps. The "
             "paper's reason is that gradients of small clients are noisy; by its own Equation "
             "3, small clients would then have the larger norms. All clients hold every label "
             "about equally often, which is the easiest case for estimating a size. The "
-            f"attacker expects any size from {EXPECTED[0]} to {EXPECTED[1]}. Batches have 128 "
+            f"attacker expects any size from {EXPECTED_SIZES[0]} to {EXPECTED_SIZES[1]}. Batches have 128 "
             "examples at every size. The paper gives neither the tolerance nor the first "
             "guess of Algorithm 1. Here they are 5 % and 500; 1,000 and 2,000 are among the "
             "sizes that it can reach from there, so it seems exact for them."
@@ -85,40 +85,40 @@ class SizesExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per client size."""
         return {
-            f"size_{examples}": plan(
-                alike(self.benchmark),
+            f"size_{examples}": build_plan(
+                iid_scenario(self.benchmark),
                 replace(self.reduced if quick else self.full, examples=(examples, examples)),
                 quick=quick,
-                methods=tuple(WAYS.values()),
-                expected=EXPECTED,
+                methods=tuple(SIZE_ESTIMATORS.values()),
+                expected_sizes=EXPECTED_SIZES,
             )
             for examples in self.sizes
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return norms in the first and last round, and the errors of the estimated sizes."""
         full = self.plans(quick=False)
         values = []
         for key, run in runs.plans.items():
-            context = setting(self.benchmark.name, run, full[key])
+            context = describe_setting(self.benchmark.name, run, full[key])
             values += [
-                figure(
+                reproduced_value(
                     f"{key}_norm_round_{number + 1}",
                     f"{context}; L2 norm of an update in round {number + 1}",
-                    lengths(runs, key, number),
+                    mean_update_norm(runs, key, number),
                     None,
                     None,
                 )
                 for number in (0, run.training.rounds - 1)
             ]
-            for number, (kind, estimator) in enumerate(WAYS.items()):
-                description = f"{context}; {kind} ({estimator.told})"
-                finding_filter = place_of(run, number, UNDEFENDED)
+            for number, (kind, estimator) in enumerate(SIZE_ESTIMATORS.items()):
+                description = f"{context}; {kind} ({estimator.published_name})"
+                finding_filter = build_finding_filter(run, number, UNDEFENDED)
                 values.append(
-                    figure(
-                        f"{key}_{kind}_{FACTOR}",
+                    reproduced_value(
+                        f"{key}_{kind}_{SIZE_FACTOR_SCORE}",
                         f"{description}, |log2(estimated / true)|: 1 = off by a factor of 2",
-                        mean(runs.audits[key], finding_filter, FACTOR),
+                        mean_score(runs.audits[key], finding_filter, SIZE_FACTOR_SCORE),
                         None,
                         "lower",
                     )
@@ -126,7 +126,7 @@ class SizesExperiment(Experiment):
         return tuple(values)
 
 
-def lengths(runs: Runs, key: str, number: int) -> Estimate:
+def mean_update_norm(runs: ExperimentRuns, key: str, number: int) -> Estimate:
     """Return the mean L2 norm of the updates of one round, over clients and seeds."""
     run = runs.plans[key]
     values, seeds = [], []
@@ -135,7 +135,7 @@ def lengths(runs: Runs, key: str, number: int) -> Estimate:
         for index in range(run.data.clients):
             values.append(_norm(view.updates(client(index))[number].delta))
             seeds.append(seed)
-    return estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP)
+    return estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP_SEED)
 
 
 def _norm(delta: Weights) -> float:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.papers.experiment import Experiment
-from overheard.papers.figure import Figure
-from overheard.papers.runs import Runs
-from overheard.papers.setting import setting
-from overheard.papers.whispers.columns import Column, distances
-from overheard.papers.whispers.differences import MISPRINTS, common
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
+from overheard.papers.setting_description import describe_setting
+from overheard.papers.whispers.differences import MISPRINTS, common_differences
 from overheard.papers.whispers.methods import METHODS, Method
-from overheard.papers.whispers.plans import plan
-from overheard.papers.whispers.printed import rows
-from overheard.papers.whispers.scenario import Scenario
+from overheard.papers.whispers.plans import build_plan
+from overheard.papers.whispers.published_rows import read_published_rows
+from overheard.papers.whispers.scenario import WhispersScenario
+from overheard.papers.whispers.table_columns import TableColumn, make_distance_values
 from overheard.plans.plan import Plan
 
 
@@ -24,31 +24,31 @@ class WhispersTableExperiment(Experiment):
 
     Args:
         name: name of the table.
-        shows: topic, in words.
+        topic: topic, in words.
         scenarios: scenarios, one per column.
         methods: methods, one per row.
 
     """
 
     name: str
-    shows: str
-    scenarios: tuple[Scenario, ...]
+    topic: str
+    scenarios: tuple[WhispersScenario, ...]
     methods: tuple[Method, ...] = METHODS
 
     @property
     def title(self) -> str:
         """Title of the table."""
-        return f"Distances between claimed and true label shares, {self.shows}"
+        return f"Distances between claimed and true label shares, {self.topic}"
 
     @property
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
-        return f"{common(one.benchmark for one in self.scenarios)} {MISPRINTS}"
+        return f"{common_differences(one.benchmark for one in self.scenarios)} {MISPRINTS}"
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per scenario."""
         return {
-            one.key: plan(
+            one.key: build_plan(
                 one,
                 one.benchmark.reduced if quick else one.benchmark.full,
                 quick=quick,
@@ -57,7 +57,7 @@ class WhispersTableExperiment(Experiment):
             for one in self.scenarios
         }
 
-    def figures(self, runs: Runs) -> tuple[Figure, ...]:
+    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each distance of each method and of the guess, by scenario."""
         full = self.plans(quick=False)
         values = []
@@ -65,9 +65,13 @@ class WhispersTableExperiment(Experiment):
             if one.key not in runs.audits:
                 continue
             run = runs.plans[one.key]
-            context = setting(one.name, run, full[one.key])
-            column = Column(
-                one.key, context, runs.audits[one.key], run, rows(self.name, one.key)
+            context = describe_setting(one.name, run, full[one.key])
+            column = TableColumn(
+                one.key,
+                context,
+                runs.audits[one.key],
+                run,
+                read_published_rows(self.name, one.key),
             )
-            values += distances(column, self.methods)
+            values += make_distance_values(column, self.methods)
         return tuple(values)

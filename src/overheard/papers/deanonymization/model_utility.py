@@ -1,0 +1,80 @@
+"""The utility of a federation's global model on the test set."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from overheard.core.examples import Examples
+from overheard.core.messages import Weights
+from overheard.core.parties import SERVER
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset
+from overheard.learning.evaluate import mean_absolute_error, top_k_accuracy
+from overheard.papers.deanonymization.scenarios import IdentityScenario, UtilityMeasure
+from overheard.papers.estimates import BOOTSTRAP_SEED
+from overheard.papers.runs import ExperimentRuns
+from overheard.statistics.estimate import Estimate, estimate_mean
+
+TOP = 5
+
+
+def measure_utility(
+    scenario: IdentityScenario, task: Task, weights: Weights, test: Examples
+) -> float:
+    """Measure the utility; higher is better except for an absolute error."""
+    build = partial(scenario.model.build, task)
+    match scenario.utility:
+        case "top5":
+            return top_k_accuracy(build, weights, test, TOP)
+        case "absolute_error":
+            return mean_absolute_error(build, weights, test)
+        case "accuracy":
+            return top_k_accuracy(build, weights, test, 1)
+
+
+def chance_utility(
+    utility: UtilityMeasure, labels: Int[Tensor, " examples"], classes: int
+) -> float:
+    """Return the expected utility of a label drawn uniformly at random."""
+    match utility:
+        case "top5":
+            return TOP / classes
+        case "accuracy":
+            return 1 / classes
+        case "absolute_error":
+            distances = (labels[:, None] - torch.arange(classes)).abs()
+            return float(distances.double().mean())
+
+
+def select_test_examples(scenario: IdentityScenario, dataset: Dataset) -> Examples:
+    """Return the scenario's number of test examples from a fixed shuffle of the test set."""
+    order = torch.randperm(
+        len(dataset.test), generator=BOOTSTRAP_SEED.child("test", scenario.key).generator()
+    )
+    return dataset.test.take(order[: scenario.test])
+
+
+def measure_arm_utilities(
+    runs: ExperimentRuns, name: str, arm: str, scenario: IdentityScenario, dataset: Dataset
+) -> tuple[float, ...]:
+    """Measure the utility of an arm's last global model, by seed."""
+    test = select_test_examples(scenario, dataset)
+    return tuple(
+        measure_utility(scenario, dataset.task, final_weights(runs, name, arm, seed), test)
+        for seed in runs.plans[name].seeds
+    )
+
+
+def final_weights(runs: ExperimentRuns, name: str, arm: str, seed: int) -> Weights:
+    """Return the global model after the last round."""
+    broadcasts = runs.transcript(name, arm, seed).seen_by(SERVER).broadcasts()
+    return broadcasts[max(broadcasts)]
+
+
+def mean_over_seeds(values: Sequence[float]) -> Estimate:
+    """Return the mean of one value per seed."""
+    return estimate_mean(np.array(values), np.arange(len(values)), BOOTSTRAP_SEED)

@@ -1,0 +1,103 @@
+"""The file with the values of an experiment, for scripts that check them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from overheard.archive.atomic import write_text
+from overheard.core.errors import OutputError
+from overheard.core.scorer import Better
+from overheard.papers.experiment import Experiment
+from overheard.papers.reproduced_value import ReproducedValue
+
+VALUES_FILE = "figures.json"
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))
+class ValueEntry:
+    """One value, with everything that is needed to read it on its own.
+
+    Args:
+        experiment: name of the experiment, such as "table3".
+        name: see `ReproducedValue`, as for all fields but `quick` and `differences`.
+        setting: description of what it was measured on.
+        ours: measured value; None if it could not be measured.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        published: the paper's value.
+        better: direction; None if there is none.
+        quick: whether it comes from a quick run, which should not be compared with the paper.
+        differences: how the setting differs from the paper's.
+
+    """
+
+    experiment: str
+    name: str
+    setting: str
+    ours: float | None
+    low: float | None
+    high: float | None
+    published: float | None
+    better: Better | None
+    quick: bool
+    differences: str
+
+
+ENTRIES = TypeAdapter(tuple[ValueEntry, ...])
+
+
+def write_values(
+    experiment: Experiment, values: Sequence[ReproducedValue], folder: Path, *, quick: bool
+) -> Path:
+    """Write `figures.json`, a list with one entry per value, atomically.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        OutputError: if the file cannot be written.
+
+    """
+    entries = tuple(
+        ValueEntry(
+            experiment.name,
+            one.name,
+            one.setting,
+            one.value,
+            one.low,
+            one.high,
+            one.published,
+            one.better,
+            quick,
+            experiment.differences,
+        )
+        for one in values
+    )
+    path = folder / VALUES_FILE
+    write_text(path, ENTRIES.dump_json(entries, indent=2).decode() + "\n")
+    return path
+
+
+def load_values(folder: Path) -> tuple[ReproducedValue, ...]:
+    """Load the values that an experiment wrote to its folder.
+
+    Raises:
+        OutputError: if the file is missing or damaged.
+
+    """
+    path = folder / VALUES_FILE
+    try:
+        entries = ENTRIES.validate_json(path.read_bytes())
+    except (ValidationError, OSError) as error:
+        raise OutputError(
+            f"{path}: the file is missing or damaged; run `overheard reproduce` with "
+            "this folder as its output"
+        ) from error
+    return tuple(
+        ReproducedValue(
+            one.name, one.setting, one.ours, one.low, one.high, one.published, one.better
+        )
+        for one in entries
+    )
