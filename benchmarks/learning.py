@@ -330,7 +330,8 @@ def measure(repeats: int, scale: int) -> None:
     torch.set_num_threads(1)
     images, records, words = decaf(scale, 600), census(32 * scale, 600), texts(2 * scale, 600)
     print(
-        f"torch {torch.__version__}, {available_cores()} cores, {repeats} pairs per row; differences "
+        f"torch {torch.__version__}, {available_cores()} cores, {repeats} pairs per row; "
+        "differences "
         f"from the plain loop: CNN {largest_difference(images, 'sequential'):.0e}, "
         f"MLP {largest_difference(records, 'auto'):.0e}, "
         f"text {largest_difference(words, 'auto'):.0e}"

@@ -45,14 +45,14 @@ def write_unflushed(
 ) -> None:
     """Write a file as `write_bytes` does, but without flushing it: call `flush_files` later.
 
-    A power cut before `flush_files` may lose the file. Flushing takes some 6 ms per file one by one,
-    and 2 ms per file for the ten files of a round together (ext4 on a virtual disk).
+    A power cut before `flush_files` may lose the file. Flushing takes some 6 ms per file one by
+    one, and 2 ms per file for the ten files of a round together (ext4 on a virtual disk).
 
     Args:
         path: of the file.
         content: chunks of the content, in order.
-        direct_writer: writes past the page cache, for files that are not read soon; None = write
-            normally.
+        direct_writer: writes past the page cache, for files that are not read soon; None =
+            write normally.
 
     """
     with _clean_up_on_error(path):

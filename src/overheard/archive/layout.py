@@ -73,7 +73,8 @@ def weights_path(transcript: Path, number: int, name: str) -> Path:
     if not _WEIGHTS_NAME.fullmatch(name):
         raise TranscriptError(
             f"{messages_path(transcript, number)} names the file "
-            f"{printable_excerpt(repr(name))}, which is no name of a weights file in the same folder: "
+            f"{printable_excerpt(repr(name))}, which is no name of a weights file in the same "
+            "folder: "
             "get the transcript again from its source"
         )
     return round_folder(transcript, number) / name
@@ -118,11 +119,12 @@ def checked_file_size(path: Path, transcript: Path) -> int:
 
 
 def read_checked_file(path: Path, transcript: Path) -> bytes:
-    """Read a JSON file of a transcript; raises as `checked_file_size`, and if it is too large."""
+    """Read a JSON file of a transcript; raise as `checked_file_size`, or if it is too large."""
     size = checked_file_size(path, transcript)
     if size > MAX_JSON_BYTES:
         raise TranscriptError(
-            f"{path} has {size} bytes, but at most {MAX_JSON_BYTES} are read: get the transcript "
+            f"{path} has {size} bytes, but at most {MAX_JSON_BYTES} are read: get the "
+            "transcript "
             "again from its source"
         )
     try:

@@ -172,7 +172,8 @@ def read_manifest(folder: Path) -> Manifest:
         return _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(
-            f"{path} is damaged: {describe_validation_error(error)}; copy the whole transcript again"
+            f"{path} is damaged: {describe_validation_error(error)}; copy the whole transcript "
+            "again"
         ) from error
 
 
@@ -237,14 +238,16 @@ def _check_format(path: Path, content: bytes) -> None:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise TranscriptError(
-            f"{path} is damaged, it is no JSON ({printable_excerpt(str(error))}): copy the whole "
+            f"{path} is damaged, it is no JSON ({printable_excerpt(str(error))}): copy the "
+            "whole "
             "transcript again"
         ) from error
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
         writer = printable_excerpt(str(document.get("overheard")))
         raise TranscriptError(
-            f"{path} is of format {printable_excerpt(str(found))}, written by overheard {writer}; "
+            f"{path} is of format {printable_excerpt(str(found))}, written by overheard "
+            f"{writer}; "
             f"overheard {_OVERHEARD} reads formats up to {FORMAT}: upgrade overheard"
         )
 

@@ -61,8 +61,8 @@ class Recorder:
     >>> with TemporaryDirectory() as folder:
     ...     recorder = Recorder(Path(folder), manifest)
     ...     with recorder.round() as open_round:
-    ...         _ = open_round.send(Message(0, client(3), frozenset({SERVER}), MissingReply("late")))
-    ...     recorder.committed()
+    ...         _ = open_round.send(Message(0, client(3), frozenset({SERVER}),
+    MissingReply("late"))) ...     recorder.committed()
     1
     """
 

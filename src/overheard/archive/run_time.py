@@ -73,5 +73,6 @@ def read_run_time(folder: Path) -> RunTime | None:
         return _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(
-            f"{path} is damaged: {describe_validation_error(error)}; delete it to leave the run time unknown"
+            f"{path} is damaged: {describe_validation_error(error)}; delete it to leave the "
+            "run time unknown"
         ) from error

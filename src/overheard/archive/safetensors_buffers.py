@@ -27,8 +27,8 @@ _DTYPE_NAMES = {
 def to_safetensors_buffers(weights: Mapping[str, Tensor]) -> Buffers:
     """Return the same bytes as `to_safetensors`, without copying tensors that are on the cpu.
 
-    A model of a million parameters has 4 MB, which `to_safetensors` copies three times. The buffers
-    share the tensors' memory: write them before the tensors change.
+    A model of a million parameters has 4 MB, which `to_safetensors` copies three times. The
+    buffers share the tensors' memory: write them before the tensors change.
 
     Raises:
         ValueError: if any tensor has a flaw.

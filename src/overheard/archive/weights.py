@@ -96,7 +96,8 @@ def read_tensors(
         if shapes is not None and tuple(tensor.shape) != shapes[name]:
             raise TranscriptError(
                 f"{label} has shape {tuple(tensor.shape)}, the broadcast has "
-                f"{printable_excerpt(str(shapes[name]))}: record updates of the model that was broadcast"
+                f"{printable_excerpt(str(shapes[name]))}: record updates of the model that was "
+                "broadcast"
             )
         flaw = find_flaw(tensor)
         if flaw:

@@ -34,8 +34,8 @@ class Resources:
         engine: how cohorts are trained.
         cluster: address of a Ray cluster that trains the attackers' virtual clients instead of
             local processes; "local" starts one on this machine; None = no cluster.
-        simulation_cache: folder in which several audits share the cached results of simulations; None =
-            each audit has its own in its output folder.
+        simulation_cache: folder in which several audits share the cached results of
+            simulations; None = each audit has its own in its output folder.
 
     """
 
@@ -73,7 +73,8 @@ class AuditInputs:
         """Return the partition for a seed; it is computed once for all arms and threats.
 
         Partitions whose examples are rows of the data set are all cached. Those with distorted
-        examples would fill the memory, so only the last `MAX_CACHED_DISTORTED` of them are cached.
+        examples would fill the memory, so only the last `MAX_CACHED_DISTORTED` of them are
+        cached.
         """
         key = (seed, is_control)
         if key not in self._partitions:

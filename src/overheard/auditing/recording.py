@@ -45,7 +45,7 @@ RECORDED = "recorded"
 def prepare_recorded_runs(
     plan: Plan, supplies: AuditInputs, recording: Path, progress: Progress
 ) -> RunStream:
-    """Open the run of a recording and check the observers; raise as `open_recorded_run` does."""
+    """Open the run of a recording and check the observers; see `open_recorded_run`."""
     run = open_recorded_run(plan, supplies, recording)
     parties = run.transcript.parties()
     refuse_unknown_observers(plan, parties)

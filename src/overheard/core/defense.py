@@ -43,8 +43,8 @@ class DefenseContext:
         round: round number, from 0.
         party: the party that applies the defense.
         seed: for random draws of this defense in this round.
-        previous_data: given to `Defense.on_data`; None = the client's examples were never replaced,
-            as is always so for an attacker's virtual clients.
+        previous_data: given to `Defense.on_data`; None = the client's examples were never
+            replaced, as is always so for an attacker's virtual clients.
         background: public examples of the task, available to every party; None = none.
         persistent_seed: for random draws that must be the same in every round for this party.
 

@@ -23,12 +23,12 @@ class KnownUsers:
     Its examples are disjoint from clients' and test examples.
 
     Args:
-        prior_examples: prior examples of each user that the attacker may name as a candidate. Their
-            order is chronological or random, so that earlier chunks relate to later ones as all
-            of them relate to the private examples. A user need not take part in the run.
+        prior_examples: prior examples of each user that the attacker may name as a candidate.
+            Their order is chronological or random, so that earlier chunks relate to later ones
+            as all of them relate to the private examples. A user need not take part in the run.
         holdout: prior examples of users who take no part, as examples of unknown users.
-        shadow_devices: shadow devices by party, each with the user above whose prior examples it
-            trains on in the run. Their updates belong to no user.
+        shadow_devices: shadow devices by party, each with the user above whose prior examples
+            it trains on in the run. Their updates belong to no user.
         embeddings: one vector per user above, from another modality than the examples.
         attributes: values of sensitive attributes, by attribute and user above.
 

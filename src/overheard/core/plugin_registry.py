@@ -56,8 +56,9 @@ class PluginRegistry(Generic[T]):
         name: of the registry, in the plural, such as "attacks".
         contract: the class that each plugin implements.
         package: dotted name of the package with the built-in plugins, one per module.
-        submodule: if the package has a folder per question: the package or module in each folder
-            that holds the plugins. If it is a module, its plugin is named after the folder.
+        submodule: if the package has a folder per question: the package or module in each
+            folder that holds the plugins. If it is a module, its plugin is named after the
+            folder.
         check: called on each plugin of an installed package; raises if it does not fit.
 
     """

@@ -19,8 +19,8 @@ class Prior:
         sizes: smallest and largest number of examples of a client, log-uniform in between;
             None = the sizes sent in clear, else `simulation.sizes.HIDDEN_SIZES`.
         recipes: possible recipes, all equally likely, for an attacker without the recipe.
-        with_replacement: whether a virtual client draws examples with replacement (bootstrap, Efron
-            1979). Virtual clients then differ by their examples as clients drawn from one
+        with_replacement: whether a virtual client draws examples with replacement (bootstrap,
+            Efron 1979). Virtual clients then differ by their examples as clients drawn from one
             population do, but each has fewer distinct examples. Otherwise no example is drawn
             again before all were drawn.
 

@@ -60,7 +60,8 @@ class Recipe:
             raise ValueError(f"momentum applies to sgd only: remove it for {self.optimizer}")
         if not 0 <= self.weight_decay < LARGEST_FLOAT32:
             raise ValueError(
-                f"weight_decay must be 0 or more and below {LARGEST_FLOAT32}, got {self.weight_decay}"
+                f"weight_decay must be 0 or more and below {LARGEST_FLOAT32}, got "
+                f"{self.weight_decay}"
             )
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}")

@@ -56,8 +56,8 @@ class GroundTruth:
         users: the user of each client that stands for one user.
         attributes: values of sensitive attributes, by attribute and user.
         members: by client, the indices of the candidate records that it trains on.
-        excluded_records: indices of candidate records that count as neither members nor non-members:
-            those of observers, and those of unknown membership.
+        excluded_records: indices of candidate records that count as neither members nor
+            non-members: those of observers, and those of unknown membership.
         candidates_digest: digest of the list of candidate records; "" = unknown.
         has_label_counts: whether `counts` and `shifts` are known; the truth of a recorded run
             may contain only its canaries.

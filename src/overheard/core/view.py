@@ -28,7 +28,8 @@ class View:
     Args:
         observers: the parties that pool what they read.
         messages: those that they sent or can read.
-        closing_broadcasts: the next broadcast after each observed round; it has the round's new weights.
+        closing_broadcasts: the next broadcast after each observed round; it has the round's new
+            weights.
 
     """
 

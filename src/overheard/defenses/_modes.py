@@ -40,8 +40,8 @@ def find_modes(
     """Cluster the inputs by their features, and return the rows of each nonempty cluster.
 
     K-means (Lloyd 1982) with k-means++ initialization (Arthur and Vassilvitskii 2007), fitted
-    to `SAMPLE_SIZE` examples. The seed is fixed and one thread computes, so every party with the
-    inputs finds the same modes, to the bit. There are fewer modes if the inputs have fewer
+    to `SAMPLE_SIZE` examples. The seed is fixed and one thread computes, so every party with
+    the inputs finds the same modes, to the bit. There are fewer modes if the inputs have fewer
     different features, or a cluster is empty. 300 modes of 100,000 texts of 20 words, or of
     60,000 images of 28 x 28, take 6 s.
 

@@ -99,7 +99,8 @@ class LocalDp(Defense):
         replaced = gaussian_epsilon(self.noise_multiplier / 2, run.rounds, self.delta)
         added = gaussian_epsilon(self.noise_multiplier, run.rounds, self.delta)
         return (
-            f"epsilon {format_epsilon(replaced)} if all data of one user (a client) are replaced by any "
+            f"epsilon {format_epsilon(replaced)} if all data of one user (a client) are "
+            "replaced by any "
             f"other data, {format_epsilon(added)} if its update is replaced by zero"
         )
 

@@ -41,7 +41,8 @@ class RoundSeries:
         name: in the legend.
         legend_index: index of the name in the legend, from 0.
         points: the value at each round.
-        all_rounds: the value over all rounds together, drawn beside the last round; None = none.
+        all_rounds: the value over all rounds together, drawn beside the last round; None =
+            none.
         guess: the value of the best uninformed guess at each round; empty = none.
 
     """

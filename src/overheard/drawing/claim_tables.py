@@ -34,7 +34,8 @@ def _table(
 ) -> ReportTable:
     claims = select_claims(exposure, attack)
     more = "" if len(claims) <= MAX_TARGETS else f" (the first {MAX_TARGETS} of {len(claims)})"
-    where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
+    label = make_printable(exposure.labels[attack])
+    where = f"{make_printable(exposure.arm)} · {exposure.title} · {label}"
     return ReportTable(
         f"{UNCHECKED}: {where}{more}",
         ("Target", "Claim"),

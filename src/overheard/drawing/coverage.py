@@ -32,7 +32,8 @@ def coverage_words(
         if row is None:
             continue
         sentence = (
-            f"The {LEVEL_TEXT} intervals of {make_printable(names[case.label])} contain the true {what} for "
+            f"The {LEVEL_TEXT} intervals of {make_printable(names[case.label])} contain the "
+            f"true {what} for "
             f"{format_percent(row.value.mean)} of the {what}s{bracketed_interval(row, told)}"
         )
         if row.value.mean < MIN_COVERAGE:

@@ -78,7 +78,8 @@ class QuestionPages(ABC):
         )
         what, score = _question_words(self.question.name), self._headline_title
         return (
-            f"What {name_observers(exposure.observers)} can learn about {whom} ({what}) was not "
+            f"What {name_observers(exposure.observers)} can learn about {whom} ({what}) was "
+            "not "
             f"measured: attacks ran, but no run has the headline score ({score})."
         )
 
@@ -151,7 +152,10 @@ class DefaultQuestionPages(QuestionPages):
     def terms(self) -> tuple[Term, ...]:
         """Return the headline score."""
         headline = self.question.scorer.headline
-        rows = f"Score {make_printable(headline)} of the question “{_question_words(self.question.name)}”."
+        rows = (
+            f"Score {make_printable(headline)} of the question "
+            f"“{_question_words(self.question.name)}”."
+        )
         source = (
             f" Source: {make_printable(self.question.source)}." if self.question.source else ""
         )

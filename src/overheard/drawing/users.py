@@ -73,7 +73,8 @@ def unmeasured_user_words(exposure: ThreatResult) -> str:
         else "each client"
     )
     return (
-        f"How well {name_observers(exposure.observers)} can identify the users behind {whom} was not "
+        f"How well {name_observers(exposure.observers)} can identify the users behind {whom} "
+        "was not "
         "measured: no known user took part, or only control runs could be attacked."
     )
 

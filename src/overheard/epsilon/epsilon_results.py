@@ -28,8 +28,8 @@ class EpsilonResult:
         defense: that has the mechanism.
         accounted: the mechanism and its recomputed epsilon.
         observers: parties that pool what they read; () = readers of the global models alone.
-        upper_bound: upper bound: the smallest epsilon stated or recomputed for the run and these
-            observers; infinite if nothing is guaranteed against them, None if unknown.
+        upper_bound: upper bound: the smallest epsilon stated or recomputed for the run and
+            these observers; infinite if nothing is guaranteed against them, None if unknown.
         lower_bound: lower bound from their membership attacks; None = not measured.
         verdict: the verdict.
         attack_label: displayed name of the attack that gives the lower bound; "" = no bound.

@@ -97,9 +97,12 @@ def _broken_claim_sentence(line: EpsilonResult) -> str:
             f"claimed, {_recomputed(line)} is recomputed (PLD / RDP)."
         )
     return (
-        f"{what} does not hold against {_observer_names(line.observers)}: {make_printable(line.attack_label)} "
-        f"proves an epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but the claim "
-        f"allows at most {format_epsilon(line.upper_bound)}. The run adds less noise than stated, or the "
+        f"{what} does not hold against {_observer_names(line.observers)}: "
+        f"{make_printable(line.attack_label)} "
+        f"proves an epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but "
+        "the claim "
+        f"allows at most {format_epsilon(line.upper_bound)}. The run adds less noise than "
+        "stated, or the "
         "noise covers less."
     )
 
@@ -125,7 +128,8 @@ def _mechanism(line: EpsilonResult) -> str:
     steps = "" if mechanism.steps == 1 else f" of {mechanism.steps} steps"
     clips = "nobody" if mechanism.bounded_at is None else f"the {mechanism.bounded_at}"
     return (
-        f"{make_printable(name)}: Gaussian, noise multiplier {mechanism.noise_multiplier:g}, added by "
+        f"{make_printable(name)}: Gaussian, noise multiplier {mechanism.noise_multiplier:g}, "
+        "added by "
         f"the {mechanism.noised_at}; clip {mechanism.clip:g}, enforced by {clips}; covers "
         f"{UNITS[mechanism.unit]}, {run.rounds} round{plural}{steps}, sampling rate "
         f"{rate:.3g}, delta {mechanism.delta:g}"
@@ -174,8 +178,8 @@ def _verdict(line: EpsilonResult) -> str:
     evidence = (
         ""
         if bound is None
-        else f" ({make_printable(line.attack_label)}, {bound.members:,} members and {bound.non_members:,} "
-        "non-members)"
+        else f" ({make_printable(line.attack_label)}, {bound.members:,} members and "
+        f"{bound.non_members:,} non-members)"
     )
     return {
         "flawed": f"guarantees nothing: {make_printable(line.accounted.mechanism.flaw)}",

@@ -22,7 +22,8 @@ class ThresholdRates:
 
     Args:
         threshold: records with a larger score are classified as members.
-        true_positive_rate: true positive rate: share of members above it, with its exact 95 % interval.
+        true_positive_rate: true positive rate: share of members above it, with its exact 95 %
+            interval.
         false_positive_rate: false positive rate: share of non-members above it, likewise.
 
     """

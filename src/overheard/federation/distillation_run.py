@@ -37,7 +37,8 @@ class DistillationState:
 
     Args:
         shared: the set that the server sends.
-        failed_rounds: number of rounds so far in which the distillation of all clients diverged.
+        failed_rounds: number of rounds so far in which the distillation of all clients
+            diverged.
 
     """
 
@@ -55,8 +56,8 @@ class DistillationRun:
     clients distilled in the round before. Clients start from the set that the server sends. A
     closing broadcast sends the set of the last round.
 
-    If the distillation of a client diverges, the client sends a `MissingReply`, and its moments are
-    reset. If all clients diverge, the set is reset to the last one from which a round
+    If the distillation of a client diverges, the client sends a `MissingReply`, and its moments
+    are reset. If all clients diverge, the set is reset to the last one from which a round
     succeeded, and the rates of the distillation are halved for the rest of the run.
 
     Args:

@@ -49,8 +49,8 @@ class FederationRound:
     Args:
         federation: the federation.
         weights: its global model at the start of the round.
-        record: where to record the round; None if it is recorded already. Its clients then train
-            only so that the other clients of the stack get the same bits.
+        record: where to record the round; None if it is recorded already. Its clients then
+            train only so that the other clients of the stack get the same bits.
 
     """
 

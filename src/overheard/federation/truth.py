@@ -17,7 +17,8 @@ def build_ground_truth(federation: Federation, transcript: Transcript) -> Ground
 
     Label counts are of the clients with an update, before any defense changes their examples,
     because such a defense is to protect them. Accuracies are of the broadcasts, the closing one
-    included. Of more than `MAX_TESTED_BROADCASTS` broadcasts, that many are tested, evenly spaced.
+    included. Of more than `MAX_TESTED_BROADCASTS` broadcasts, that many are tested, evenly
+    spaced.
     """
     rounds = [one.round for one in transcript.messages if isinstance(one.body, Broadcast)]
     tested = frozenset(select_evenly_spaced(sorted(rounds), MAX_TESTED_BROADCASTS))

@@ -115,8 +115,8 @@ def pair_rows(
 ) -> list[ScoreRow]:
     """Return how well one threshold separates same-user pairs from different-user pairs.
 
-    `estimate_auc` and `estimate_equal_error_rate` over all pairs, the mean over runs, each with a coin
-    flip and the control as references. No row if all pairs are of one kind.
+    `estimate_auc` and `estimate_equal_error_rate` over all pairs, the mean over runs, each with
+    a coin flip and the control as references. No row if all pairs are of one kind.
     """
     scored = [run for run in runs if run.has_both]
     if not scored:

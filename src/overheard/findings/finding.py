@@ -128,7 +128,8 @@ class Finding:
     def _repr_html_(self) -> str:
         cell = self.cell
         return html_table(
-            f"{cell.attack} by {name_observers(cell.observers)}, about {name_party(self.target)}, "
+            f"{cell.attack} by {name_observers(cell.observers)}, about "
+            f"{name_party(self.target)}, "
             f"{cell.arm}, seed {cell.seed}",
             ("score", "value", "better", "best guess", "gain"),
             [
@@ -190,8 +191,8 @@ class ArmRun:
         traffic: bytes sent; None if not counted.
         seconds: time of the training; None if not measured, as for a recording. It differs
             between equal runs, so it is not compared.
-        are_records_exchangeable: whether members and non-members among the candidate records are
-            exchangeable; see `auditing.alike`.
+        are_records_exchangeable: whether members and non-members among the candidate records
+            are exchangeable; see `auditing.alike`.
         canary_odds: for canaries, the mean number that a client gets for each one held out;
             None = the candidate records are no canaries.
         has_truth: whether the ground truth is known, so that claims can be scored.

@@ -60,7 +60,8 @@ class ThreatResult:
         attack_results: results of the attacks with a headline score, the best first.
         refusals: refusals of attacks that could not run.
         rows: summary rows of all attacks, scores and observed rounds.
-        unchecked_claims: claims of all attacks over the most rounds, if the ground truth is unknown.
+        unchecked_claims: claims of all attacks over the most rounds, if the ground truth is
+            unknown.
         labels: name shown to readers for each attack, refused ones included, by full name.
 
     """

@@ -25,19 +25,22 @@ def image_shape(task: Task, model_name: str, minimum_side: int) -> tuple[int, in
     """Return channels, height and width of one input.
 
     Raises:
-        PlanError: if the inputs are not images, or are smaller than `minimum_side` pixels a side.
+        PlanError: if the inputs are not images, or are smaller than `minimum_side` pixels a
+            side.
 
     """
     if task.vocabulary is not None or len(task.shape) != 3:
         kind = "lstm or text_bag" if task.vocabulary is not None else "mlp"
         raise PlanError(
-            f"model: {model_name} takes images (channels, height, width), but the inputs of the "
+            f"model: {model_name} takes images (channels, height, width), but the inputs of "
+            "the "
             f"data set have shape {task.shape}; choose {kind}"
         )
     channels, height, width = task.shape
     if min(height, width) < minimum_side:
         raise PlanError(
-            f"model: {model_name} takes images of {minimum_side} x {minimum_side} pixels or more, but the "
+            f"model: {model_name} takes images of {minimum_side} x {minimum_side} pixels or "
+            "more, but the "
             f"data set's have {height} x {width}; choose a shallower model, such as mlp"
         )
     return channels, height, width

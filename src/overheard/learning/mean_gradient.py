@@ -23,8 +23,8 @@ def mean_gradient(
 ) -> LastLayerGradient | None:
     """Estimate the mean gradient behind an update:  -delta / length.
 
-    For SGD, `total_rate` is rate * steps. This applies results for a single gradient to federated
-    averaging; they hold as far as the gradient stays the same over the local steps.
+    For SGD, `total_rate` is rate * steps. This applies results for a single gradient to
+    federated averaging; they hold as far as the gradient stays the same over the local steps.
 
     Returns:
         The gradient, or None if the last layer did not change or is not finite.

@@ -27,7 +27,8 @@ class AttributeLabels:
     Args:
         attribute: its name.
         values: the known values of users, sorted.
-        labels: an index into `values` for each known update; `UNLABELLED` where it is not known.
+        labels: an index into `values` for each known update; `UNLABELLED` where it is not
+            known.
 
     """
 

@@ -63,7 +63,8 @@ def fit_multi_head_mlp(
 
     Args:
         vectors: one an update.
-        labels: labels for each head, 0 to classes - 1, one an update; `UNLABELLED` = unlabelled.
+        labels: labels for each head, 0 to classes - 1, one an update; `UNLABELLED` =
+            unlabelled.
         classes: number of labels of each head.
         seed: seed of the initial weights and of the batches.
         hidden: units of the shared layer.

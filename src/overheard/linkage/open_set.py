@@ -57,8 +57,8 @@ def fit_open_set(
     Real updates are based on more examples than the chunks in `trials`, so all their evidence
     is larger. A model of the raw evidence then underestimates the probability of unknown
     senders, so the normalised evidence is preferred. The raw evidence is used if normalising
-    raises the log loss by more than a factor of `MAX_LOSS_RATIO`. This happens if known users differ in
-    few directions, as the evidence for wrong users is then not noise.
+    raises the log loss by more than a factor of `MAX_LOSS_RATIO`. This happens if known users
+    differ in few directions, as the evidence for wrong users is then not noise.
 
     Args:
         trials: triples of the evidence for each user, the index of the true user (-1 = none of
@@ -98,8 +98,8 @@ def normalise_best(
 
     In standard deviations of the others' evidence: the cohort normalisation of Reynolds,
     Quatieri and Dunn 2000, with the other known users as cohort. The variance is shrunk towards
-    that pooled over senders (weight `POOLED_COUNT`), as few users estimate it poorly. -inf where
-    there is no candidate.
+    that pooled over senders (weight `POOLED_COUNT`), as few users estimate it poorly. -inf
+    where there is no candidate.
     """
     largest, best = scores.masked_fill(~is_candidate, -torch.inf).max(1)
     rest = is_candidate.clone()

@@ -37,8 +37,8 @@ class UserTrainingJob(Job):
     """A job that trains, defends and sketches some virtual clients in one round.
 
     It reads the broadcast, the examples "users" and, for defenses that mix in public examples,
-    the background. It returns `SKETCH_PREFIX` + name for every tensor of the model, one row for each
-    client in `ANSWERED`. A client that a defense leaves without examples sends nothing.
+    the background. It returns `SKETCH_PREFIX` + name for every tensor of the model, one row for
+    each client in `ANSWERED`. A client that a defense leaves without examples sends nothing.
 
     Args:
         round: number of the round.

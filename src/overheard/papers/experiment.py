@@ -70,8 +70,9 @@ class Experiment(ABC):
         """Run every audit, write its report to its sub-folder, and return the values.
 
         The page `figures.html` shows the values, and the figures of an experiment that is
-        `IllustratedExperiment`. Results that are already in the folder are reused. An audit whose data are
-        missing is left out and reported as one unmeasured value, unless no audit has data.
+        `IllustratedExperiment`. Results that are already in the folder are reused. An audit
+        whose data are missing is left out and reported as one unmeasured value, unless no audit
+        has data.
 
         Args:
             folder: folder of the experiment, with a sub-folder for each plan.

@@ -25,7 +25,8 @@ def describe_plan(plan: Plan) -> str:
         sizes = f"up to {high}"
     return (
         f"{data.clients} clients with {sizes} examples each of {data.source.name}, partitioned "
-        f"by {plugin_label(split)}; model {plugin_label(training.model)}; {training.rounds} rounds of "
+        f"by {plugin_label(split)}; model {plugin_label(training.model)}; {training.rounds} "
+        "rounds of "
         f"FedAvg, {training.epochs} local epoch{_plural(training.epochs)} of "
         f"{training.optimizer} at learning rate {training.rate:g} with batches of "
         f"{training.batch}"

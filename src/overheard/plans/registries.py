@@ -133,6 +133,7 @@ def question_of_claim_type(claim_type: type[Claim], claimant: str) -> Question[A
         if question.scorer.claim_type is claim_type:
             return question
     raise PlanError(
-        f"{claimant} makes claims of {claim_type.__name__}, for which there is no question: install the "
+        f"{claimant} makes claims of {claim_type.__name__}, for which there is no question: "
+        "install the "
         "package that has the question"
     )

@@ -45,9 +45,10 @@ _LOG = logging.getLogger("overheard")
 class AsyncWriter:
     """Writes messages to a run's folder, on its own thread.
 
-    Each call returns at once, unless more than `MAX_PENDING_BYTES` bytes wait. Any error, such as a
-    full disk, ends the recording with a warning (see `stopped`), but never the run. Committed
-    rounds stay readable. An unresponsive disk delays the run by `DISK_TIMEOUT` seconds once.
+    Each call returns at once, unless more than `MAX_PENDING_BYTES` bytes wait. Any error, such
+    as a full disk, ends the recording with a warning (see `stopped`), but never the run.
+    Committed rounds stay readable. An unresponsive disk delays the run by `DISK_TIMEOUT`
+    seconds once.
 
     A message that cannot be recorded, for example with NaN or with tensors of another model
     than the broadcast, is recorded as missing, with the reason.

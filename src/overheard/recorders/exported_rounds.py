@@ -60,31 +60,36 @@ def list_round_folders(folder: Path) -> tuple[Path, ...]:
             if entry.name in INFO_FILES:
                 continue
             raise TranscriptError(
-                f"{_escape_path(entry)} is no folder of a round, such as round-0003: remove or rename "
+                f"{_escape_path(entry)} is no folder of a round, such as round-0003: remove or "
+                "rename "
                 "it"
             )
         number = int(match[1])
         if number in found:
             raise TranscriptError(
-                f"{_escape_path(entry)} and {found[number].name!r} are both round {number}: keep one"
+                f"{_escape_path(entry)} and {found[number].name!r} are both round {number}: "
+                "keep one"
             )
         found[number] = entry
     if not found:
         raise TranscriptError(
-            f"{_escape_path(folder)} has no folder of a round: name them round-0000, round-0001, "
+            f"{_escape_path(folder)} has no folder of a round: name them round-0000, "
+            "round-0001, "
             "..., each with global.safetensors (or .npz) and a file for each client"
         )
     first, last = min(found), max(found)
     if first > 1:
         raise TranscriptError(
-            f"{_escape_path(folder)} begins with round {first}: rounds must start at 0 or 1: rename "
+            f"{_escape_path(folder)} begins with round {first}: rounds must start at 0 or 1: "
+            "rename "
             "them, or add the earlier ones"
         )
     gaps = (number for number in range(first, last) if number not in found)
     gap = next(gaps, None)
     if gap is not None:
         raise TranscriptError(
-            f"{_escape_path(folder)} has no round {gap}, but a round {last}: add it, or remove the "
+            f"{_escape_path(folder)} has no round {gap}, but a round {last}: add it, or remove "
+            "the "
             "later rounds"
         )
     return tuple(found[number] for number in range(first, last + 1))
@@ -113,14 +118,16 @@ def list_round_files(round_: Path) -> RoundFiles:
         sender = parse_client_name(entry.stem, entry)
         if sender in answers:
             raise TranscriptError(
-                f"{_escape_path(entry)} and {answers[sender].name!r} are both of {sender}: keep one"
+                f"{_escape_path(entry)} and {answers[sender].name!r} are both of {sender}: "
+                "keep one"
             )
         answers[sender] = entry
     if len(models) > 1:
         raise TranscriptError(f"{_escape_path(models[1])} is a second global model: keep one")
     if not models:
         raise TranscriptError(
-            f"{_escape_path(round_)} does not contain the broadcast model, which is needed to compute "
+            f"{_escape_path(round_)} does not contain the broadcast model, which is needed to "
+            "compute "
             "updates: save it there as global.safetensors (or .npz)"
         )
     order = sorted(answers, key=natural_sort_key)
@@ -140,7 +147,8 @@ def parse_client_name(name: str, place: Path) -> Party:
     short = name if match is None else name[match.end() :]
     if short.lower() in RESERVED_NAMES:
         raise TranscriptError(
-            f"{_escape_path(place)}: {short!r} is a reserved name and cannot be a client's: rename it"
+            f"{_escape_path(place)}: {short!r} is a reserved name and cannot be a client's: "
+            "rename it"
         )
     try:
         return parse_party(f"client/{short}")
@@ -163,7 +171,8 @@ def _entries(folder: Path) -> Iterator[Path]:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise TranscriptError(
-            f"{_escape_path(folder)} cannot be read ({error.strerror}): give the folder with the "
+            f"{_escape_path(folder)} cannot be read ({error.strerror}): give the folder with "
+            "the "
             "rounds, and check its permissions"
         ) from error
     return (folder / name for name in names if not name.startswith("."))
@@ -172,14 +181,16 @@ def _entries(folder: Path) -> Iterator[Path]:
 def _refuse_other_files(entry: Path) -> None:
     if entry.suffix.lower() in PICKLE_SUFFIXES:
         raise TranscriptError(
-            f"{_escape_path(entry)} may execute code when it is opened, so it is not read: convert it "
+            f"{_escape_path(entry)} may execute code when it is opened, so it is not read: "
+            "convert it "
             "on a machine where you trust it, by `from safetensors.torch import save_file; "
             "save_file(torch.load('model.pt', weights_only=True), 'model.safetensors')` "
             "(numpy: `numpy.savez('model.npz', **arrays)`)"
         )
     if entry.suffix not in SUFFIXES:
         raise TranscriptError(
-            f"{_escape_path(entry)} is neither a .safetensors nor an .npz file: remove or convert it"
+            f"{_escape_path(entry)} is neither a .safetensors nor an .npz file: remove or "
+            "convert it"
         )
 
 

@@ -253,7 +253,8 @@ def _refuse_contradictions(place: Path, contradictions: Iterator[str]) -> None:
         else []
     )
     raise TranscriptError(
-        f"{place} and the files contradict each other: {'; '.join(found[:MAX_CONTRADICTIONS] + more)}: "
+        f"{place} and the files contradict each other: "
+        f"{'; '.join(found[:MAX_CONTRADICTIONS] + more)}: "
         "correct one of them"
     )
 
@@ -269,7 +270,8 @@ def _model_tensors(
     unknown = [name for name in about.tensors if name not in shapes]
     if unknown or not about.tensors:
         raise TranscriptError(
-            f"{place}: tensors names {printable_excerpt(', '.join(unknown)) or 'none'}, but {model} "
+            f"{place}: tensors names {printable_excerpt(', '.join(unknown)) or 'none'}, but "
+            f"{model} "
             f"contains {printable_excerpt(', '.join(shapes))}: name some of these"
         )
     rest = tuple(name for name in shapes if name not in about.tensors)

@@ -74,7 +74,8 @@ def read_exported_weights(
         exported = read(path, shapes, left_out)
     except (*ZIP_FAILURES, SafetensorError) as error:
         raise TranscriptError(
-            f"{path} cannot be read ({printable_excerpt(str(error) or type(error).__name__)}): export it "
+            f"{path} cannot be read ({printable_excerpt(str(error) or type(error).__name__)}): "
+            "export it "
             "again"
         ) from error
     if not exported.weights:
@@ -175,7 +176,8 @@ def _refuse_names(
     for name in found:
         if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
             raise TranscriptError(
-                f"{path}: {printable_excerpt(repr(name))} is no valid name of a tensor: use 1 to "
+                f"{path}: {printable_excerpt(repr(name))} is no valid name of a tensor: use 1 "
+                "to "
                 f"{MAX_NAME_LENGTH} printable characters"
             )
     if shapes is None:
@@ -186,14 +188,16 @@ def _refuse_names(
         raise TranscriptError(
             f"{path} has other tensors than the model of the first round: missing "
             f"{printable_excerpt(', '.join(missing)) or 'none'}, extra "
-            f"{printable_excerpt(', '.join(extra)) or 'none'}: export the same tensors of every model"
+            f"{printable_excerpt(', '.join(extra)) or 'none'}: export the same tensors of "
+            "every model"
         )
 
 
 def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes | None) -> None:
     if shapes is not None and shape != shapes[name]:
         raise TranscriptError(
-            f"{path}: {name!r} has shape {printable_excerpt(str(shape))}, but {shapes[name]} in the "
+            f"{path}: {name!r} has shape {printable_excerpt(str(shape))}, but {shapes[name]} "
+            "in the "
             "broadcast model: export replies to the model of the same round"
         )
 
@@ -210,6 +214,7 @@ def _refuse_bomb(path: Path, heads: Mapping[str, _ArrayEntry]) -> None:
 
 def _not_weights(path: Path, name: str, kind: str) -> TranscriptError:
     return TranscriptError(
-        f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of 16 to 64 "
+        f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of "
+        "16 to 64 "
         "bits: export it as float32 (Python objects are never unpickled)"
     )

@@ -104,7 +104,8 @@ class ArrayDecoder:
         if sent.keys() != start.keys():
             raise ValueError(
                 f"it has other tensors than the broadcast model: extra "
-                f"{_list_names(set(sent) - set(start))}, missing {_list_names(set(start) - set(sent))}"
+                f"{_list_names(set(sent) - set(start))}, missing "
+                f"{_list_names(set(start) - set(sent))}"
             )
         tensors = {}
         for name, part in start.items():

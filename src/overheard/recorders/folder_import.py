@@ -130,7 +130,8 @@ def _write_round(
             open_round.record(message)
         except ValueError as error:
             raise TranscriptError(
-                f"{answer.path}: {printable_excerpt(str(error))}: export it again, and check that it "
+                f"{answer.path}: {printable_excerpt(str(error))}: export it again, and check "
+                "that it "
                 f"contains {kind}"
             ) from error
         ticker.advance(f"round {exported.number}")

@@ -195,7 +195,8 @@ def _difference(name: str, local: Tensor | None, start: Tensor, is_difference: b
         return torch.zeros_like(start)
     if local.shape != start.shape:
         raise UnreadableError(
-            f"{printable_excerpt(name)!r} has shape {tuple(local.shape)}, but {tuple(start.shape)} in "
+            f"{printable_excerpt(name)!r} has shape {tuple(local.shape)}, but "
+            f"{tuple(start.shape)} in "
             "the broadcast"
         )
     return local if is_difference else local - start

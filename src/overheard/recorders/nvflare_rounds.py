@@ -126,11 +126,11 @@ class _OpenRound:
 class NvflareRoundRecorder:
     """Records the messages of an NVFlare run, round by round.
 
-    A round begins with the first task of a new number, and ends with `end_round` or with the next
-    round. Sites fetch the global model one by one, and a fast site may reply before a slow one
-    has fetched it. So up to `MAX_WAITING_BYTES` bytes of replies wait for the end of the round, when
-    all readers of the model are known. Beyond that the broadcast is written at once, and again
-    at the end for later readers.
+    A round begins with the first task of a new number, and ends with `end_round` or with the
+    next round. Sites fetch the global model one by one, and a fast site may reply before a slow
+    one has fetched it. So up to `MAX_WAITING_BYTES` bytes of replies wait for the end of the
+    round, when all readers of the model are known. Beyond that the broadcast is written at
+    once, and again at the end for later readers.
 
     Args:
         scribe: writes the messages; it is closed at the end.

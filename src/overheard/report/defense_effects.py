@@ -42,7 +42,8 @@ def describe_defense_effects(every: Sequence[ArmResult]) -> tuple[DefenseEffects
             make_printable(arm.name),
             ", ".join([_accuracy_cost(arm, bare), *_overheads(arm, bare)]),
             tuple(
-                f"{exposure.title} · {_effect_sentence(exposure, undefended.get(exposure.title))}"
+                f"{exposure.title} · "
+                f"{_effect_sentence(exposure, undefended.get(exposure.title))}"
                 for exposure in arm.threat_results
             ),
         )
@@ -65,8 +66,10 @@ def _accuracy_cost(arm: ArmResult, bare: ArmResult) -> str:
 def _overheads(arm: ArmResult, bare: ArmResult) -> list[str]:
     """Return bytes and time as multiples of those without defenses, where measured."""
     defended, undefended = arm_costs(arm), arm_costs(bare)
-    pairs = ((defended.total_bytes, undefended.total_bytes, "sends {} times as many bytes"),
-             (defended.wall_seconds, undefended.wall_seconds, "takes {} times as long"))  # fmt: skip
+    pairs = (
+        (defended.total_bytes, undefended.total_bytes, "sends {} times as many bytes"),
+        (defended.wall_seconds, undefended.wall_seconds, "takes {} times as long"),
+    )
     return [
         words.format(format_number(with_defense / without))
         for with_defense, without, words in pairs

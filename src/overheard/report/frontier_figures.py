@@ -37,8 +37,8 @@ def frontier_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return a figure for each threat, over all arms.
 
     An arm is on the Pareto front if no other arm has less leakage under its strongest attack,
-    adaptive ones included, at the same or a higher accuracy. With more than `MAX_NAMED_ARMS` arms
-    only those are named. A second panel shows the bytes sent, if arms differ in them.
+    adaptive ones included, at the same or a higher accuracy. With more than `MAX_NAMED_ARMS`
+    arms only those are named. A second panel shows the bytes sent, if arms differ in them.
     """
     threats = group_by_threat(every)
     return tuple(
@@ -74,7 +74,8 @@ def _figure(
         "Each point is an arm under one attack: further left means less leakage, higher up "
         "means higher accuracy. A line joins the arms that no other arm dominates under one "
         "attack; it is dashed if the attack adapts to the defenses. Not dominated under the "
-        f"strongest attack on each arm: {'; '.join(make_printable(one.arm) for one in best)}.{more}",
+        "strongest attack on each arm: "
+        f"{'; '.join(make_printable(one.arm) for one in best)}.{more}",
         frontier_legend(
             names, listed, _guess_value(points) is not None, f"Legend: frontier, {title}"
         ),

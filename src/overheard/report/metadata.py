@@ -74,7 +74,8 @@ def _sizes(messages: Sequence[Message]) -> Iterator[str]:
     for message, examples in sized:
         by_sender[message.sender].append(examples)
     numbers = _range([examples for _, examples in sized])
-    yield f"{_count_words(by_sender, 'sender')} with {numbers} examples, read by {_readers(sized)}"
+    senders = _count_words(by_sender, "sender")
+    yield f"{senders} with {numbers} examples, read by {_readers(sized)}"
     constant = sum(len(sizes) > 1 and len(set(sizes)) == 1 for sizes in by_sender.values())
     if constant:
         yield f"{constant:,} send the same size in all rounds, which links their messages"

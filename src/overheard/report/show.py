@@ -199,7 +199,8 @@ def _reader_sentences(messages: Sequence[Message]) -> Iterator[str]:
             verb = "reads" if len(readers) == 1 else "read"
             parties = "other party" if others == 1 else "other parties"
             yield (
-                f"{list_names(readers, 3)} {verb} the individual {name} of {others:,} {parties}."
+                f"{list_names(readers, 3)} {verb} the individual {name} of {others:,} "
+                f"{parties}."
             )
     if is_empty:
         yield "No party can read another party's individual updates."

@@ -64,7 +64,8 @@ def _unmeasured_sentence(exposure: ThreatResult, pages: QuestionPages) -> str:
     )
     missing = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
     return (
-        f"What {name_observers(exposure.observers)} can learn about {whom} was not measured: no "
+        f"What {name_observers(exposure.observers)} can learn about {whom} was not measured: "
+        "no "
         f"attack could run. Missing: {' and '.join(map(make_printable, missing))}. {caveat}"
     )
 

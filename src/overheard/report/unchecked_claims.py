@@ -41,7 +41,9 @@ def _interval_words(exposure: ThreatResult, attack: str) -> tuple[str, ...]:
     if excluded is None:
         return ()
     return (
-        f"{format_percent(excluded.count / excluded.intervals)} of the {excluded.intervals} intervals "
-        f"of {make_printable(exposure.labels[attack])} (level {LEVEL_TEXT}) exclude the uninformed guess "
+        f"{format_percent(excluded.count / excluded.intervals)} of the {excluded.intervals} "
+        "intervals "
+        f"of {make_printable(exposure.labels[attack])} (level {LEVEL_TEXT}) exclude the "
+        "uninformed guess "
         f"({make_printable(excluded.guess)}); if the guess were true, about 10 % would.",
     )

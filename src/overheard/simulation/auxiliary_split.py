@@ -48,7 +48,8 @@ def split_auxiliary(
         raise ValueError(f"labels must lie between 0 and {classes - 1}")
     if int(counts.min()) < MIN_PER_CLASS:
         raise NeedsError(
-            f"virtual clients need {MIN_PER_CLASS} auxiliary examples or more of every class (one for "
+            f"virtual clients need {MIN_PER_CLASS} auxiliary examples or more of every class "
+            "(one for "
             "probes, one for each half of the training examples), but there are "
             f"{counts.tolist()} by class: grant more auxiliary examples"
         )

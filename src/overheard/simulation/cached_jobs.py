@@ -78,10 +78,10 @@ def run_cached_jobs(
         jobs: ordered so that jobs of one round are consecutive.
         inputs: of all jobs.
         settings: with the cache, and where to compute.
-        on_result: called with the number of the job, the position of the result among its keys, and
-            the result; in any order.
-        select_result: selects a result from all tensors of a job, by its position among the results
-            that were requested.
+        on_result: called with the number of the job, the position of the result among its keys,
+            and the result; in any order.
+        select_result: selects a result from all tensors of a job, by its position among the
+            results that were requested.
 
     Raises:
         PlanError: if a cluster is requested, but Ray is not installed or the cluster does not

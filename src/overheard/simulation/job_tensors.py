@@ -43,7 +43,7 @@ def unpack_background(tensors: Mapping[str, Tensor]) -> Examples | None:
 
 
 def pack_broadcast(weights: Weights) -> TensorBundle:
-    """Return the broadcast of a round as a bundle for jobs; `unpack_broadcast` is the inverse."""
+    """Return the broadcast of a round as a bundle for jobs; see `unpack_broadcast`."""
     return TensorBundle({BROADCAST_PREFIX + name: weight for name, weight in weights.items()})
 
 

@@ -25,7 +25,7 @@ class TrainingPool:
 
 
 def build_pool(auxiliary: Examples, parting: AuxiliarySplit, seed: Seed) -> TrainingPool:
-    """Return both halves, each augmented by itself if it has fewer than `MIN_PER_CLASS` of a class."""
+    """Return both halves, each augmented if a class has fewer than `MIN_PER_CLASS`."""
     parts = [
         augment_examples(auxiliary.take(rows), MIN_PER_CLASS, seed.child("augment", half))
         for half, rows in enumerate(parting.halves)

@@ -25,8 +25,8 @@ class ResampledRun:
 
     Args:
         known_users: number of users that the attacker knows; they come first.
-        unknown_users: number of other users. The two groups are resampled separately, so that each
-            keeps its size.
+        unknown_users: number of other users. The two groups are resampled separately, so that
+            each keeps its size.
         statistic: of the run.
 
     """

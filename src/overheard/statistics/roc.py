@@ -49,8 +49,10 @@ class RocCurve:
     """ROC curves: rates by threshold, from the highest threshold to the lowest.
 
     Args:
-        false_positive_rates: the share of pairs of different users above the threshold, from 0 to 1.
-        true_positive_rates: the share of pairs of the same user above the threshold, from 0 to 1.
+        false_positive_rates: the share of pairs of different users above the threshold, from 0
+            to 1.
+        true_positive_rates: the share of pairs of the same user above the threshold, from 0 to
+            1.
 
     """
 

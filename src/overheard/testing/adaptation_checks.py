@@ -27,14 +27,16 @@ def rehearsal_matches_use_of_defenses(trial: AttackTrial) -> None:
         case "virtual clients" | "known users":
             require(
                 changes,
-                f"{attack.name} declares that it trains {attack.training_source()}, but its claims "
+                f"{attack.name} declares that it trains {attack.training_source()}, but its "
+                "claims "
                 "do not change with known defenses of data and updates: apply "
                 "`knowledge.defenses` in its training, or declare another `rehearsal`",
             )
         case "shadow devices" | "none":
             require(
                 not changes,
-                f"{attack.name} declares `rehearsal` {attack.training_source()!r}, but its claims "
+                f"{attack.name} declares `rehearsal` {attack.training_source()!r}, but its "
+                "claims "
                 "change with `knowledge.defenses`: declare 'virtual clients' or 'known users'",
             )
 

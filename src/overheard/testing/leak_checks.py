@@ -259,7 +259,7 @@ def _claims(trial: AttackTrial, run: PlantedRun, kind: type[T]) -> list[T]:
 
 
 def _share_of_peaks(trial: AttackTrial, runs: Sequence[PlantedRun]) -> float:
-    """Return the share of targets whose statistic soon after `SHIFT_ROUND` exceeds all before."""
+    """Return the share of targets whose statistic peaks soon after `SHIFT_ROUND`."""
     peaks = list[bool]()
     for run in runs:
         for claim in _claims(trial, run, Shift):

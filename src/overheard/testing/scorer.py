@@ -83,7 +83,8 @@ def check_scorer(
 
     Args:
         scorer: the scorer.
-        example_claim: an example claim, whose values are not used; optional for Overheard's claims.
+        example_claim: an example claim, whose values are not used; optional for Overheard's
+            claims.
         order_dependent: names of scores that depend on the order of labels.
         is_across_runs: whether the headline score needs many runs, so a single claim has none.
 

@@ -87,8 +87,8 @@ class DataPartition:
         auxiliary: examples of the attacker; no client holds one of them, or a copy of one.
         test: examples that neither clients nor attacker hold.
         shifts: by client, the rounds in which its data distribution changes.
-        participants: the users behind the clients and what the attacker knows of them; None = not
-            requested.
+        participants: the users behind the clients and what the attacker knows of them; None =
+            not requested.
         background: public examples of users who take no part; None = there are none.
         candidates: candidate records for membership inference.
         members: by client, the positions in `candidates` of those that it holds from round 0.

@@ -62,7 +62,8 @@ class DataShift:
             )
         if self.weights is not None and (self.shares is not None or self.new_user):
             raise PlanError(
-                f"{self._description}: weights rescale the shares that the client holds, so they "
+                f"{self._description}: weights rescale the shares that the client holds, so "
+                "they "
                 "cannot be combined with shares or new_user: leave out one of them"
             )
         if self.shares is not None:

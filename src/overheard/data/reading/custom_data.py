@@ -69,7 +69,8 @@ def load_custom_data(
     if FUNCTION_REFERENCE.fullmatch(reference):
         return _call(reference)
     raise DataError(
-        f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} file, or a "
+        f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
+        "file, or a "
         "function as 'package.module:function'"
     )
 

@@ -89,8 +89,8 @@ class UnrolledTraining:
         Args:
             start: weights before training.
             examples: the training set, shared or of each client.
-            final_gradients: function from the final weights to the gradient of each client's loss with
-                respect to them, clients first.
+            final_gradients: function from the final weights to the gradient of each client's
+                loss with respect to them, clients first.
 
         """
         per_client = examples.rates.ndim == 2

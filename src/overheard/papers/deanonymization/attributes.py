@@ -81,7 +81,8 @@ class AttributesExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(one.scenario for one in self.panels)} The paper's attributes are those of "
+            f"{common_differences(one.scenario for one in self.panels)} The paper's attributes "
+            "are those of "
             "people on PIPA's photos (age, gender, glasses, hair). Here they are those of "
             "bloggers (gender, age group) and drawers (alphabet, which the labels reveal). "
             "Published values are shown for age and gender. As in the paper, the server knows "

@@ -96,10 +96,12 @@ class BiasExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The paper shows eight of its users and describes in words "
+            f"{common_differences(self.scenarios)} The paper shows eight of its users and "
+            "describes in words "
             "where the two biases agree. Here their correlation over classes is reported, for "
             "a user's own two biases and for those of two users. Norms are averaged over all "
-            f"updates of a device. The figure shows {SHOWN_USERS} users of the first run, evenly "
+            f"updates of a device. The figure shows {SHOWN_USERS} users of the first run, "
+            "evenly "
             "spaced from the highest to the lowest correlation, if there are at most "
             f"{MAX_CLASSES} classes. The prior is random."
         )

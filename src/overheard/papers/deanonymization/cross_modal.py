@@ -68,7 +68,8 @@ class CrossModalExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The paper's users have photos; captions that a network "
+            f"{common_differences(self.scenarios)} The paper's users have photos; captions "
+            "that a network "
             "writes for the prior photos serve as texts, embedded by InferSent. Here the "
             "embeddings of blogs describe how and on which day a prior post is written, "
             "without any word of it; the federation learns from the words. For WISDM they "

@@ -118,11 +118,13 @@ class DefendedIdentityExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(one.scenario for one in self.panels)} The figure's points are lost. The "
+            f"{common_differences(one.scenario for one in self.panels)} The figure's points "
+            "are lost. The "
             "text says for OpenImages how far the average precision falls at alpha 0.5. The "
             "paper's attacker does not adapt: its shadow devices apply no defense. Three "
             "other attackers are run. One has shadow devices that apply the defense. One "
-            f"trains known users itself. One first splits each prior into {PRIOR_CHUNKS} chunks and "
+            f"trains known users itself. One first splits each prior into {PRIOR_CHUNKS} "
+            "chunks and "
             "trains these with or without the defense. Under the defense each chunk draws its "
             "own mode and examples, as the attack would otherwise learn one draw per user. "
             "Chunks also help without adaptation, so only the two attackers with chunks show "

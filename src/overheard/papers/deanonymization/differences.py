@@ -35,7 +35,8 @@ def scenario_differences(scenario: IdentityScenario) -> str:
     comparison = (
         ""
         if scenario.paper is None
-        else f" (compared with {scenario.paper.capitalize()}, {published_user_count(scenario.paper)} users)"
+        else f" (compared with {scenario.paper.capitalize()}, "
+        f"{published_user_count(scenario.paper)} users)"
     )
     return (
         f"{scenario.name}{comparison}: {scenario.note}. Settings: rate {scenario.rate:g}, "

@@ -87,10 +87,12 @@ class DistancesExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The figure's values are lost. The paper's features are the "
+            f"{common_differences(self.scenarios)} The figure's values are lost. The paper's "
+            "features are the "
             "1,024 means of a MobileNet trained on ImageNet, for photos. Here they are the "
             "inputs of the last layer of the federation's last global model, scaled to length "
-            f"1, for at most {MAX_EXAMPLES} training examples of each user and as many of others. A "
+            f"1, for at most {MAX_EXAMPLES} training examples of each user and as many of "
+            "others. A "
             "control redistributes the same examples at random among all users."
         )
 
@@ -213,7 +215,7 @@ def _of_seed(
 
 
 def _sample(users: Int[Tensor, " examples"], seed: Seed) -> tuple[Tensor, Tensor]:
-    """Draw up to `MAX_EXAMPLES` rows of each user, so that features are computed for these only."""
+    """Draw up to `MAX_EXAMPLES` rows of each user, the only ones that need features."""
     rows = torch.cat(
         [
             _draw_rows(users == user, seed.child("sample", user))

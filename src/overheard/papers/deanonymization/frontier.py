@@ -63,7 +63,8 @@ def frontier_figure(title: str, points: Mapping[str, Sequence[TradeOffPoint]]) -
         title,
         "Points further left leak less; points further up have higher utility. Against the "
         "strongest attacker on each arm, these arms are not dominated: "
-        f"{', '.join(map(make_printable, best))}. Their labels are at the results of that attacker.",
+        f"{', '.join(map(make_printable, best))}. Their labels are at the results of that "
+        "attacker.",
         frontier_legend(
             ["does not know the defense", "adapts to the defense"],
             [TradeoffSeries(0, False, []), TradeoffSeries(1, True, [])],

@@ -61,7 +61,8 @@ class IidExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The paper gives one value, 1.5 times chance on PIPA, with "
+            f"{common_differences(self.scenarios)} The paper gives one value, 1.5 times chance "
+            "on PIPA, with "
             "chance 1 / users. Here the control is compared with a random order and with a "
             "permutation control that permutes identities, whole devices at a time. The prior "
             "is random and unchanged: only private examples are redistributed."

@@ -72,7 +72,8 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The figure's heights are lost. Its text says for PIPA that "
+            f"{common_differences(self.scenarios)} The figure's heights are lost. Its text "
+            "says for PIPA that "
             "the average precision of re-identification falls from 0.67 to 0.43 and times "
             "chance rises from 3 to 14 as more users are seen. It also says that matching has "
             "1.5 times chance with no user seen. The prior is chronological, and a third of "

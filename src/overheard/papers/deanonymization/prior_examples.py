@@ -83,8 +83,10 @@ class PriorExamplesExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(one.scenario for one in self.panels)} The figure's heights are lost; "
-            f"{ONE_EXAMPLE_NOTE}. The prior is random and is half of each user's records, of which the "
+            f"{common_differences(one.scenario for one in self.panels)} The figure's heights "
+            "are lost; "
+            f"{ONE_EXAMPLE_NOTE}. The prior is random and is half of each user's records, of "
+            "which the "
             "server has at most the given number. A record of blogs is a post, which gives "
             "several windows of words; the paper counts sentences. If the server has fewer "
             "records, the user's shadow device holds fewer too, and the federation learns "

@@ -89,7 +89,8 @@ class ReidentificationExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(one.scenario for one in self.panels)} Labelled updates of shadow devices "
+            f"{common_differences(one.scenario for one in self.panels)} Labelled updates of "
+            "shadow devices "
             "are as published. Simulated ones, which the server trains from each broadcast on "
             "the same prior examples, are Overheard's and have no published values. Values "
             "per sender have none either: there all updates of a sender have one pseudonym "

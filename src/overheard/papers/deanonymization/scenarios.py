@@ -51,7 +51,8 @@ class IdentityScenario:
         loss: loss of the training.
         background: public examples for defenses that mix them in.
         modes: number of topics into which `mm_aug` clusters these.
-        chronological_prior: the chronological prior; within labels if the labels change over time.
+        chronological_prior: the chronological prior; within labels if the labels change over
+            time.
 
     """
 

@@ -75,7 +75,8 @@ class UtilityExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The centralized model starts from the same weights. It "
+            f"{common_differences(self.scenarios)} The centralized model starts from the same "
+            "weights. It "
             "trains at the same rate and batch size on the examples of all devices, for as "
             "many passes as a device makes in the federation on average. The paper's "
             "nearest-neighbour models are left out. There are three measures: the top-5 "

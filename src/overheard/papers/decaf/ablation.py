@@ -64,7 +64,8 @@ class AblationExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.benchmark)} The round is the best one of the whole attack, chosen "
+            f"{common_differences(self.benchmark)} The round is the best one of the whole "
+            "attack, chosen "
             "with the ground truth; the paper does not say which round it uses."
         )
 

@@ -129,7 +129,8 @@ class RoundsExperiment(Experiment):
             figures += [
                 reproduced_value(
                     f"{key}_user_{FOLLOWED_USER}_{distance}_rounds_1_to_{last}",
-                    f"{describe_setting(self.averaged_benchmark, run[key], full[key])}; user {FOLLOWED_USER}, claims "
+                    f"{describe_setting(self.averaged_benchmark, run[key], full[key])}; user "
+                    f"{FOLLOWED_USER}, claims "
                     f"averaged over rounds 1 to {last}",
                     mean_over_findings(by_round[0], scores_by_distance[distance]),
                     None,

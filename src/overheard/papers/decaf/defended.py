@@ -59,7 +59,8 @@ class DefendedDecafExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.benchmark)} The paper does not say where dropout is placed (here: "
+            f"{common_differences(self.benchmark)} The paper does not say where dropout is "
+            "placed (here: "
             "before the last layer, rate 0.5). Nor does it say how the noise is added, to "
             "what an update is clipped, or after how many rounds the accuracy is measured. "
             "Here noise is added to each user's whole update, clipped to an L2 norm of "

@@ -94,7 +94,8 @@ class NeuronsExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.benchmark)} The paper's four widths and the figure's values are "
+            f"{common_differences(self.benchmark)} The paper's four widths and the figure's "
+            "values are "
             "lost; the widths are this project's choice."
         )
 
@@ -119,7 +120,8 @@ def _averages(
     return tuple(
         reproduced_value(
             f"mean_{distance}_{key}",
-            f"{describe_setting(benchmark, one, full[key])}; {key.replace('_', ' ')}, mean over "
+            f"{describe_setting(benchmark, one, full[key])}; {key.replace('_', ' ')}, mean "
+            "over "
             "the rounds",
             mean_score_over_rounds(
                 runs.audits[key], ATTACK, range(one.training.rounds), distance

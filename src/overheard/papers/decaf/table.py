@@ -71,7 +71,8 @@ class DecafTableExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.benchmark)} The paper attacks one round at random among the first "
+            f"{common_differences(self.benchmark)} The paper attacks one round at random among "
+            "the first "
             "few. Here it is the best of them, the same for all users and seeds, which "
             "favours the attack; every round is reported too. The two other attacks are "
             "reported at their own best round."

@@ -34,9 +34,9 @@ class AffinityTest:
     Args:
         build_model: the network; label 0 is "not A".
         images: images of B1 and of B2.
-        threshold: the affinity to B1, see `measure_affinities`, above which B1 is chosen. It is halfway
-            between that of an own model trained on A and B1 and that of one trained on A and
-            B2.
+        threshold: the affinity to B1, see `measure_affinities`, above which B1 is chosen. It is
+            halfway between that of an own model trained on A and B1 and that of one trained on
+            A and B2.
         device: to compute on.
 
     """

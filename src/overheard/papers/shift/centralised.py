@@ -62,7 +62,10 @@ class CentralisedExperiment(ShiftExperiment):
     @property
     def title(self) -> str:
         """Title of the figure."""
-        return f"Sources of leakage and validation around a shift: one model on {self.scenario.name}"
+        return (
+            "Sources of leakage and validation around a shift: one model on "
+            f"{self.scenario.name}"
+        )
 
     @property
     def differences(self) -> str:

@@ -5,7 +5,8 @@ from overheard.papers.shift.scenarios import BATCH_SIZE, ShiftScenario
 COMMON = (
     "The paper gives the networks, the rounds, the round of the shift, the sizes of clients "
     "and Adam's rate (1e-4, for the centralized model; used for the federation too). It does "
-    f"not give the batch size (here: {BATCH_SIZE}), the length of the trend (here: the five rounds "
+    f"not give the batch size (here: {BATCH_SIZE}), the length of the trend (here: the five "
+    "rounds "
     "before). Nor does it give the examples for validation and representations (here: the "
     "attacker's auxiliary examples, 100 of them for representations). It mentions no pooling "
     "layer, but without one its network for images would have 4.7 instead of 1.2 million "
@@ -41,11 +42,13 @@ def describe_data_budget(scenario: ShiftScenario) -> str:
     held = 2 * scenario.full.examples[2]
     spare = scenario.training_examples - scenario.full.auxiliary - held
     return (
-        f"{scenario.name} has {scenario.training_examples:,} training examples. The attacker validates with "
+        f"{scenario.name} has {scenario.training_examples:,} training examples. The attacker "
+        "validates with "
         f"{scenario.full.auxiliary:,} of them, and two clients hold {held:,}. This is enough "
         f"for {spare // held} exchanges of all that both hold; the runs make half an exchange. "
         "On two cores all runs of one setting at full size take about "
-        f"{format_hours(scenario.hours)}. Those of ten clients write {scenario.disk_gigabytes:g} GB of "
+        f"{format_hours(scenario.hours)}. Those of ten clients write "
+        f"{scenario.disk_gigabytes:g} GB of "
         "transcripts. Interrupted runs resume where they stopped."
     )
 

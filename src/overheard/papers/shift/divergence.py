@@ -28,7 +28,8 @@ class Divergence:
     Args:
         shifted: divergence on the measure's own scale, in the runs that shift.
         control: divergence in the control of each of these runs.
-        baseline: mean divergence of the control in the `BASELINE_ROUNDS` rounds before the exchange.
+        baseline: mean divergence of the control in the `BASELINE_ROUNDS` rounds before the
+            exchange.
         deviations: `shifted` in units of the trend's standard error.
         control_deviations: `control` in the same units.
         outlier_deviation: deviation that is exceeded by chance in one of twenty rounds.

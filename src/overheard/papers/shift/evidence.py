@@ -11,14 +11,15 @@ from overheard.statistics.estimate import Estimate
 def format_estimate(estimate: Estimate | None) -> str:
     """Format an estimate with its interval.
 
-    >>> format_estimate(Estimate(2.0, 1.0, 3.0)), format_estimate(Estimate(2.0, None, None)), format_estimate(None)
-    ('2.0 (1.0 to 3.0)', '2.0 (one run)', 'not measured')
+    >>> format_estimate(Estimate(2.0, 1.0, 3.0)), format_estimate(Estimate(2.0, None, None)),
+    format_estimate(None) ('2.0 (1.0 to 3.0)', '2.0 (one run)', 'not measured')
     """
     if estimate is None:
         return "not measured"
     if estimate.low is None:
         return f"{format_number(estimate.mean)} (one run)"
-    return f"{format_number(estimate.mean)} ({format_number(estimate.low)} to {format_number(estimate.high)})"
+    interval = f"{format_number(estimate.low)} to {format_number(estimate.high)}"
+    return f"{format_number(estimate.mean)} ({interval})"
 
 
 def group_by_verdict(parts: Mapping[str, Holds]) -> str:

@@ -97,7 +97,8 @@ class LayersExperiment(ShiftExperiment):
         leads = {kind: _lead(audits[AUDIT], kind) for kind in INFORMATION}
         holds: dict[str, Holds] = {kind: is_above(lead, 0.0) for kind, lead in leads.items()}
         words = {
-            kind: f"deviation of the last layer minus that of the first: {format_estimate(lead)}"
+            kind: "deviation of the last layer minus that of the first: "
+            f"{format_estimate(lead)}"
             for kind, lead in leads.items()
         }
         return {

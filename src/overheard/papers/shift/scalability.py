@@ -47,7 +47,8 @@ class ScalabilityExperiment(ShiftExperiment):
     def title(self) -> str:
         """Title of the figure."""
         return (
-            f"The {self.source.name} around a shift to {format_ratio(self.scenario.even_share)} by number of "
+            f"The {self.source.name} around a shift to "
+            f"{format_ratio(self.scenario.even_share)} by number of "
             f"clients, {self.scenario.name}"
         )
 
@@ -58,7 +59,8 @@ class ScalabilityExperiment(ShiftExperiment):
             f"{shift} of {clients}" for clients, shift in SHIFTING_CLIENTS.items()
         )
         return (
-            f"{common_differences(self.scenario)} One client shifts, or {several}. The attacker knows the "
+            f"{common_differences(self.scenario)} One client shifts, or {several}. The "
+            "attacker knows the "
             "number of clients and uses the mean model of the others."
         )
 
@@ -114,7 +116,8 @@ class ScalabilityExperiment(ShiftExperiment):
             ),
             "is_diluted": StatementVerdict(
                 is_above(dilution, 0.0),
-                f"deviation among {FEW_CLIENTS} clients minus that among {MANY_CLIENTS}, in standard errors: "
+                f"deviation among {FEW_CLIENTS} clients minus that among {MANY_CLIENTS}, in "
+                "standard errors: "
                 f"{format_estimate(dilution)}",
             ),
         }

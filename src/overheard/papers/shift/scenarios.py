@@ -72,8 +72,8 @@ class ShiftScenario:
         training_examples: number of training examples in total.
         full: size of a full run.
         reduced: size of a quick run.
-        even_share: share of even labels after the shift in the scalability study, if both kinds were
-            held equally before.
+        even_share: share of even labels after the shift in the scalability study, if both kinds
+            were held equally before.
         hours: hours for all runs of one setting at full size on two cores, from the time of a
             step.
         disk_gigabytes: gigabytes that all runs of its largest federation write.

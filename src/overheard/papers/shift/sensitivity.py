@@ -71,7 +71,10 @@ class SensitivityExperiment(ShiftExperiment):
     @property
     def title(self) -> str:
         """Title of the figure."""
-        return f"Sensitivity of the {self.source.name} against validation loss, {self.scenario.name}"
+        return (
+            f"Sensitivity of the {self.source.name} against validation loss, "
+            f"{self.scenario.name}"
+        )
 
     @property
     def differences(self) -> str:
@@ -180,7 +183,8 @@ class SensitivityExperiment(ShiftExperiment):
             ),
             "severity_is_told": StatementVerdict(
                 is_above(linear, LINEAR_CORRELATION),
-                f"correlation of severity and divergence {format_estimate(linear)}; above {LINEAR_CORRELATION} it "
+                f"correlation of severity and divergence {format_estimate(linear)}; above "
+                f"{LINEAR_CORRELATION} it "
                 "counts as linear",
             ),
         }

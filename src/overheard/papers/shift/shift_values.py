@@ -108,7 +108,8 @@ def make_statement_values(readings: Sequence[PaperStatement]) -> tuple[Reproduce
     return tuple(
         ReproducedValue(
             f"reading_{one.key}",
-            f"statements of the paper, 1 = holds; “{one.statement}”: {one.holds}: {one.evidence}",
+            f"statements of the paper, 1 = holds; “{one.statement}”: {one.holds}: "
+            f"{one.evidence}",
             holds[one.holds],
             None,
             None,

@@ -55,7 +55,8 @@ class DefendedWhispersExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences([self.scenario.benchmark])} {MECHANISM} The table names neither data set "
+            f"{common_differences([self.scenario.benchmark])} {MECHANISM} The table names "
+            "neither data set "
             "nor split. Fashion-MNIST, which is nearest to the accuracies, and Dirichlet "
             "shares with alpha 1 are used here. Virtual clients add the same noise as real "
             "ones, as in the paper. Accuracies are those of the last global model on test "

@@ -52,7 +52,8 @@ class LinesExperiment(Experiment):
         """Describe how Overheard's setting differs from the paper's."""
         noise = "" if self.epsilon is None else f"{MECHANISM} "
         return (
-            f"{common_differences(one.benchmark for one in self.scenarios)} {noise}The values of this "
+            f"{common_differences(one.benchmark for one in self.scenarios)} {noise}The values "
+            "of this "
             "figure are lost, and so is the client that it shows. Here it is the first client "
             "with the first seed, with the mean L1 over all clients. The audits' reports have "
             "charts of the others."

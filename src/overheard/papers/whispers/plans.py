@@ -35,8 +35,8 @@ def build_plan(
         quick: whether to use the quick attacks.
         methods: methods that the server runs, on all rounds together.
         arms: arms with defenses, which the server then knows.
-        expected_sizes: smallest and largest client size that the server expects; None = the true
-            ones.
+        expected_sizes: smallest and largest client size that the server expects; None = the
+            true ones.
 
     """
     return Plan(

@@ -70,13 +70,15 @@ class SizesExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences([self.benchmark])} The values of this figure are lost, and the paper "
+            f"{common_differences([self.benchmark])} The values of this figure are lost, and "
+            "the paper "
             "does not say whether it shows single gradients or whole updates; here they are "
             "norms of updates. Norms grow with size, as larger clients take more steps. The "
             "paper's reason is that gradients of small clients are noisy; by its own Equation "
             "3, small clients would then have the larger norms. All clients hold every label "
             "about equally often, which is the easiest case for estimating a size. The "
-            f"attacker expects any size from {EXPECTED_SIZES[0]} to {EXPECTED_SIZES[1]}. Batches have 128 "
+            f"attacker expects any size from {EXPECTED_SIZES[0]} to {EXPECTED_SIZES[1]}. "
+            "Batches have 128 "
             "examples at every size. The paper gives neither the tolerance nor the first "
             "guess of Algorithm 1. Here they are 5 % and 500; 1,000 and 2,000 are among the "
             "sizes that it can reach from there, so it seems exact for them."

@@ -116,8 +116,8 @@ def simulate_users(
         unknown: number of users unknown to the attacker.
         rounds: number of rounds.
         anonymous: whether a sender has a new pseudonym in every round.
-        redraw_examples: whether clients have new examples in every round, so that updates cannot be
-            linked by their examples.
+        redraw_examples: whether clients have new examples in every round, so that updates
+            cannot be linked by their examples.
         device_cohorts: numbers of the shadow devices that reply, by round; None = all of them.
 
     """

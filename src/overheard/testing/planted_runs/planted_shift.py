@@ -63,7 +63,7 @@ class ShiftingRun:
 
 
 def simulate_shift(counts_after: Sequence[Sequence[int]] | None, seed: Seed) -> ShiftingRun:
-    """Simulate four even clients, who get new examples with these label counts at `SHIFT_ROUND`.
+    """Simulate four even clients that get new examples with these counts at `SHIFT_ROUND`.
 
     None = they keep their examples. Even counts = an exchange without a shift.
     """

@@ -15,7 +15,8 @@ def test_permutations_of_two_devices_match_values_worked_by_hand() -> None:
     # Each is first for its own user, AP 1, and second for the other's, AP 1/2: the draws are 1
     # and 1/2 with even odds.
     ranked = build_rankings([
-        identity_finding((1, 0), "a", 0, users=("a", "b")), identity_finding((0, 1), "b", 1, users=("a", "b")),
+        identity_finding((1, 0), "a", 0, users=("a", "b")),
+        identity_finding((0, 1), "b", 1, users=("a", "b")),
     ])  # fmt: skip
     null = permuted_precisions(ranked, SEED)
     assert set(null.tolist()) == {0.5, 1.0}

@@ -31,8 +31,10 @@ def _precision_sentences(case: AttackResult) -> tuple[str, ...]:
         return ()
     return (
         "If all targets are ranked by how likely each is a given user, the mean average "
-        f"precision is {format_percent(row.value.mean)}{_interval(row)}. A random order reaches "
-        f"{format_percent(row.blind)}, so the result is {format_number(times.value.mean)} times chance.",
+        f"precision is {format_percent(row.value.mean)}{_interval(row)}. A random order "
+        "reaches "
+        f"{format_percent(row.blind)}, so the result is {format_number(times.value.mean)} "
+        "times chance.",
     )
 
 
@@ -47,7 +49,8 @@ def _open_set_sentences(case: AttackResult) -> tuple[str, ...]:
         else " The targets of unknown users are too few to measure this rate."
     )
     return (
-        f"If at most {FALSE_ALARM_PERCENT}{SPACE}% of the {count:.0f} targets of unknown users may be "
+        f"If at most {FALSE_ALARM_PERCENT}{SPACE}% of the {count:.0f} targets of unknown users "
+        "may be "
         "mistaken for a known user, the attack names the right user for "
         f"{format_percent(row.value.mean)} of the targets of known users{_interval(row)}.{few}",
     )

@@ -49,9 +49,9 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ..
       finest measurable rate is 1 / their number, so with fewer than 100 none may pass.
     - `control_excess`: the control's mean average precision, compared with random permutations
       of users among whole devices, since targets of a device are correlated. The uninformed
-      guess is the mean of `BOOTSTRAP_DRAWS` permutations; the references are the ends of their 95 %
-      range. The interval of the gain is the control relative to that range: if it is all above
-      0, the control identifies users by something other than their examples.
+      guess is the mean of `BOOTSTRAP_DRAWS` permutations; the references are the ends of their
+      95 % range. The interval of the gain is the control relative to that range: if it is all
+      above 0, the control identifies users by something other than their examples.
     - `gain_over_published`: the gain in mean average precision over the best version of the
       published attack on the same targets (`estimate_paired_gain`).
 

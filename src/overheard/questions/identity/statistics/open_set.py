@@ -24,7 +24,8 @@ class OpenSet:
 
     Args:
         known_evidence: evidence that each target of a known user is one of the known users.
-        rank1_probability: probability that the true user is ranked first, ties broken at random.
+        rank1_probability: probability that the true user is ranked first, ties broken at
+            random.
         known_user: number of the user behind each of these targets, from 0.
         unknown_evidence: the same evidence for each target of an unknown user.
         unknown_user: number of the user behind each of those, after the known users.
@@ -81,7 +82,7 @@ def detection_identification_rate(split: OpenSet, percent: float) -> float:
 def estimate_identification_rate(
     runs: Sequence[OpenSet], percent: float, seed: Seed
 ) -> Estimate:
-    """Estimate the mean of `detection_identification_rate` over runs, with an interval over users."""
+    """Estimate the mean of `detection_identification_rate`, with an interval over users."""
     resamplings = [
         ResampledRun(
             run.known_count, run.unknown_count, partial(_resampled_rates, run, percent)

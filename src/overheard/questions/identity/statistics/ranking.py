@@ -25,8 +25,8 @@ class Ranking:
         known_columns: the index in `users` of each known user.
         scores: the score of each target for each user; -inf if a claim leaves a user out.
         target_user: the index in `true_users` of the user behind each target.
-        unknown_probability: the claimed probability of each target to be none of the users; None if not
-            claimed.
+        unknown_probability: the claimed probability of each target to be none of the users;
+            None if not claimed.
 
     """
 

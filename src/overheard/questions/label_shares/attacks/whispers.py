@@ -71,13 +71,14 @@ class Whispers(Attack[LabelShares]):
     seems larger than it is. Clipping and noise hide the length entirely.
 
     Differs from the paper: (1) It trains virtual clients for each target at its estimated size;
-    here all targets share one simulation. Its virtual clients within a factor of `LARGEST_SIZE_RATIO` of the
-    estimate, or the `FEWEST_TRAINING_CLIENTS` nearest, train the network. Estimates are rounded to half powers
-    of 2, so that targets share networks. (2) Stage 1 uses the first observed round. (3) The
-    test set is the held-out part of the auxiliary examples. (4) The paper does not specify an
-    LSTM of 64, softmax outputs, the divergence as loss, Adam at 0.001 for 150 epochs, or the
-    tolerance and first guess of stage 1. (5) For `COHORT`, virtual cohorts are compared and
-    used for training; sizes are means over their members.
+    here all targets share one simulation. Its virtual clients within a factor of
+    `LARGEST_SIZE_RATIO` of the estimate, or the `FEWEST_TRAINING_CLIENTS` nearest, train the
+    network. Estimates are rounded to half powers of 2, so that targets share networks. (2)
+    Stage 1 uses the first observed round. (3) The test set is the held-out part of the
+    auxiliary examples. (4) The paper does not specify an LSTM of 64, softmax outputs, the
+    divergence as loss, Adam at 0.001 for 150 epochs, or the tolerance and first guess of stage
+    1. (5) For `COHORT`, virtual cohorts are compared and used for training; sizes are means
+    over their members.
 
     Cost, in addition to the simulation: about 4 s on one core for each network of 10 rounds and
     10 classes on 900 virtual clients. Doubling trains some 5 virtual clients per target,

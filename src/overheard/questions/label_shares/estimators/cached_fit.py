@@ -33,7 +33,7 @@ def cached_cross_fit(
     steps: int,
     seed: Seed,
 ) -> CrossFit:
-    """Return `fit_with_cross_fitting` of the same arguments, loaded from the cache if it has it.
+    """Return `fit_with_cross_fitting` of the same arguments, from the cache if possible.
 
     The result is the same to the bit. Attacks use a round alone and together with others; its
     networks are trained once.

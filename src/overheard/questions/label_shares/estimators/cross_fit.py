@@ -43,8 +43,8 @@ class CrossFit:
         deep_sets: networks that treat the classes one by one.
         mlps: networks that take all features at once.
         inversion: solutions of the equation of the output bias, also inputs of `deep_sets`.
-        virtual_estimates: out-of-sample estimates for each virtual client, by the estimator trained on
-            the other half.
+        virtual_estimates: out-of-sample estimates for each virtual client, by the estimator
+            trained on the other half.
 
     """
 

@@ -111,7 +111,7 @@ def fit_mlp_regressor(
 def _principal_components(
     numbers: Float[Tensor, "clients numbers"], most: int
 ) -> Float[Tensor, "numbers directions"]:
-    """Return principal components, scaled so that the largest has deviation `LARGEST_COMPONENT_DEVIATION`."""
+    """Return principal components; the largest has `LARGEST_COMPONENT_DEVIATION`."""
     _, lengths, axes = torch.linalg.svd(numbers, full_matrices=False)
     largest = float(lengths[0]) / len(numbers) ** 0.5
     scaled: Tensor = axes[:most].T * (

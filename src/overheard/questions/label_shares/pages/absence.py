@@ -26,7 +26,8 @@ def _absence_sentence(case: AttackResult, name: str, units: str) -> str:
         for name in ("null_precision", "null_recall", "null_exact")
     )
     sentences = (
-        f"Of the classes that {make_printable(name)} claims to be absent, {precision} are absent. "
+        f"Of the classes that {make_printable(name)} claims to be absent, {precision} are "
+        "absent. "
         f"It finds {recall} of all absent classes, and exactly the right set for {exact} of "
         f"{units}."
     )

@@ -36,7 +36,8 @@ def _claims_figure(
     guess = select_guess(findings[0])
     bars = (0.0,) * len(class_names) if guess is None else guess[1]
     top = max(max(*bars, *one.claimed, *(one.high or ())) for one in shown_findings)
-    where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
+    label = make_printable(exposure.labels[attack])
+    where = f"{make_printable(exposure.arm)} · {exposure.title} · {label}"
     names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
     bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
     has_intervals = any(one.low is not None for one in shown_findings)
@@ -89,7 +90,8 @@ def _cells(finding: Finding) -> list[str]:
     if bounds is None:
         return [format_number(100 * share) for share in finding.claimed]
     return [
-        f"{format_number(100 * share)} ({format_number(100 * low)} to {format_number(100 * high)})"
+        f"{format_number(100 * share)} ({format_number(100 * low)} to "
+        f"{format_number(100 * high)})"
         for share, low, high in zip(finding.claimed, bounds.low, bounds.high, strict=True)
     ]
 

@@ -44,11 +44,13 @@ def _size_sentence(case: AttackResult, name: str, exposure: ThreatResult) -> str
     if row.value.mean == 0:
         # Sizes are reported with the updates, so nothing was estimated.
         return (
-            f"{make_printable(name)} need not estimate how many examples {target} trained on: this "
+            f"{make_printable(name)} need not estimate how many examples {target} trained on: "
+            "this "
             "number is sent with the updates."
         )
     sentence = (
-        f"{make_printable(name)} estimates how many examples {target} trained on. It is wrong by a "
+        f"{make_printable(name)} estimates how many examples {target} trained on. It is wrong "
+        "by a "
         f"factor of {_format_factor(row.value.mean)} on average{_factor_interval(row)}."
     )
     if coverage is None:

@@ -116,7 +116,8 @@ _TRUST_TITLE = "Reliability of the stated intervals"
 
 _TRUST_NOTE = (
     "Some attacks state an interval for each share. It should contain the true share with a "
-    f"probability of {LEVEL_TEXT}. If the intervals contain far fewer true shares, the attack is "
+    f"probability of {LEVEL_TEXT}. If the intervals contain far fewer true shares, the attack "
+    "is "
     "overconfident: its assumptions about the clients, their training or its own examples are "
     "wrong."
 )
@@ -136,8 +137,10 @@ _TERMS = (
     ),
     Term(
         f"{LEVEL_TEXT} interval of an attack",
-        f"The interval that should contain a share with a probability of {LEVEL_TEXT}, according to "
+        f"The interval that should contain a share with a probability of {LEVEL_TEXT}, "
+        "according to "
         "the attack. The score coverage is the fraction of true shares inside their intervals. "
-        f"It is close to {LEVEL_TEXT} if the attacker’s assumptions about the clients are correct.",
+        f"It is close to {LEVEL_TEXT} if the attacker’s assumptions about the clients are "
+        "correct.",
     ),
 )

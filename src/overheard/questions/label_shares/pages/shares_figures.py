@@ -44,7 +44,8 @@ def _shares_figure(exposure: ThreatResult, class_names: Sequence[str]) -> Report
     where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(case.label)}"
     return ReportFigure(
         where,
-        f"{_caption(has_intervals)}{_omission_note(case, len(shown_findings), len(findings), seed)}",
+        _caption(has_intervals)
+        + _omission_note(case, len(shown_findings), len(findings), seed),
         None,
         tuple(
             Panel(

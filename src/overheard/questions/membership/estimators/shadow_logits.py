@@ -60,8 +60,8 @@ def compute_shadow_logits(
 
     Each model trains on as many examples as clients report (the median), or on half of the
     available examples if no size is reported or fewer are available. They are drawn from the
-    auxiliary examples and, if `include_candidates`, from the candidate records, so that each record is
-    a member of some models and not of others.
+    auxiliary examples and, if `include_candidates`, from the candidate records, so that each
+    record is a member of some models and not of others.
 
     One job trains `CHUNK` models in one round and is cached when it is done. Calls with fewer
     rounds or more models reuse it. All draws depend on the seed of `knowledge.means`.

@@ -32,9 +32,9 @@ IS_MEMBER_TENSOR = "inside"
 class ShadowTrainingJob(Job):
     """Train some shadow models in one round and compute their logits; weights are discarded.
 
-    It reads the broadcast and the examples "auxiliary" and "records", and returns `LOGITS_TENSOR` and
-    `IS_MEMBER_TENSOR`. The examples of a model depend only on its number, so they are the same in all
-    rounds.
+    It reads the broadcast and the examples "auxiliary" and "records", and returns
+    `LOGITS_TENSOR` and `IS_MEMBER_TENSOR`. The examples of a model depend only on its number,
+    so they are the same in all rounds.
 
     Args:
         round: the round.

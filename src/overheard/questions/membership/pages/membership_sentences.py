@@ -30,25 +30,31 @@ def _true_positive_sentences(case: AttackResult, rates: RecordRates) -> tuple[st
     if not scored:
         return ()
     shares = [
-        f"{format_percent(case.rows_by_score[name].value.mean)} of members at {_rate_text(rate)} false positives "
-        f"(95{SPACE}% interval {_intervals(case, name, rates.true_positive_rates[name])}; guessing "
+        f"{format_percent(case.rows_by_score[name].value.mean)} of members at "
+        f"{_rate_text(rate)} false positives "
+        f"(95{SPACE}% interval {_intervals(case, name, rates.true_positive_rates[name])}; "
+        "guessing "
         f"{format_percent(case.rows_by_score[name].blind)})"
         for rate, name in scored
     ]
     rate, name = scored[-1]
     return (
         f"The attack finds {' and '.join(shares)}.",
-        f"With {rates.non_members:,} non-members, the 95{SPACE}% interval of the {_rate_text(rate)} "
-        f"false positive rate is {MEASURES[name].format_interval(rates.false_positive_rates[name])}.",
+        f"With {rates.non_members:,} non-members, the 95{SPACE}% interval of the "
+        f"{_rate_text(rate)} "
+        "false positive rate is "
+        f"{MEASURES[name].format_interval(rates.false_positive_rates[name])}.",
     )
 
 
 def _accuracy_sentence(case: AttackResult, rates: RecordRates) -> str:
     row = case.rows_by_score[ACCURACY]
     return (
-        f"At a threshold fixed in advance, the attack classifies {format_percent(row.value.mean)} of "
+        "At a threshold fixed in advance, the attack classifies "
+        f"{format_percent(row.value.mean)} of "
         f"the records correctly, averaged over members and non-members (95{SPACE}% interval "
-        f"{_intervals(case, ACCURACY, rates.accuracy)}; guessing {format_percent(row.blind)}). Intervals "
+        f"{_intervals(case, ACCURACY, rates.accuracy)}; guessing {format_percent(row.blind)}). "
+        "Intervals "
         "over records treat the records of one client as independent, given its model."
     )
 

@@ -24,10 +24,11 @@ class RecordRates:
     `false_positive_rates` gives the uncertainty of the false positive rate at that threshold.
 
     Args:
-        true_positive_rates: true positive rate by name in `FALSE_POSITIVE_RATES`, if it was scored.
-        false_positive_rates: by the same names, the false positive rate at the threshold. The threshold
-            fixes its value in the sample; with few non-members the population value is
-            uncertain.
+        true_positive_rates: true positive rate by name in `FALSE_POSITIVE_RATES`, if it was
+            scored.
+        false_positive_rates: by the same names, the false positive rate at the threshold. The
+            threshold fixes its value in the sample; with few non-members the population value
+            is uncertain.
         accuracy: the mean of the shares of members and non-members classified correctly, with
             scores above 0 as members. The interval combines one of each, at half the error
             each, so it is conservative.

@@ -44,8 +44,8 @@ EXTRA_MODELS: Mapping[Information, int] = {"weights": 1, "representations": 1, "
 class ShiftTrend(Attack[Shift]):
     """Compares the target's models of consecutive rounds and detects a break in their trend.
 
-    The target's model is extracted from the global model (`TargetModels`). The attacker compares
-    its weights, its layers' outputs on fixed examples, or its gradients
+    The target's model is extracted from the global model (`TargetModels`). The attacker
+    compares its weights, its layers' outputs on fixed examples, or its gradients
     g(t) = w(t-1) - w(t). A metric compares round t with the round before. The statistic of
     round t is the divergence of this value from the line through the `trend` rounds before
     (`Trend`). The model of round t is trained on the data of round t, so new data in round t

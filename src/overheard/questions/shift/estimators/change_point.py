@@ -23,9 +23,9 @@ MIN_RELATIVE_VARIANCE = 1e-9
 class ErrorModel:
     """Errors of one client's estimates: scale by round, covariance, correlation over rounds.
 
-    The error in round r, whitened, is `round_deviation`[r] * (a persistent part of variance `correlation` +
-    an independent part of variance 1 - `correlation`). The persistent part belongs to the client's
-    examples and is drawn again when they are exchanged.
+    The error in round r, whitened, is `round_deviation`[r] * (a persistent part of variance
+    `correlation` + an independent part of variance 1 - `correlation`). The persistent part
+    belongs to the client's examples and is drawn again when they are exchanged.
 
     Args:
         round_deviation: standard deviation by round.

@@ -20,8 +20,8 @@ class RepresentationTrack:
     as that mean, and only larger ones are evidence.
 
     Args:
-        virtual_distances: distances of virtual clients, in standard deviations; 0 = their mean or
-            below.
+        virtual_distances: distances of virtual clients, in standard deviations; 0 = their mean
+            or below.
         scale: the scale of the log-distance of each round.
 
     """

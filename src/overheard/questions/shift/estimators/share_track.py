@@ -30,8 +30,8 @@ class ShareTrack:
     (inverse calibration), so that a share that rises by 0.2 is estimated to rise by 0.2.
 
     Args:
-        virtual_shares: estimated shares of virtual clients, each from the regression of the other
-            half.
+        virtual_shares: estimated shares of virtual clients, each from the regression of the
+            other half.
         feature_scale: the scale of each feature, for each label and round.
         root_scale: the scale of the root of each label's share.
         coefficients: coefficients from features to roots, by half.

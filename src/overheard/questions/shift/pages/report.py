@@ -59,7 +59,8 @@ class ShiftPages(QuestionPages):
             else "each client"
         )
         return (
-            f"How well {name_observers(exposure.observers)} can detect a shift in {possessive(whom)} "
+            f"How well {name_observers(exposure.observers)} can detect a shift in "
+            f"{possessive(whom)} "
             "data was not measured: that requires runs with a shift and a control run for "
             "each, and there are none."
         )

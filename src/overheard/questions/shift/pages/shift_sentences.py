@@ -14,7 +14,8 @@ def shift_sentences(case: AttackResult) -> tuple[str, ...]:
 
 def _power_sentence(case: AttackResult) -> tuple[str, ...]:
     found = [
-        f"{format_percent(row.value.mean)} of shifts{_interval(row)} at {level}{SPACE}% false alarms"
+        f"{format_percent(row.value.mean)} of shifts{_interval(row)} at {level}{SPACE}% false "
+        "alarms"
         for level in (5, 1)
         if (row := case.rows_by_score.get(f"power_at_{level}")) is not None
     ]
@@ -36,7 +37,8 @@ def _alarm_sentence(case: AttackResult) -> tuple[str, ...]:
     stated = false.references.get("stated")
     stated_rate = "" if stated is None else f"; stated rate: {format_percent(stated)}"
     alarms = (
-        f"Its alarm detects {format_percent(found.value.mean)} of shifts{_interval(found)} and is raised "
+        f"Its alarm detects {format_percent(found.value.mean)} of shifts{_interval(found)} and "
+        "is raised "
         f"in {format_percent(false.value.mean)} of controls{_interval(false, stated_rate)}."
     )
     delay = case.rows_by_score.get("median_delay")
@@ -57,7 +59,8 @@ def _direction_sentence(case: AttackResult) -> tuple[str, ...]:
         return ()
     which = "detected shifts" if right.score == "direction_detected" else "shifts"
     correct = (
-        f"The attack correctly states which classes rose for {format_percent(right.value.mean)} of "
+        "The attack correctly states which classes rose for "
+        f"{format_percent(right.value.mean)} of "
         f"{which}"
     )
     error = case.rows_by_score.get("risen_error")

@@ -78,7 +78,8 @@ def _attack_figure(
 ) -> ReportFigure:
     planned = [finding for finding in found if not finding.cell.is_control]
     drawn = _select_timelines(planned, found, exposure.observers)
-    title = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(exposure.labels[attack])}"
+    label = make_printable(exposure.labels[attack])
+    title = f"{make_printable(exposure.arm)} · {exposure.title} · {label}"
     height = _axis_range(drawn)
     return ReportFigure(
         title,

@@ -46,8 +46,8 @@ class ShiftScorer(Scorer[Shift]):
     If it states which labels rose and fell (true change c, claimed change d):
 
     - `change_l1`: sum |d - c|, 0 to 4; the uninformed guess is no change.
-    - `direction_score`: 1 if d, summed over the labels that truly rose, is above 0; 0 if below; 0.5
-      if it is 0, as in a claim of no change.
+    - `direction_score`: 1 if d, summed over the labels that truly rose, is above 0; 0 if below;
+      0.5 if it is 0, as in a claim of no change.
     - `direction_detected`: the same, only if detected.
     - `signs_right`: the share of the true change with the correct sign, sum |c| [sign correct]
       / sum |c|; a claimed change of 0 counts half.

@@ -36,10 +36,10 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, .
 
     A run counts by its peak, the largest statistic of its timeline.
 
-    - `estimate_auc`: the probability that a run with a shift has a higher peak than a control, ties
-      count half. Uninformed guess: 0.5. `auc_told`: the same with the statistic in the true
-      round (in the control, the round of its exchange), as if the round were known; this is the
-      paper's evaluation.
+    - `estimate_auc`: the probability that a run with a shift has a higher peak than a control,
+      ties count half. Uninformed guess: 0.5. `auc_told`: the same with the statistic in the
+      true round (in the control, the round of its exchange), as if the round were known; this
+      is the paper's evaluation.
     - `power_at_5`, `power_at_1`: the share of shifts whose peak is above all but 5 % or 1 % of
       the controls' peaks; omitted with fewer than 19 or 99 controls. Uninformed guess: 0.05 and
       0.01.
