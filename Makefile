@@ -44,10 +44,13 @@ check: lint test deployments ## all that CI checks
 face: install ## write every part into the public names: src/overheard/__init__.pyi
 	$(BIN)/python -m tests.face
 
+glossary: install ## write docs/glossary.md from src/overheard/report/terms.toml
+	$(BIN)/python -m tests.glossary
+
 bench: install ## measure, on an idle machine, what PERFORMANCE promises
 	$(BIN)/python benchmarks
 
 clean: ## remove what make made
 	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-.PHONY: help install audit test test-fast deployments lint check face bench clean
+.PHONY: help install audit test test-fast deployments lint check face glossary bench clean

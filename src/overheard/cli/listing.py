@@ -1,4 +1,4 @@
-"""Lists what a plan can name: each part with its settings and its source."""
+"""Lists what a plan can name, the papers and the terms of the glossary."""
 
 import inspect
 from dataclasses import MISSING, fields
@@ -10,12 +10,16 @@ from rich.text import Text
 
 from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
+from overheard.report.terms import read_terms
 
 
 def list_parts(kind: str, console: Console) -> None:
-    """Print every part of a kind, or every experiment of every paper."""
+    """Print every part of a kind, every experiment of every paper, or every term."""
     if kind == "papers":
         _list_papers(console)
+        return
+    if kind == "terms":
+        _list_terms(console)
         return
     selected = next(one for one in REGISTRIES if one.name == kind)
     for name, part in selected.plugins().items():
@@ -36,6 +40,13 @@ def _list_papers(console: Console) -> None:
         for key, experiment in paper.experiments().items():
             console.print(Padding(Text(f"{name}/{key}  {experiment.title}"), (0, 0, 0, 4)))
         console.print(Padding(Text(paper.source, style="dim"), (0, 0, 1, 4)))
+
+
+def _list_terms(console: Console) -> None:
+    for term in read_terms():
+        source = [Text(term.source, style="dim")] if term.source else []
+        console.print(Text(term.name, style="bold"))
+        console.print(Padding(Group(Text(term.meaning), *source), (0, 0, 1, 4)))
 
 
 def _first_line(part: type) -> str:

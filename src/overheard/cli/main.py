@@ -196,7 +196,7 @@ def reproduce(
 
 @app.command("list")
 def list_command(kind: Annotated[ListedKind, typer.Argument(help="What to list.")]) -> None:
-    """List what a plan can name, with settings and sources.
+    """List what a plan can name, with settings and sources; the papers; or all terms.
 
     \b
     Example:

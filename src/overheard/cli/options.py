@@ -36,6 +36,7 @@ class ListedKind(enum.StrEnum):
     questions = "questions"
     scorers = "scorers"
     splits = "splits"
+    terms = "terms"
 
 
 OutOption = Annotated[

@@ -26,7 +26,7 @@ from overheard.statistics.estimate import Estimate
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", "-.", ":")
-MAX_NAME_BESIDE = 18
+MAX_NAME_AT_LINE_END = 18
 """Longest name, in characters, that fits beside a chart of arms; longer ones are above."""
 
 MAX_LEGEND_NAME = 34
@@ -62,7 +62,7 @@ def arms_chart(
     Names are beside the lines, or above them if one of them is too long.
     """
     short = shorten_attack_names([case.label for results in cases.values() for case in results])
-    is_above = any(len(name) > MAX_NAME_BESIDE for name in short.values())
+    is_above = any(len(name) > MAX_NAME_AT_LINE_END for name in short.values())
     pitch, left = (2, 16.0) if is_above else (1, 128.0)
     lines = sum(1 + pitch * len(results) for results in cases.values())
     reference = reference_label(

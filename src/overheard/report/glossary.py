@@ -19,7 +19,7 @@ TERMS = (
         "are several, the best one counts.",
     ),
     Term(
-        "Told guess, partly informed guess",
+        "Informed guess",
         "A baseline that knows a part of the ground truth, such as which classes a client "
         "holds at all. An attack can leak without beating it; a strong attack does beat it.",
     ),

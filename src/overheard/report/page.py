@@ -38,6 +38,7 @@ from overheard.report.page_registry import pages_of
 from overheard.report.refusals import group_refusals
 from overheard.report.round_figures import accuracy_figure, round_figures
 from overheard.report.template import load_template
+from overheard.report.terms import GLOSSARY_ADDRESS
 from overheard.report.threat_sentences import BADGES, threat_sentences
 
 
@@ -98,6 +99,7 @@ def render_page(audit: Audit, every: Sequence[ArmResult]) -> str:
         scores=_scores(every),
         refusals=_refusals(every),
         terms=_terms(question_pages, epsilons),
+        glossary_address=GLOSSARY_ADDRESS,
         plan=_escape_lines(audit.plan),
         versions=_versions(audit),
     )
@@ -215,7 +217,7 @@ def _scores(every: Sequence[ArmResult]) -> ReportTable:
             "Value",
             "95 % interval",
             "Uninformed guesses",
-            "Told guesses and control",
+            "Informed guesses and control",
             "Gain",
             "95 % interval",
             "Targets",

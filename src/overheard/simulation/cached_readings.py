@@ -26,7 +26,7 @@ READING_KEY = "read"
 
 
 def collect_readings(
-    ground: SimulationContext,
+    context: SimulationContext,
     knowledge: Knowledge,
     rounds: Sequence[int],
     chunks: Sequence[Chunk],
@@ -37,17 +37,17 @@ def collect_readings(
     One job is one chunk in one round. If some of its readings are not cached, it is trained
     again for those alone, with the same results bit for bit. Readings are cached at once.
     """
-    keys = ReadingKeys(knowledge, ground.build_model, ground.auxiliary, ground.seed)
+    keys = ReadingKeys(knowledge, context.build_model, context.auxiliary, context.seed)
     table = _ReadingsTable(chunks, rounds)
     names = [repr(chunk) for chunk in chunks]
     jobs = []
     for number in rounds:
-        round_key = keys.round_key(number, ground.broadcasts[number])
+        round_key = keys.round_key(number, context.broadcasts[number])
         for chunk, name in zip(chunks, names, strict=True):
             reading_keys = tuple(keys.reading_key(round_key, name, probe) for probe in probes)
-            job = partial(_make_job, ground, knowledge, number, chunk, probes)
+            job = partial(_make_job, context, knowledge, number, chunk, probes)
             jobs.append(CachedJob(number, reading_keys, job))
-    inputs = JobInputs(lambda: _shared_bundles(ground, knowledge), ground.broadcasts)
+    inputs = JobInputs(lambda: _shared_bundles(context, knowledge), context.broadcasts)
 
     def add_result(job: int, probe: int, result: JobResult) -> None:
         number, chunk = divmod(job, len(chunks))
@@ -85,7 +85,7 @@ class _ReadingsTable:
 
 
 def _make_job(
-    ground: SimulationContext,
+    context: SimulationContext,
     knowledge: Knowledge,
     number: int,
     chunk: Chunk,
@@ -95,27 +95,27 @@ def _make_job(
     return ReadChunk(
         number,
         chunk,
-        ground.classes,
-        ground.build_model,
+        context.classes,
+        context.build_model,
         knowledge.candidate_recipes(),
-        ground.recipe,
+        context.recipe,
         knowledge.defenses or (),
-        ground.seed,
+        context.seed,
         knowledge.compute.job_device,
         tuple(probes[position] for position in missing),
     )
 
 
 def _shared_bundles(
-    ground: SimulationContext, knowledge: Knowledge
+    context: SimulationContext, knowledge: Knowledge
 ) -> tuple[TensorBundle, ...]:
     """Return the inputs that jobs of all rounds share."""
-    pool = build_pool(ground.auxiliary, ground.auxiliary_split, ground.seed.child("pool"))
+    pool = build_pool(context.auxiliary, context.auxiliary_split, context.seed.child("pool"))
     examples = {
         **pack_examples("pool", pool.examples),
         "half/0": pool.halves[0],
         "half/1": pool.halves[1],
-        **pack_examples("auxiliary", ground.auxiliary),
-        "held out": ground.auxiliary_split.held_out,
+        **pack_examples("auxiliary", context.auxiliary),
+        "held out": context.auxiliary_split.held_out,
     }
     return TensorBundle(examples), TensorBundle(pack_background(knowledge))

@@ -106,10 +106,10 @@ def run_simulation(
             "a simulation needs 1 probe or more, and cohorts of 1 client or more, got "
             f"{len(probes)} probes and cohorts of {cohort_size}"
         )
-    ground = build_context(view, knowledge, rounds)
+    context = build_context(view, knowledge, rounds)
     sizes = size_range(view, knowledge.prior)
     chunks = draw_chunks(
-        knowledge, sizes, cohort_size, ground.seed, after_server=SERVER not in view.observers
+        knowledge, sizes, cohort_size, context.seed, after_server=SERVER not in view.observers
     )
     clients_of_readings = [
         clients for chunk in chunks for clients in chunk.clients_per_reading()
@@ -119,7 +119,7 @@ def run_simulation(
         torch.tensor([clients[0].half for clients in clients_of_readings]),
         torch.tensor([clients[0].recipe for clients in clients_of_readings]),
         tuple(rounds),
-        collect_readings(ground, knowledge, rounds, chunks, _with_shared_probes(probes)),
+        collect_readings(context, knowledge, rounds, chunks, _with_shared_probes(probes)),
     )
 
 
@@ -144,20 +144,20 @@ def read_updates(
     missing = [number for number in rounds if number not in updates]
     if missing:
         raise ValueError(f"the view has no update of {target} in the rounds {missing}")
-    ground = build_context(view, knowledge, rounds)
-    return _read(ground, {n: updates[n].delta for n in rounds}, probes)
+    context = build_context(view, knowledge, rounds)
+    return _read(context, {n: updates[n].delta for n in rounds}, probes)
 
 
 def read_broadcasts(
     view: View, knowledge: Knowledge, rounds: Sequence[int], probes: Sequence[Probe]
 ) -> Mapping[Probe, Float[Tensor, "rounds ..."]]:
     """Probe the broadcasts themselves, as if a client had sent an update of zeros."""
-    ground = build_context(view, knowledge, rounds)
+    context = build_context(view, knowledge, rounds)
     zeros = {
-        number: {name: torch.zeros_like(w) for name, w in ground.broadcasts[number].items()}
+        number: {name: torch.zeros_like(w) for name, w in context.broadcasts[number].items()}
         for number in rounds
     }
-    return _read(ground, zeros, probes)
+    return _read(context, zeros, probes)
 
 
 def readable_rounds(view: View, target: Party) -> tuple[int, ...]:
@@ -183,9 +183,9 @@ def _with_shared_probes(probes: Sequence[Probe]) -> tuple[Probe, ...]:
 
 
 def _read(
-    ground: SimulationContext, deltas: Mapping[int, Weights], probes: Sequence[Probe]
+    context: SimulationContext, deltas: Mapping[int, Weights], probes: Sequence[Probe]
 ) -> Mapping[Probe, Tensor]:
-    contexts = {number: ground.probe_context(number) for number in deltas}
+    contexts = {number: context.probe_context(number) for number in deltas}
     with one_thread():
         return {
             probe: torch.cat(

@@ -24,11 +24,11 @@ class TrainingPool:
     halves: tuple[Rows, Rows]
 
 
-def build_pool(auxiliary: Examples, parting: AuxiliarySplit, seed: Seed) -> TrainingPool:
+def build_pool(auxiliary: Examples, split: AuxiliarySplit, seed: Seed) -> TrainingPool:
     """Return both halves, each augmented if a class has fewer than `MIN_PER_CLASS`."""
     parts = [
         augment_examples(auxiliary.take(rows), MIN_PER_CLASS, seed.child("augment", half))
-        for half, rows in enumerate(parting.halves)
+        for half, rows in enumerate(split.halves)
     ]
     first = len(parts[0])
     examples = concatenate_examples(parts)

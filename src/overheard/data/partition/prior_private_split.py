@@ -194,8 +194,8 @@ def _match_labels(
             for pair in prior_and_private
         ]
     )  # (users, labels)
-    kept_labels = enough.double().mean(0) >= 0.5
-    is_complete = enough[:, kept_labels].all(1) & kept_labels.any()
+    frequent_labels = enough.double().mean(0) >= 0.5
+    is_complete = enough[:, frequent_labels].all(1) & frequent_labels.any()
     if int(is_complete.sum()) < 2:
         raise PlanError(
             f"people: no two users have {count} prior and {count} private examples of the "
@@ -207,14 +207,14 @@ def _match_labels(
     is_private = torch.zeros_like(split.private)
     is_private[
         _concatenate(
-            _first_of_each_label(private[user], labels, kept_labels, count)
+            _first_of_each_label(private[user], labels, frequent_labels, count)
             for user in chosen_users
         )
     ] = True
     return PriorPrivateSplit(
         {
             user: _first_of_each_label(
-                split.prior[user].flip(0), labels, kept_labels, count
+                split.prior[user].flip(0), labels, frequent_labels, count
             ).flip(0)
             for user in chosen_users
         },
@@ -225,13 +225,13 @@ def _match_labels(
 def _first_of_each_label(
     rows: Rows,
     labels: Int[Tensor, " examples"],
-    kept_labels: Bool[Tensor, " classes"],
+    frequent_labels: Bool[Tensor, " classes"],
     count: int,
 ) -> Rows:
     """Return the first `count` rows of each kept label, in the given order."""
     row_labels = labels[rows]
     places = [
-        (row_labels == label).nonzero().flatten()[:count] for label in kept_labels.nonzero()
+        (row_labels == label).nonzero().flatten()[:count] for label in frequent_labels.nonzero()
     ]
     return rows[torch.cat(places).sort().values]
 

@@ -140,11 +140,13 @@ class Whispers(Attack[LabelShares]):
         """Claim the network's estimate for each target, and the size used for it."""
         claims = {}
         for group in group_targets(view, targets, self.most_rounds):
-            bank = run_simulation(
+            simulation = run_simulation(
                 view, knowledge, group.rounds, [OUTPUTS], cohort_size=group.cohort_size
             )
             group_seed = seed.child(self.name, *group.rounds)
-            network_for = cache(partial(self._fit_network, bank, group, knowledge, group_seed))
+            network_for = cache(
+                partial(self._fit_network, simulation, group, knowledge, group_seed)
+            )
             norms_of = cache(partial(virtual_update_norms, view, knowledge, group))
             for target in group.targets:
                 size = self._estimate_size(view, target, group, knowledge, norms_of)
@@ -191,22 +193,22 @@ class Whispers(Attack[LabelShares]):
 
     def _fit_network(
         self,
-        bank: Simulation,
+        simulation: Simulation,
         group: TargetGroup,
         knowledge: Knowledge,
         seed: Seed,
         octave: int,
     ) -> nn.Module:
         """Fit the network for targets of about this size (stages 2 and 3)."""
-        sizes = bank.sizes / min(group.clients_per_update, MAX_COHORT_SIZE)
+        sizes = simulation.sizes / min(group.clients_per_update, MAX_COHORT_SIZE)
         rows = select_training_clients(sizes, octave)
         rows = rows[: ceil(self.taught * len(rows))]
-        features = accuracies(bank.readings[OUTPUTS])  # (virtual, rounds, classes)
+        features = accuracies(simulation.readings[OUTPUTS])  # (virtual, rounds, classes)
         classes = knowledge.classes
         return fit_share_network(
             partial(AttentiveRecurrence, classes, classes, self.hidden),
             features[rows],
-            bank.shares[rows],
+            simulation.shares[rows],
             kl_divergence if self.loss == "divergence" else squared_error,
             self._schedule(),
             seed.child("network", octave),
@@ -250,14 +252,14 @@ def virtual_update_norms(
         cluster=None,
         on_progress=ignore_progress,
     )
-    bank = run_simulation(
+    simulation = run_simulation(
         view,
         replace(knowledge, prior=prior, compute=means),
         group.rounds[:1],
         [UPDATE_NORMS],
         cohort_size=group.cohort_size,
     )
-    return bank.readings[UPDATE_NORMS][:, 0, 0].exp()
+    return simulation.readings[UPDATE_NORMS][:, 0, 0].exp()
 
 
 def nearest_half_octave(examples: float) -> int:

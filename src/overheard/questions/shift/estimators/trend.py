@@ -62,13 +62,13 @@ class Trend:
         return by_round
 
     def claim_shift(
-        self, series: Mapping[int, float], heard: Sequence[int], lag: int, teller: str
+        self, series: Mapping[int, float], observed: Sequence[int], lag: int, teller: str
     ) -> Shift:
         """Claim a shift since the round of the largest divergence, without any alarm.
 
         Args:
             series: the values by round.
-            heard: the rounds whose models were read, in order.
+            observed: the rounds whose models were read, in order.
             lag: how many models of earlier rounds a value needs.
             teller: the attack and its target, for the error message.
 
@@ -78,7 +78,7 @@ class Trend:
         """
         divergences = self.divergences(series)
         if not divergences:
-            raise NeedsError(f"{teller} {self._explain_too_few(series, heard, lag)}")
+            raise NeedsError(f"{teller} {self._explain_too_few(series, observed, lag)}")
         return Shift(
             Timeline(
                 rounds=tuple(divergences),
@@ -103,20 +103,21 @@ class Trend:
         return divergence / (scatter * sqrt(1 + 1 / len(before) + mean**2 / spread))
 
     def _explain_too_few(
-        self, series: Mapping[int, float], heard: Sequence[int], lag: int
+        self, series: Mapping[int, float], observed: Sequence[int], lag: int
     ) -> str:
         """Explain why there is no divergence."""
-        needed, longest = lag + self.rounds + 1, _longest_streak(heard)
+        needed, longest = lag + self.rounds + 1, _longest_streak(observed)
         explanation = (
             f"needs {needed} consecutive rounds, as its trend is fitted to {self.rounds}, and "
-            f"reads {len(heard)} rounds, at most {longest} consecutive: choose a shorter trend"
+            f"reads {len(observed)} rounds, at most {longest} consecutive: "
+            "choose a shorter trend"
         )
         if longest < needed:
             return explanation
         lost = [
             number
-            for number in heard
-            if all(before in heard for before in range(number - lag, number))
+            for number in observed
+            if all(before in observed for before in range(number - lag, number))
             and not isfinite(series.get(number, float("nan")))
         ]
         return f"{explanation}; weights are not finite around rounds {_listed(lost)}"

@@ -74,5 +74,5 @@ def _direction_sentence(case: AttackResult) -> tuple[str, ...]:
     )
 
 
-def _interval(row: ScoreRow, beside: str = "") -> str:
-    return bracketed_interval(row, MEASURES[row.score], beside)
+def _interval(row: ScoreRow, addition: str = "") -> str:
+    return bracketed_interval(row, MEASURES[row.score], addition)
