@@ -10,8 +10,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "glossary.md"
 HEAD = """\
 # Glossary
 
-Look up here what a term means in the plans, the reports and the code, and which paper or standard
-defines it. `overheard list terms` prints the same list. `make glossary` writes this page from
+Look up here what a term means in plans, reports and code, and which paper or standard it
+follows. `overheard list terms` prints the same list. `make glossary` writes this page from
 `src/overheard/report/terms.toml`.
 """
 

@@ -15,11 +15,11 @@ from typing import Any, get_args
 
 import pytest
 
+from overheard.auditing.threat_results import collect_arms
 from overheard.core.defense import Site
-from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, SERVER, client, shadow_device
 from overheard.core.recipe import Recipe
-from overheard.core.scorer import Score
+from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.findings.comparison import Comparison
 from overheard.findings.document_rows import (
@@ -29,8 +29,7 @@ from overheard.findings.document_rows import (
     RunRow,
     SummaryRow,
 )
-from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding, Refusal
-from overheard.findings.score_row import ScoreRow
+from overheard.findings.finding import Audit, Cell
 from overheard.findings.threat_results import Verdict
 from overheard.gate.policy import Policy
 from overheard.gate.verdict import Status
@@ -38,10 +37,16 @@ from overheard.learning.models.mlp import Mlp
 from overheard.papers.flip.quadruple import Quadruple
 from overheard.plans.plan import Plan
 from overheard.plans.registries import QUESTIONS, REGISTRIES
+from overheard.report.exports import as_json
 from overheard.simulation.chunk import Chunk
 from overheard.simulation.virtual_client import VirtualClient
 
 HERE = Path(__file__).with_name("frozen.json")
+
+FINDINGS_KEYS: list[str] = json.loads(
+    HERE.with_name("frozen_findings.json").read_text(encoding="utf-8")
+)
+"""Keys of the findings of the audit `rich`."""
 
 SOURCE = Path(__file__).parent.parent / "src" / "overheard"
 
@@ -51,15 +56,8 @@ STORED = {
     "virtual client": VirtualClient,
     "quadruple": Quadruple,
     "cell": Cell,
-    "finding": Finding,
-    "refusal": Refusal,
-    "run": ArmRun,
-    "defense of a run": ArmDefense,
-    "row": ScoreRow,
-    "score": Score,
-    "mechanism": Mechanism,
 }
-"""Dataclasses whose fields are keys of files, or whose repr is part of one or of a seed."""
+"""Dataclasses whose repr is part of a file's name, of a key or of a seed."""
 
 READ = {"summary": SummaryRow, "refusal": RefusalRow, "run": RunRow, "epsilon": EpsilonRow}
 """Entries of findings.json that a gate reads."""
@@ -127,6 +125,14 @@ def seed_names() -> Iterator[str]:
                         yield given.value
 
 
+def keys_in(value: Any) -> set[str]:
+    """Every key of a JSON document, however deep, but those of the plan."""
+    if isinstance(value, dict):
+        inner = (keys_in(one) for key, one in value.items() if key != "plan")
+        return set(value).union(*inner)
+    return set().union(*map(keys_in, value)) if isinstance(value, list) else set()
+
+
 FROZEN: dict[str, Any] = json.loads(HERE.read_text(encoding="utf-8")) if HERE.exists() else {}
 
 
@@ -139,6 +145,11 @@ def missing(frozen: Any, now: Any) -> list[Any]:
             if name not in now or (lost := missing(inner, now[name]))
         ]
     return [name for name in frozen if name not in now]
+
+
+def test_findings_keep_their_keys(rich: Audit) -> None:
+    document = json.loads(as_json(rich, collect_arms(rich, Seed(0))))
+    assert missing(FINDINGS_KEYS, keys_in(document)) == []
 
 
 @pytest.mark.parametrize("group", FROZEN)

@@ -14,7 +14,7 @@ from .papers.reproduce import reproduce as reproduce
 from .plans.built_in import built_in_plan as built_in_plan
 from .plans.plan import Plan as Plan
 from .plans.plan import read_plan as read_plan
-from .recorders.folder_import import import_run as import_run
+from .recorders.folder_import import import_recording as import_recording
 from .report.show import show as show
 from .report.write import write_report as write_report
 

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save
 
 from overheard.archive.reader import open_transcript, verify_transcript
-from overheard.recorders.folder_import import import_run
+from overheard.recorders.folder_import import import_recording
 from tests.archive.hostile import (
     CONTROL,
     MARKUP,
@@ -223,4 +223,4 @@ def imports(home: Path, _: Files) -> CaseResults:
 
 
 def importing(folder: Path, out: Path) -> None:
-    import_run(folder, out)
+    import_recording(folder, out)

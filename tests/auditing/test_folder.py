@@ -25,7 +25,7 @@ def test_checking_changes_nothing(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("step", ["check", "claim"])
+@pytest.mark.parametrize("step", ["check_plan", "reserve"])
 def test_refuses_the_folder_of_another_plan_and_says_how_they_differ(tmp_path: Path, step: str):
     AuditFolder(tmp_path).reserve("a = 1\nb = 2\n")
     with pytest.raises(OutputError, match=r"another plan \(-b = 2; \+b = 3\): choose another"):

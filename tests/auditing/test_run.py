@@ -582,7 +582,7 @@ def test_attacks_get_the_same_seed_for_a_run_and_its_control(tmp_path: Path):
     @dataclass(frozen=True, slots=True)
     class Drawing(Attack[Shift]):
         name: ClassVar[str] = "drawing"
-        answers: ClassVar = Shift
+        claim_type: ClassVar = Shift
         needs: ClassVar = frozenset({UPDATES})
         source: ClassVar[str] = "ours"
 

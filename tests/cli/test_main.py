@@ -357,8 +357,10 @@ def test_a_wrong_call_shows_the_usage(overheard: Command, arguments: tuple[str, 
 
 
 def test_refuses_an_unknown_experiment(overheard: Command):
-    assert_user_error(overheard("reproduce", "nobody/table1"), "no paper 'nobody': there are")
-    assert_user_error(overheard("reproduce", "decaf/table99"), "decaf/NAME, of table3")
+    assert_user_error(
+        overheard("reproduce", "nobody/table1"), "unknown paper 'nobody'; known papers:"
+    )
+    assert_user_error(overheard("reproduce", "decaf/table99"), "decaf/NAME with one of: table3")
 
 
 @pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "check", "schema"])

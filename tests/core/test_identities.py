@@ -55,7 +55,7 @@ def test_takes_any_finite_scores(scores: list[float]) -> None:
 
 @pytest.mark.parametrize("unseen", [-0.01, 1.01, math.nan])
 def test_refuses_an_invalid_probability(unseen: float) -> None:
-    with pytest.raises(ClaimError, match="an unseen user lies in"):
+    with pytest.raises(ClaimError, match="`unseen` must lie in"):
         Identity(USERS, torch.zeros(2), unseen)
 
 

@@ -20,7 +20,7 @@ def test_refuses_a_user_who_is_both_candidate_and_holdout() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"devices": {shadow_device(0): "eva"}},
+        {"shadow_devices": {shadow_device(0): "eva"}},
         {"embeddings": {"eva": torch.zeros(3)}},
         {"attributes": {"hand": {"ann": "left", "eva": "right"}}},
     ],

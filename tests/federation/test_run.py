@@ -181,7 +181,7 @@ def test_refuses_the_folder_of_another_run_and_does_not_change_it(
         (replace(small, defenses=(Noise(),)), "defenses"),
         (replace(small, rounds=1, rows=small.rows[:1]), "rounds"),
     ):
-        with pytest.raises(OutputError, match=f"differs in .*{what} .there"):
+        with pytest.raises(OutputError, match=f"differs in .*{what} .stored"):
             run(other, tmp_path)
     assert files(tmp_path) == before
 

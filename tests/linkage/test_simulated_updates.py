@@ -61,7 +61,7 @@ def test_another_round_trains_that_round_alone() -> None:
         {"recipe": replace(make_knowledge().recipe, rate=0.3)},
         {"defenses": (Noise(0.1),)},
         {
-            "means": replace(
+            "compute": replace(
                 make_knowledge().compute, seed=make_knowledge().compute.seed.child(1)
             )
         },

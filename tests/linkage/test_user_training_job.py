@@ -111,5 +111,5 @@ def test_defenses_get_the_background_and_a_persistent_seed() -> None:
 
 def test_a_diverging_training_is_refused_with_a_remedy() -> None:
     wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
-    with pytest.raises(PlanError, match=r"known/ann/0 ran away in round 1.*lower the rate"):
+    with pytest.raises(PlanError, match=r"known/ann/0 diverged in round 1.*lower the rate"):
         wild.run(tensors())

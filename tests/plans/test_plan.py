@@ -532,7 +532,7 @@ def test_the_json_schema_has_every_table():
         "threats",
     }
     assert schema["additionalProperties"] is False
-    people = schema["$defs"]["People"]["properties"]
+    people = schema["$defs"]["KnownUserSettings"]["properties"]
     assert people["prior"]["enum"] == [
         "random",
         "chronological",

@@ -211,18 +211,18 @@ from pathlib import Path
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
 from overheard.recorders.run_info import RunInfo
-from overheard.recorders.async_writer import Scribe
+from overheard.recorders.async_writer import AsyncWriter
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 # Bytecode of later imports would be truncated.
 sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-scribe = Scribe(Path(sys.argv[1]), RunInfo("a framework"))
+scribe = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework"))
 for size in (1_000, 1_000, 20_000):
     model = {"weight": torch.ones(size)}
-    scribe.begin([SERVER, client(0)])
-    scribe.say(SERVER, frozenset({client(0)}), lambda model=model: Broadcast(model))
-    scribe.say(client(0), frozenset({SERVER}), lambda model=model: Update(model))
+    scribe.begin_round([SERVER, client(0)])
+    scribe.write(SERVER, frozenset({client(0)}), lambda model=model: Broadcast(model))
+    scribe.write(client(0), frozenset({SERVER}), lambda model=model: Update(model))
     scribe.commit()
 scribe.close()
 print(scribe.stopped)
@@ -247,12 +247,12 @@ from pathlib import Path
 from overheard.core.messages import Broadcast
 from overheard.core.parties import SERVER
 from overheard.recorders.run_info import RunInfo
-from overheard.recorders.async_writer import Scribe
+from overheard.recorders.async_writer import AsyncWriter
 
-scribe = Scribe(Path(sys.argv[1]), RunInfo("a framework"))
+scribe = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework"))
 for _ in range(20):
-    scribe.begin([SERVER])
-    scribe.say(SERVER, frozenset(), lambda: Broadcast({"weight": torch.ones(9)}))
+    scribe.begin_round([SERVER])
+    scribe.write(SERVER, frozenset(), lambda: Broadcast({"weight": torch.ones(9)}))
 """
 
 

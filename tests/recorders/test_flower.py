@@ -245,7 +245,12 @@ def test_rounds_without_replies_are_separate(tmp_path: Path) -> None:
         assert list(grid.send_and_receive(ask("train", arrays, NODES[:1]))) == []
         assert list(grid.send_and_receive([])) == []
     grid.finish()
-    assert outline(tmp_path) == ["0 Broadcast", "0 Missing", "1 Broadcast", "1 Missing"]
+    assert outline(tmp_path) == [
+        "0 Broadcast",
+        "0 MissingReply",
+        "1 Broadcast",
+        "1 MissingReply",
+    ]
 
 
 def test_passes_federated_analytics_without_a_model(
@@ -291,7 +296,7 @@ def test_records_push_and_pull_and_warns_of_late_replies(
     assert len(list(grid.pull_messages([numbers[2], *later]))) == 2
     grid.finish()
     assert outline(tmp_path) == [
-        "0 Broadcast", "0 Update", "0 Update", "0 Missing",
+        "0 Broadcast", "0 Update", "0 Update", "0 MissingReply",
         "1 Broadcast", "1 Update",
     ]  # fmt: skip
     assert len(read_messages(tmp_path)[0].readers) == 3
@@ -371,7 +376,7 @@ def test_an_error_of_the_wrapped_grid_reaches_the_run_and_ends_the_round(
     with pytest.raises(ConnectionError, match="SuperLink"):
         grid.send_and_receive(ask("train", record_of(START)))
     grid.finish()
-    assert outline(tmp_path) == ["0 Broadcast", *["0 Missing"] * 3]
+    assert outline(tmp_path) == ["0 Broadcast", *["0 MissingReply"] * 3]
 
 
 def test_omits_an_integer_counter_even_if_averaging_makes_it_a_float(

@@ -18,7 +18,7 @@ from overheard.core.messages import Broadcast, MissingReply, Update
 from overheard.core.parties import Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
-from overheard.recorders.folder_import import ImportSummary, import_run
+from overheard.recorders.folder_import import ImportSummary, import_recording
 
 
 def model(weight: float, bias: float = 0.5) -> dict[str, Tensor]:
@@ -56,7 +56,7 @@ def deltas(run: Path) -> dict[tuple[int, Party], list[float]]:
 
 
 def test_updates_are_differences_from_the_broadcast(exported: Path, tmp_path: Path):
-    imported = import_run(exported, tmp_path / "run")
+    imported = import_recording(exported, tmp_path / "run")
     assert imported == ImportSummary(rounds=2, clients=2, updates=3, missing=0, left_out=())
     # 1.25 - 1, 0.5 - 0.5; 3 - 1, 1.5 - 0.5; -2 - 2, 0.5 - 0.5
     assert deltas(tmp_path / "run") == {
@@ -72,7 +72,7 @@ def test_updates_are_differences_from_the_broadcast(exported: Path, tmp_path: Pa
 
 
 def test_differences_are_imported_unchanged(exported: Path, tmp_path: Path):
-    import_run(exported, tmp_path / "run", kind="differences")
+    import_recording(exported, tmp_path / "run", kind="differences")
     assert deltas(tmp_path / "run")[0, client(0)] == [1.25, 0.5]
 
 
@@ -85,7 +85,7 @@ def test_accepts_common_names_of_rounds(tmp_path: Path, names: tuple[str, ...]):
     for name in names:
         put(tmp_path / "exported" / name / "global.safetensors", model(float(len(name))))
         put(tmp_path / "exported" / name / "3.safetensors", model(0.0))
-    import_run(tmp_path / "exported", tmp_path / "run")
+    import_recording(tmp_path / "exported", tmp_path / "run")
     assert count_committed_rounds(tmp_path / "run") == len(names)
     assert {sender for _, sender in deltas(tmp_path / "run")} == {client(3)}
 
@@ -124,7 +124,7 @@ def write_about(folder: Path, **changes: object) -> None:
 
 def test_imports_the_metadata_of_about(exported: Path, tmp_path: Path):
     write_about(exported)
-    imported = import_run(exported, tmp_path / "run")
+    imported = import_recording(exported, tmp_path / "run")
     assert (imported.clients, imported.updates, imported.missing) == (3, 3, 2)
     manifest = read_manifest(tmp_path / "run")
     assert manifest.framework == "FedML 0.9.6"
@@ -156,12 +156,12 @@ def test_reads_about_in_toml(exported: Path, tmp_path: Path):
     (exported / "about.toml").write_text(
         'framework = "PySyft"\n[recipe]\nrate = 1\nepochs = 1\nbatch = 2\n'
     )
-    import_run(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     assert read_manifest(tmp_path / "run").recipe == Recipe(1.0, 1, 2)
 
 
 def test_without_about_only_clients_with_a_file_were_sampled(exported: Path, tmp_path: Path):
-    import_run(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     manifest = read_manifest(tmp_path / "run")
     assert (manifest.framework, manifest.rounds) == ("not told", None)
     second = next(m for m in open_transcript(tmp_path / "run").messages if m.round == 1)
@@ -192,7 +192,7 @@ def test_reports_all_contradictions_at_once(
 ):
     write_about(exported, **changes)
     with pytest.raises(TranscriptError, match=r"about\.json") as refusal:
-        import_run(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
     for word in words:
         assert word in str(refusal.value)
     assert not (tmp_path / "run").exists()
@@ -202,17 +202,17 @@ def test_omits_and_names_counters(tmp_path: Path):
     folder, counter = tmp_path / "exported", {"steps": torch.tensor(3)}
     put(folder / "0" / "global.safetensors", model(1.0) | counter)
     put(folder / "0" / "a.npz", model(2.0) | counter)
-    assert import_run(folder, tmp_path / "run").left_out == ("steps",)
+    assert import_recording(folder, tmp_path / "run").left_out == ("steps",)
     assert read_manifest(tmp_path / "run").left_out == ("steps",)
     assert deltas(tmp_path / "run") == {(0, Party("client/a")): [1.0, 0.0]}
 
 
 def test_about_can_select_and_order_the_models_tensors(exported: Path, tmp_path: Path):
     write_about(exported, tensors=["weight"])
-    assert import_run(exported, tmp_path / "run").left_out == ("bias",)
+    assert import_recording(exported, tmp_path / "run").left_out == ("bias",)
     (exported / "about.json").unlink()
     (exported / "about.toml").write_text('tensors = ["weight", "bias"]')
-    import_run(exported, tmp_path / "other")
+    import_recording(exported, tmp_path / "other")
     first = open_transcript(tmp_path / "other").messages[0].body
     assert isinstance(first, Broadcast)
     # The file has them in alphabetical order.
@@ -274,7 +274,7 @@ def test_refuses_invalid_files_and_says_what_to_do(
 ):
     damage(exported)
     with pytest.raises(TranscriptError) as refusal:
-        import_run(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
     assert str(exported) in str(refusal.value)
     for word in words:
         assert word in str(refusal.value)
@@ -283,17 +283,17 @@ def test_refuses_invalid_files_and_says_what_to_do(
 def test_explains_how_to_name_folders_of_rounds(tmp_path: Path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(TranscriptError, match="name them round-0000, round-0001"):
-        import_run(tmp_path / "empty", tmp_path / "run")
+        import_recording(tmp_path / "empty", tmp_path / "run")
     with pytest.raises(TranscriptError, match="cannot be read"):
-        import_run(tmp_path / "nowhere", tmp_path / "run")
+        import_recording(tmp_path / "nowhere", tmp_path / "run")
     put(tmp_path / "late" / "5" / "global.npz", model(1.0))
     with pytest.raises(TranscriptError, match="begins with round 5"):
-        import_run(tmp_path / "late", tmp_path / "run")
+        import_recording(tmp_path / "late", tmp_path / "run")
 
 
 def test_refuses_to_write_into_the_imported_folder(exported: Path):
     with pytest.raises(OutputError, match="choose a folder outside it"):
-        import_run(exported, exported / "run")
+        import_recording(exported, exported / "run")
 
 
 def test_continues_an_interrupted_import(exported: Path, tmp_path: Path):
@@ -305,13 +305,13 @@ def test_continues_an_interrupted_import(exported: Path, tmp_path: Path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        import_run(exported, tmp_path / "run", on_progress=stop)
+        import_recording(exported, tmp_path / "run", on_progress=stop)
     # A broadcast and two updates; the broadcast and the update of the second round.
     assert steps[-1] == ("round 1", 5, 6)
     assert count_committed_rounds(tmp_path / "run") == 1
     assert verify_transcript(tmp_path / "run") == 3
-    import_run(exported, tmp_path / "whole")
-    import_run(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "whole")
+    import_recording(exported, tmp_path / "run")
     for path in (tmp_path / "whole").rglob("*.*"):
         assert (
             path.read_bytes()
@@ -320,9 +320,9 @@ def test_continues_an_interrupted_import(exported: Path, tmp_path: Path):
 
 
 def test_importing_again_changes_nothing(exported: Path, tmp_path: Path):
-    once = import_run(exported, tmp_path / "run")
+    once = import_recording(exported, tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
-    assert import_run(exported, tmp_path / "run") == once
+    assert import_recording(exported, tmp_path / "run") == once
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before
 
 
@@ -341,16 +341,16 @@ def test_importing_again_changes_nothing(exported: Path, tmp_path: Path):
 def test_refuses_to_continue_another_import(
     exported: Path, tmp_path: Path, change: Callable[[Path], None]
 ):
-    import_run(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     change(exported)
     with pytest.raises(OutputError, match="choose another folder, or remove this one"):
-        import_run(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
 
 
 def test_refuses_to_continue_with_another_kind_of_files(exported: Path, tmp_path: Path):
-    import_run(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run")
     with pytest.raises(OutputError, match="other weights of client/0"):
-        import_run(exported, tmp_path / "run", kind="differences")
+        import_recording(exported, tmp_path / "run", kind="differences")
 
 
 def test_does_not_follow_links_out_of_the_folder(exported: Path, tmp_path: Path):
@@ -358,7 +358,7 @@ def test_does_not_follow_links_out_of_the_folder(exported: Path, tmp_path: Path)
     path.rename(tmp_path / "private.safetensors")
     path.symlink_to(tmp_path / "private.safetensors")
     with pytest.raises(AuditError, match="replace it by the file itself"):
-        import_run(exported, tmp_path / "run")
+        import_recording(exported, tmp_path / "run")
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.float64])
@@ -368,8 +368,8 @@ def test_subtracts_before_rounding(tmp_path: Path, kind: torch.dtype):
     first, second = (1.0, 1.0 + 2**-40) if kind == torch.float64 else (2.0**11, 2.0**-10)
     put(folder / "0" / "global.npz", {"w": torch.tensor([first], dtype=kind)})
     put(folder / "0" / "a.npz", {"w": torch.tensor([second], dtype=kind)})
-    import_run(folder, tmp_path / "run")
-    import_run(folder, tmp_path / "run")
+    import_recording(folder, tmp_path / "run")
+    import_recording(folder, tmp_path / "run")
     update = open_transcript(tmp_path / "run").messages[1].body
     assert isinstance(update, Update)
     assert update.delta["w"].tolist() == [second - first]

@@ -50,7 +50,7 @@ def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> Non
 
 def test_no_leak_is_described_as_no_better_than_guessing(small: Audit) -> None:
     assert words(small, arm=1)[0].startswith(
-        "The server reads each client's class shares no better than a guesser: the best attack "
+        "The server was no better than guessing each client's class shares: the best attack "
         "is off by 40 points on the class with the largest error (guessing: 40 points"
     )
     assert "by chance" in words(small, arm=1)[2]
@@ -137,4 +137,4 @@ def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
 def test_headlines_give_one_sentence_an_arm(small: Audit) -> None:
     first, second = headlines(small, Seed(0))
     assert first.startswith("none: The server infers each client's")
-    assert second.startswith("noise: The server reads each client's class shares no better")
+    assert second.startswith("noise: The server was no better than guessing each client's class shares")

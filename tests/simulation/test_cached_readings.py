@@ -135,5 +135,5 @@ def test_virtual_clients_use_the_background_only_through_known_defenses() -> Non
     assert not same(one, read(knowledge()))
     # An attacker who knows of no defense does not use it.
     assert same(read(replace(knowledge(), background=blobs(40))), read(knowledge()))
-    with pytest.raises(PlanError, match=r"rand_aug .* virtual/\d+, .*give data.background"):
+    with pytest.raises(PlanError, match=r"rand_aug.* virtual/\d+, .*set data.background"):
         read(attacker)

@@ -60,9 +60,10 @@ class Recorder:
     >>> manifest = Manifest(Task((2,), ("a", "b")), "linear", None, (), (SERVER,), rounds=1)
     >>> with TemporaryDirectory() as folder:
     ...     recorder = Recorder(Path(folder), manifest)
-    ...     with recorder.round() as open_round:
-    ...         _ = open_round.send(Message(0, client(3), frozenset({SERVER}),
-    MissingReply("late"))) ...     recorder.committed()
+    ...     late = Message(0, client(3), frozenset({SERVER}), MissingReply("late"))
+    ...     with recorder.open_round() as open_round:
+    ...         _ = open_round.record(late)
+    ...     recorder.committed_rounds()
     1
     """
 

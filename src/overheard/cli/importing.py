@@ -7,7 +7,7 @@ from rich.console import Console
 from overheard.auditing.progress import ProgressStep
 from overheard.cli.progress import progress_bar
 from overheard.cli.terminal import escaped_text
-from overheard.recorders.folder_import import ImportSummary, WeightKind, import_run
+from overheard.recorders.folder_import import ImportSummary, WeightKind, import_recording
 
 
 def import_and_report(
@@ -15,7 +15,7 @@ def import_and_report(
 ) -> None:
     """Import with a progress bar on `errors`; unless `quiet`, print a summary to `console`."""
     with progress_bar(errors, quiet) as on_step:
-        imported = import_run(
+        imported = import_recording(
             folder,
             out,
             kind=kind,

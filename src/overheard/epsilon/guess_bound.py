@@ -43,8 +43,9 @@ def epsilon_from_guesses(counts: GuessCounts, odds: float, delta: float) -> floa
     delta, and q is p or more. So with n canaries it makes a guess correct with probability at
     most 2 p (1 - p) n delta; the paper has a tighter term.
 
-    >>> round(epsilon_from_guesses(GuessCounts(36, 36, 0, 36), 1.0, 0.0), 3)  # ln(.9201 /
-    .0799) 2.444
+    >>> counts = GuessCounts(36, 36, 0, 36)
+    >>> round(epsilon_from_guesses(counts, 1.0, 0.0), 3)  # ln(.9201 / .0799)
+    2.444
 
     Args:
         counts: of the guesses.

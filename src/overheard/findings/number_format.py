@@ -60,8 +60,8 @@ BARE_NUMBER = Measure("", "", 1.0)
 def format_number(value: float | None) -> str:
     """Format a number with few significant digits.
 
-    >>> format_number(21.34), format_number(4.06), format_number(0.0812), format_number(-3.0),
-    format_number(float("nan")) ('21', '4.1', '0.081', '−3.0', '–')
+    >>> [format_number(value) for value in (21.34, 4.06, 0.0812, -3.0, float("nan"))]
+    ['21', '4.1', '0.081', '−3.0', '–']
     """
     if value is None or not isfinite(value):
         return NO_NUMBER
@@ -91,8 +91,8 @@ def format_percent(share: float | None) -> str:
 def format_bytes(count: float | None) -> str:
     r"""Format a number of bytes in a suitable unit.
 
-    >>> format_bytes(640.0), format_bytes(54_321.0), format_bytes(3.0 * 2**30),
-    format_bytes(None) ('640\xa0B', '53\xa0KiB', '3.0\xa0GiB', '–')
+    >>> [format_bytes(size) for size in (640.0, 54_321.0, 3.0 * 2**30, None)]
+    ['640\xa0B', '53\xa0KiB', '3.0\xa0GiB', '–']
     """
     return _format_in_unit(count, BYTE_UNITS)
 

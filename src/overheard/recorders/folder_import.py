@@ -53,7 +53,7 @@ class ImportSummary:
     left_out: tuple[str, ...]
 
 
-def import_run(
+def import_recording(
     folder: Path,
     out: Path,
     *,

@@ -91,12 +91,13 @@ def test_a_caller_that_stops_early_ends_the_workers() -> None:
 ENDLESS = """
 import torch
 from overheard.learning.workers import processes
-from overheard.learning.workers.job import Bundle, WorkerTask
+from overheard.learning.workers.job import TensorBundle, WorkerTask
 from tests.learning.jobs import Endless
 
-worker_pool = processes.muster(1)
+worker_pool = processes.acquire(1)
 print(worker_pool._workers[0].process.pid, flush=True)
-list(worker_pool.work([(0, WorkerTask(Endless(), (Bundle({"numbers": torch.ones(1)}),)))]))
+bundle = TensorBundle({"numbers": torch.ones(1)})
+list(worker_pool.run_tasks([(0, WorkerTask(Endless(), (bundle,)))]))
 """
 
 

@@ -167,15 +167,16 @@ ENDLESS = (
     SCRIPT.split("def build_here", maxsplit=1)[0]
     + """
 from overheard.learning.training_job import TrainingJob
-from overheard.learning.workers.processes import hire
+from overheard.learning.workers.processes import acquire_for_training
 
 build = partial(Mlp().build, Task((3,), ("a", "b")))
 pool = Examples(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64))
 recipe = Recipe(rate=0.1, epochs=10**9, batch=2)
 start = initial_weights(build, Seed(0))
-worker_pool = hire(TrainingJob(build, start, pool, recipe, Seed(0), 0, torch.device("cpu")), 1)
+job = TrainingJob(build, start, pool, recipe, Seed(0), 0, torch.device("cpu"))
+worker_pool = acquire_for_training(job, 1)
 print(worker_pool._workers[0].process.pid, flush=True)
-list(worker_pool.train([Member("client/0", torch.arange(4))], 1))
+list(worker_pool.train([ClientTask("client/0", torch.arange(4))], 1))
 """
 )
 

@@ -165,12 +165,9 @@ def draw_partition(
         _check_label_matching(dataset, user_split, known_users, split_settings)
     candidate_set = None
     if candidates is not None and candidates.are_canaries:
-        draw_seed = seed.child("canaries")
-        candidate_set = _assign_canaries(
-            dataset, candidates, clients, free, known_users, draw_seed
+        candidate_set, dataset = _assign_canaries(
+            dataset, candidates, clients, free, known_users, seed.child("canaries")
         )
-        if candidates.canaries == "mislabelled":
-            dataset = _relabel(dataset, candidate_set.rows, draw_seed)
         free = unused = free & _unused_mask(dataset, candidate_set.rows)
     client_rows = _split_among_clients(dataset, split_settings, clients, free, seed)
     participants = None
@@ -180,26 +177,20 @@ def draw_partition(
         )
         # Examples of holdout users are not public; those of all other absent users may be.
         unused = unused & ~participants.is_holdout
-    draw_seed = seed.child("background")
-    background_rows = _background_rows(dataset, unused, client_rows, background, draw_seed)
+    public_seed = seed.child("background")
+    background_rows = _background_rows(dataset, unused, client_rows, background, public_seed)
     free[background_rows] = False
     if is_permuted:
         client_rows = permute_examples(client_rows, seed.child("exchanged"))
     if candidate_set is not None:
         client_rows = _add_canaries(client_rows, candidate_set)
     elif candidates is not None:
-        candidate_set = _draw_candidates(
-            dataset, candidates, client_rows, free, seed.child("candidates")
-        )
+        draw_seed = seed.child("candidates")
+        candidate_set = _draw_candidates(dataset, candidates, client_rows, free, draw_seed)
         free[candidate_set.rows] = False
-    users = (
-        dataset.users
-        if split_settings is not None and split_settings.split.has_one_user_per_client
-        else None
-    )
-    timeline = draw_timeline(
-        dataset, users, client_rows, free, schedule, seed.child("exchanges")
-    )
+    users = _client_users(dataset, split_settings)
+    draw_seed = seed.child("exchanges")
+    timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed)
     shadow_rows = _shadow_devices(dataset, participants, timeline)
     return DataPartition(
         timeline.pool,
@@ -208,11 +199,9 @@ def draw_partition(
         _test_examples(dataset.test, test, seed.child("test")),
         timeline.shifts,
         participants,
-        _background_examples(dataset, background_rows, background, draw_seed),
+        _background_examples(dataset, background_rows, background, public_seed),
         None if candidate_set is None else dataset.train.take(candidate_set.rows),
-        {client(number): places for number, places in enumerate(candidate_set.members)}
-        if candidate_set
-        else {},
+        _members_by_client(candidate_set),
         None if candidates is None else candidates.canary_odds,
     )
 
@@ -233,16 +222,35 @@ def _assign_canaries(
     free: Bool[Tensor, " examples"],
     people: KnownUserSettings | None,
     seed: Seed,
-) -> CandidateSet:
-    """Draw canaries from unused examples, and assign them to clients."""
+) -> tuple[CandidateSet, Dataset]:
+    """Draw canaries from unused examples, and assign them to clients.
+
+    Also return the data set, in which mislabelled canaries have their wrong labels.
+    """
     if people is not None:
         raise PlanError(
             "candidates: a canary belongs to no user, so canaries and data.people cannot be "
             "combined: leave out canaries or people"
         )
-    return assign_canaries(
+    canaries = assign_canaries(
         candidates, clients, free, _unique_mask(dataset), seed, dataset.records
     )
+    if candidates.canaries == "mislabelled":
+        dataset = _relabel(dataset, canaries.rows, seed)
+    return canaries, dataset
+
+
+def _members_by_client(candidate_set: CandidateSet | None) -> dict[Party, tuple[int, ...]]:
+    """Return which candidate records each client holds."""
+    members = () if candidate_set is None else candidate_set.members
+    return {client(number): places for number, places in enumerate(members)}
+
+
+def _client_users(dataset: Dataset, split_settings: SplitSettings | None) -> Rows | None:
+    """Return the user of each example if every client holds the data of one user."""
+    if split_settings is None or not split_settings.split.has_one_user_per_client:
+        return None
+    return dataset.users
 
 
 def _split_among_clients(

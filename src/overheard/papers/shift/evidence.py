@@ -11,8 +11,9 @@ from overheard.statistics.estimate import Estimate
 def format_estimate(estimate: Estimate | None) -> str:
     """Format an estimate with its interval.
 
-    >>> format_estimate(Estimate(2.0, 1.0, 3.0)), format_estimate(Estimate(2.0, None, None)),
-    format_estimate(None) ('2.0 (1.0 to 3.0)', '2.0 (one run)', 'not measured')
+    >>> estimates = Estimate(2.0, 1.0, 3.0), Estimate(2.0, None, None), None
+    >>> [format_estimate(estimate) for estimate in estimates]
+    ['2.0 (1.0 to 3.0)', '2.0 (one run)', 'not measured']
     """
     if estimate is None:
         return "not measured"

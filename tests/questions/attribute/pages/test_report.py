@@ -17,7 +17,7 @@ def test_attributes_have_sentences_of_their_own() -> None:
     (arm,) = arms_of(3.0)
     words = " ".join(threat_sentences(arm.threat_results[0]))
     assert "infers the attribute of the user behind a target correctly in" in words
-    assert "dealt anew among all of them, the same figure is" in words
+    assert "clients, the same score is" in words
 
 
 def test_attributes_have_one_table_with_guess_and_control() -> None:

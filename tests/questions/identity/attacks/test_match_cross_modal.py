@@ -16,7 +16,7 @@ def test_names_users_by_their_embeddings_alone(different) -> None:
     # Permuted priors with the same embeddings do not reduce accuracy.
     priors = different.knowledge.known_users.prior_examples
     backwards = dict(zip(priors, reversed(priors.values()), strict=True))
-    found = infer_claims(QUICK, with_known_users(different, priors=backwards))
+    found = infer_claims(QUICK, with_known_users(different, prior_examples=backwards))
     assert share_identified(different, found) > 0.4
 
 

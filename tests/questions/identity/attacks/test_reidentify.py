@@ -97,7 +97,7 @@ def test_ranks_an_absent_user_like_any_other(attack) -> None:
     run = simulate_users(people, Seed(0))
     priors = run.knowledge.known_users.prior_examples
     absent = {"nobody here": make_user(99).examples(Seed(0))}
-    by_target = infer_claims(attack, with_known_users(run, priors={**priors, **absent}))
+    by_target = infer_claims(attack, with_known_users(run, prior_examples={**priors, **absent}))
     assert all("nobody here" in claim.users for claim in by_target.values())
     assert share_identified(run, by_target) > 0.5
 
@@ -126,7 +126,7 @@ def test_without_holdout_users_there_is_no_probability_of_an_unknown_user(
     closed = with_known_users(
         different,
         holdout=NO_PRIOR_EXAMPLES,
-        devices=NO_SHADOW_DEVICES,
+        shadow_devices=NO_SHADOW_DEVICES,
         embeddings=NO_EMBEDDINGS,
         attributes={},
     )
@@ -182,7 +182,7 @@ class TestNeighbours:
         priors = different.knowledge.known_users.prior_examples
         first = priors["user 0"]
         twins = {**priors, "twin": first}
-        run = with_known_users(different, priors=twins)
+        run = with_known_users(different, prior_examples=twins)
         recipe = replace(run.knowledge.recipe, batch=1000)
         run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))
         for neighbours in (1, 2, 5):

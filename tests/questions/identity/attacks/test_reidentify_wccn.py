@@ -196,7 +196,7 @@ class TestBadInput:
     def test_users_with_equal_priors_tie(self, different) -> None:
         # One batch, so the order of examples cannot make two equal priors differ.
         priors = different.knowledge.known_users.prior_examples
-        run = with_known_users(different, priors={**priors, "twin": priors["user 0"]})
+        run = with_known_users(different, prior_examples={**priors, "twin": priors["user 0"]})
         recipe = Recipe(rate=0.1, epochs=1, batch=1000)
         run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))
         for claim in infer_claims(PLAIN, run).values():
@@ -209,7 +209,7 @@ class TestBadInput:
         absent = {"nobody here": make_user(99).examples(Seed(0))}
         priors = different.knowledge.known_users.prior_examples
         by_target = infer_claims(
-            ReidentifyWccn(), with_known_users(different, priors={**priors, **absent})
+            ReidentifyWccn(), with_known_users(different, prior_examples={**priors, **absent})
         )
         assert all("nobody here" in claim.users for claim in by_target.values())
         assert share_identified(different, by_target) > 0.9

@@ -23,7 +23,7 @@ def test_draws_the_panel_for_unknown_users_only_if_there_are_some() -> None:
     (plate,) = plates(identity_findings("none", "ours", 3.0))
     (known,) = plates(identity_findings("none", "ours", 3.0, strangers=()))
     assert [panel.heading for panel in plate.panels] == [
-        "Pairs told apart, by threshold",
+        "ROC curve of pair matching",
         "True user among the first guesses",
         "Average precision by user: ours",
         "With unknown users",
@@ -37,7 +37,7 @@ def test_the_table_lists_the_drawn_values() -> None:
     figures = dict(zip(plate.table.headers, plate.table.rows[0], strict=True))
     assert figures["Attack"] == "ours"
     assert figures["True user in the top 1"] == figures["Average precision, median"] == "100"
-    assert figures["True pairs at 1 % false alarms"] == "100"
+    assert figures["TPR at 1 % FPR"] == "100"
 
 
 @pytest.mark.slow

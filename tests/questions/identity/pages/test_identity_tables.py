@@ -27,7 +27,7 @@ def test_an_attack_has_a_row_in_each_table_whose_scores_it_has() -> None:
     )
     assert {title: [line[1] for line in table.rows] for title, table in by_title.items()} == {
         "Re-identification": ["ours", "mlp"],
-        "Pairs told apart by one threshold": ["ours", "mlp"],
+        "Pair matching": ["ours", "mlp"],
         "Users unknown to the attacker": ["ours", "mlp"],
         "Control run: examples reassigned at random among all clients": ["ours", "mlp"],
         "Gain over the published attack, paired by user": ["ours"],
@@ -53,7 +53,7 @@ def test_places_the_control_inside_the_permutation_range() -> None:
 
 
 def test_omits_columns_without_values() -> None:
-    table = tables(identity_findings("none", "ours", 4.0))["Pairs told apart by one threshold"]
+    table = tables(identity_findings("none", "ours", 4.0))["Pair matching"]
     # Only same_sender has the average precision of per target.
     assert "Average precision per target" not in table.headers
     bare = tables(identity_findings("none", "ours", 4.0, strangers=(), has_controls=False))

@@ -63,7 +63,7 @@ def test_a_network_does_not_depend_on_clients_outside_its_rows(reader):
 def test_the_largest_component_has_a_fixed_deviation(reader):
     numbers = flat_features(informative_readings(draw_shares()))
     for own, scale, ways in zip(ROWS, reader.scales, reader.components, strict=True):
-        spread = (scale.of(numbers[own]) @ ways).std(0, correction=0)
+        spread = (scale.standardize(numbers[own]) @ ways).std(0, correction=0)
         assert float(spread[0]) == pytest.approx(LARGEST_COMPONENT_DEVIATION, rel=1e-4)
         assert torch.equal(spread.argsort(descending=True)[:5], torch.arange(5))
 

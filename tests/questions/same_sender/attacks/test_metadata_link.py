@@ -17,7 +17,7 @@ from overheard.questions.same_sender.attacks.metadata_link import (
     MetadataLink,
 )
 from tests.questions.identity.attacks.test_metadata import (
-    ALIKE,
+    EQUAL_SIZES,
     LOSSES,
     NO_LOSSES,
     ROUNDS,
@@ -63,7 +63,7 @@ class TestMetadataLink:
 
     def test_links_nothing_if_metadata_differ_only_by_noise(self):
         # 36 pairs of one sender: a standard error of 0.29 / 6 = 0.05.
-        assert abs(pair_auc(crowd(ALIKE, NO_LOSSES)) - 0.5) < 0.12
+        assert abs(pair_auc(crowd(EQUAL_SIZES, NO_LOSSES)) - 0.5) < 0.12
 
     def test_rare_numbers_of_examples_are_stronger_evidence(self):
         # Of 4 updates, 3 report 10 examples and 1 reports 20.

@@ -20,18 +20,18 @@ def test_links_have_sentences_of_their_own() -> None:
     assert (
         "infers which updates come from the same sender with an average precision of" in words
     )
-    assert "Told to say yes or no to a pair, it is wrong in" in words
-    assert "No control ran beside it" in words
-    assert "the interval covers people, not runs" in words
+    assert "The equal error rate of its pair matching is" in words
+    assert "There was no permutation control." in words
+    assert "the interval covers users, not runs" in words
 
 
 def test_links_have_one_table_with_the_precision_per_target() -> None:
     (table,) = link_tables(arms_of(2.0))
-    assert table.caption.startswith("Pairs told apart by one threshold")
+    assert table.caption.startswith("Pair matching")
     assert table.headers[2:4] == ("Average precision per target", "Random order")
 
 
 def test_links_have_only_curves_of_pairs() -> None:
     (figure,) = link_figures(arms_of(3.0))
-    assert [panel.heading for panel in figure.panels] == ["Pairs told apart, by threshold"]
+    assert [panel.heading for panel in figure.panels] == ["ROC curve of pair matching"]
     assert "histogram" not in figure.note

@@ -46,7 +46,7 @@ def test_without_a_control_run_nothing_is_measured() -> None:
     assert arm.threat_results[0].verdict == "unmeasured"
     (said,) = headlines(audit, Seed(0))
     assert "was not measured: that requires runs with a shift and a control run" in said
-    assert "Not measured is not the same as no leak." in said
+    assert "Not measured does not mean that there is no leak." in said
 
 
 def test_control_runs_do_not_count_for_an_arms_accuracy() -> None:
@@ -64,7 +64,7 @@ def test_states_the_effect_of_a_defense_and_its_cost() -> None:
         *shift_findings("central DP", "tracker", 9.0, runs=2, has_controls=False),
     ]
     local, central = describe_defense_effects(collect_arms(shift_audit(findings), Seed(0)))
-    assert local.cost.startswith("costs 5.0 points of accuracy")
+    assert local.cost.startswith("costs 5.0 percentage points of accuracy")
     assert "shift · helps (shifts ranked above controls 100" in local.effects[0]
     assert "not measured, since there is no control run" in central.effects[0]
 
