@@ -1,4 +1,4 @@
-"""Measures what a federated-learning run gives away, and which defenses take that away.
+"""Measures what a federated-learning run reveals, and which defenses prevent that.
 
 A run leaves a *transcript* of *messages*; an observer has a *view* of it; an *attack* turns the
 view into a *claim*; a *scorer* holds the claim against the *ground truth*.

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from overheard.auditing.work_items import (
+    applies_to_run,
     control_flags,
     control_kind,
     count_cells,
     count_work_items,
-    is_asked_of,
     single_rounds,
 )
 from overheard.core.errors import PlanError
@@ -56,12 +56,12 @@ def test_other_plans_have_no_control(uncontrolled: Plan):
 
 def test_only_shift_attacks_run_on_controls_and_never_on_single_rounds():
     assert [
-        is_asked_of(question_of_attack(ASKS), True),
-        is_asked_of(question_of_attack(ASKS), False),
+        applies_to_run(question_of_attack(ASKS), True),
+        applies_to_run(question_of_attack(ASKS), False),
     ] == [True, True]
     assert [
-        is_asked_of(question_of_attack(DOES_NOT), True),
-        is_asked_of(question_of_attack(DOES_NOT), False),
+        applies_to_run(question_of_attack(DOES_NOT), True),
+        applies_to_run(question_of_attack(DOES_NOT), False),
     ] == [
         False,
         True,
@@ -112,8 +112,8 @@ def test_a_run_of_users_has_a_control_if_an_attack_asks_for_identities():
 def test_identity_attacks_run_on_controls_and_never_on_single_rounds():
     for attack in (Resemblance(), Likeness()):
         assert [
-            is_asked_of(question_of_attack(attack), True),
-            is_asked_of(question_of_attack(attack), False),
+            applies_to_run(question_of_attack(attack), True),
+            applies_to_run(question_of_attack(attack), False),
         ] == [
             True,
             True,

@@ -137,4 +137,6 @@ def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
 def test_headlines_give_one_sentence_an_arm(small: Audit) -> None:
     first, second = headlines(small, Seed(0))
     assert first.startswith("none: The server infers each client's")
-    assert second.startswith("noise: The server was no better than guessing each client's class shares")
+    assert second.startswith(
+        "noise: The server was no better than guessing each client's class shares"
+    )

@@ -135,7 +135,7 @@ def read_content(
 
 
 def is_zip_bomb(unpacked: int, size: int) -> bool:
-    """Return whether a file unpacks to so many bytes, for its size, that it is a zip bomb.
+    """Return whether a file unpacks to too many bytes for its size (a zip bomb).
 
     >>> is_zip_bomb(10**9, 10**6), is_zip_bomb(10**9, 10**8), is_zip_bomb(10**6, 10)
     (True, False, False)

@@ -8,7 +8,7 @@ from typing import Any
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
-from overheard.auditing.work_items import is_asked_of, single_rounds
+from overheard.auditing.work_items import applies_to_run, single_rounds
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import NeedsError
@@ -46,7 +46,7 @@ def run_attacks(
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
         question = question_of_attack(attack)
-        if not is_asked_of(question, run.record.is_control):
+        if not applies_to_run(question, run.record.is_control):
             continue
         cell = Cell(
             arm=run.record.arm,
@@ -123,7 +123,8 @@ def _run_cell(
         try:
             findings.append(_make_finding(cell, target, claim, scorer, truth, knowledge))
         except NeedsError as error:
-            # The ground truth lacks what is claimed, such as the user behind a client.
+            # The ground truth has no entry for what is claimed, such as the user behind a
+            # client.
             refusals.append(Refusal(cell, target, (str(error),)))
     result = CellResult(cell, tuple(findings), tuple(refusals))
     store.save(result)

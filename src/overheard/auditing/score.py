@@ -87,7 +87,7 @@ def score(
     Raises:
         ValueError: if there are no claims, or claims of several classes.
         PlanError: if no question takes such claims.
-        NeedsError: if the ground truth lacks what is claimed.
+        NeedsError: if the ground truth does not state what is claimed.
 
     """
     classes = {type(claim) for claim in claims.values()}

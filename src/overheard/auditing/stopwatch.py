@@ -76,8 +76,8 @@ def core_seconds() -> float | None:
             content = Path("/proc", name, "stat").read_bytes()
         except OSError:
             continue  # It has ended; its CPU time now counts as its parent's.
-        # proc_pid_stat(5): after the name in brackets follow the state, the parent and, from
-        # the twelfth field on, the ticks of the process and of children it has waited for.
+        # proc_pid_stat(5): the state and the parent follow the name in brackets. The ticks of
+        # the process, and of children it has waited for, begin at the twelfth field.
         fields = content.rpartition(b")")[2].split()
         if own in (int(name), int(fields[1])):
             ticks += sum(map(int, fields[11:15]))

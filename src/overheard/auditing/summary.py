@@ -118,7 +118,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _best_guess(blinds: Mapping[str, float], better: Better) -> str | None:
-    """Return the guess with the best mean; a guesser cannot choose it target by target."""
+    """Return the one guess that has the best mean over all targets."""
     if not blinds:
         return None
     return (min if better == "lower" else max)(blinds, key=lambda name: blinds[name])

@@ -48,7 +48,7 @@ def control_flags(plan: Plan) -> tuple[bool, ...]:
 
 
 # Any: a question has claims of its own.
-def is_asked_of(question: Question[Any], is_control: bool) -> bool:
+def applies_to_run(question: Question[Any], is_control: bool) -> bool:
     """Return whether the question is asked of a run: of a control only if it has controls."""
     return not is_control or question.control is not None
 
@@ -103,5 +103,5 @@ def count_cells(plan: Plan, rounds: int, is_control: bool) -> int:
         1 + len(single_rounds(threat, question_of_attack(attack), range(rounds)))
         for threat in plan.threats
         for attack in threat.attacks
-        if is_asked_of(question_of_attack(attack), is_control)
+        if applies_to_run(question_of_attack(attack), is_control)
     )

@@ -71,5 +71,5 @@ class Recipe:
             )
 
     def steps(self, examples: int) -> int:
-        """Return the number of optimizer steps per round of a client with so many examples."""
+        """Return a client's optimizer steps per round for this number of examples."""
         return self.epochs * -(-examples // self.batch)

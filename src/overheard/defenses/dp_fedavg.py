@@ -128,7 +128,7 @@ class DpFedavg(Defense):
             )
         return (
             f"epsilon {epsilon} against any reader of all global models, if all data of "
-            f"one user (a client) are replaced by any other data, at delta {self.delta:g}: "
+            f"one user (a client) are replaced by any other data, at delta {self.delta:g}. "
             "Gaussian mechanism at the server on the mean of equally weighted updates, clip "
             f"{self.clip:g} (L2, whole update), noise multiplier {self.noise_multiplier:g}, "
             f"{sampling}, {run.rounds} rounds, accountant {accountant}; "

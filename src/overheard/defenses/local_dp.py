@@ -85,11 +85,13 @@ class LocalDp(Defense):
             )
         return (
             f"{self._epsilons(run)}, at delta "
-            f"{self.delta:g}: Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
-            f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1 (the worst "
+            f"{self.delta:g}. Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
+            f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1, "
+            f"{run.rounds} rounds, accountant dp-accounting PLD. The sampling rate is the "
+            "worst "
             f"case of a client in every round; the run's participation of "
-            f"{run.participation:g} is not used), {run.rounds} rounds, accountant "
-            "dp-accounting PLD; example counts and metrics stay in clear and are not covered"
+            f"{run.participation:g} is not used. Example counts and metrics stay in clear and "
+            "are not covered"
         )
 
     def _epsilons(self, run: RunParameters) -> str:

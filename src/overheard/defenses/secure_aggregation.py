@@ -32,8 +32,8 @@ class SecureAggregation(Defense):
     def promise(self, run: RunParameters) -> str:
         """State what is hidden from whom; there is no guarantee for the sum itself."""
         return (
-            "no formal promise about what the sums reveal (no noise is added); in each of "
-            f"the {run.rounds} rounds no party reads a single update or its size, only the "
-            "cohort's mean update, its clients and their total size, if two clients or more do "
-            "not collude with the server"
+            "no formal promise about what the sums reveal (no noise is added). In each of "
+            f"the {run.rounds} rounds no party reads a single update or its size, if two "
+            "clients or more do not collude with the server. The cohort's mean update, its "
+            "clients and their total size can be read"
         )

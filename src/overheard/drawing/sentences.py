@@ -27,11 +27,11 @@ class Statement:
     failure: str
 
 
-def bracketed_interval(row: ScoreRow, told: Measure, beside: str = "") -> str:
+def bracketed_interval(row: ScoreRow, told: Measure, addition: str = "") -> str:
     """Return a row's 95 % interval and further text in brackets; "" if there is neither."""
     span = told.format_interval(row.value)
     interval = "" if span == NO_NUMBER else f"95{SPACE}% interval {span}"
-    words = f"{interval}{beside}".removeprefix("; ")
+    words = f"{interval}{addition}".removeprefix("; ")
     return f" ({words})" if words else ""
 
 

@@ -24,7 +24,7 @@ COLUMN_NAMES = (
 
 UNITS = {"client": "all data of a client", "record": "one record of a client"}
 
-MAX_PRINTED_EPSILON = 1000.0
+MAX_SHOWN_EPSILON = 1000.0
 """Epsilon above which its digits have no meaning."""
 
 
@@ -161,7 +161,7 @@ def _recomputed(line: EpsilonResult) -> str:
 
 def _round_up(epsilon: float) -> str:
     """Format an upper bound, rounded up so that it is never understated."""
-    return "> 1000" if epsilon > MAX_PRINTED_EPSILON else f"{ceil(epsilon * 100) / 100:.2f}"
+    return "> 1000" if epsilon > MAX_SHOWN_EPSILON else f"{ceil(epsilon * 100) / 100:.2f}"
 
 
 def _round_down(bound: EpsilonBound) -> str:

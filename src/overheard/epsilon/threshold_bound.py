@@ -73,7 +73,7 @@ class EpsilonBound:
 
     Args:
         epsilon: the lower bound (0 or more), at 95 % confidence.
-        attack: the attack that gives it.
+        attack: the attack that proves it.
         evidence: the rates or guesses behind it.
         members: number of member records that the bound was computed on.
         non_members: number of non-members, likewise.
@@ -94,8 +94,8 @@ def epsilon_from_rates(
 
     An (epsilon, delta)-private mechanism allows TPR <= e^epsilon FPR + delta, and for records
     below the threshold 1 - FPR <= e^epsilon (1 - TPR) + delta (Kairouz, Oh and Viswanath 2015,
-    ICML, Theorem 2.1; turned into a lower bound of epsilon by Jagielski, Ullman and Oprea 2020,
-    NeurIPS, section 4). Returns 0 if neither inequality gives more.
+    ICML, Theorem 2.1). Jagielski, Ullman and Oprea 2020 (NeurIPS, section 4) turn this into a
+    lower bound of epsilon. Returns 0 if neither inequality gives more.
 
     >>> round(epsilon_from_rates(0.8, 0.1, 0.0), 3)  # ln 8
     2.079

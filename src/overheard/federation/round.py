@@ -28,7 +28,7 @@ from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientResult, TrainingGroup
 
 TO_SERVER = frozenset({SERVER})
-TO_NOBODY = frozenset[Party]()
+TO_NO_PARTY = frozenset[Party]()
 
 TRAINING_BYTES = 2 * 2**30
 """Memory for the clients that train at once. It is fixed, because the number of clients changes
@@ -131,7 +131,7 @@ def _record_updates(
             update = defense.on_update(
                 update, defense_context(federation, defense, number, party)
             )
-        readers = TO_NOBODY if federation.is_masked else TO_SERVER
+        readers = TO_NO_PARTY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
     if federation.is_masked and sent:
         aggregate = _mean_aggregate(federation, number, sent)

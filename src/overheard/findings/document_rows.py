@@ -20,10 +20,13 @@ EpsilonVerdict = Literal[
 ]  # fmt: skip
 """flawed: the mechanism guarantees nothing; uncovered: these observers read updates before the
 noise is added; violated: attacks prove a larger epsilon than claimed; overclaimed: the stated
-epsilon is below that of the settings; holds: neither. The others mean that no claim was tested.
-unasked: no membership attack by these observers; refused: no such attack could run; unlike:
-members and non-members are not exchangeable; unchecked: the members are unknown; unaccounted:
-no epsilon is stated for the run, and no accountant is installed."""
+epsilon is below that of the settings; holds: neither.
+
+The others mean that no claim was tested. unasked: no membership attack by these observers;
+refused: no such attack could run; unlike: members and non-members are not exchangeable;
+unchecked: the members are unknown.
+
+unaccounted: no epsilon is stated for the run, and no accountant is installed."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 

@@ -45,7 +45,7 @@ def select_figure(rule: LeakRule, row: SummaryRow, earlier: RuleMatches | None) 
     limit = Limit("at most", rule.grows_at_most, "growth ")
     if earlier is None:
         return RuleFigure(
-            None, limit, "no earlier findings to compare with: give them with --against"
+            None, limit, "no earlier findings to compare with: state them with --against"
         )
     before = earlier.counterpart(row)
     if before is None:

@@ -61,9 +61,9 @@ def fit_open_set(
     differ in few directions, as the evidence for wrong users is then not noise.
 
     Args:
-        trials: triples of the evidence for each user, the index of the true user (-1 = none of
-            them), and which users are candidates. With its own user left out, each update also
-            serves as one of an unknown user.
+        trials: triples of the evidence for each user, the index of the true user (-1 =
+            unknown), and which users are candidates. With its own user left out, each update
+            also serves as one of an unknown user.
 
     """
     raw, normalised, are_unknown = [], [], []

@@ -23,7 +23,7 @@ MAX_TEXT_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class AskedClients:
+class SampledClients:
     """The clients that were sampled in a round, if not all of them."""
 
     round: int
@@ -89,7 +89,7 @@ class ImportInfo:
     participation: float | None = None
     tensors: tuple[str, ...] | None = None
     clients: tuple[str, ...] | None = None
-    asked: tuple[AskedClients, ...] = ()
+    asked: tuple[SampledClients, ...] = ()
     examples: Mapping[str, int] = field(default_factory=dict)
     answers: tuple[ClientAnswer, ...] = ()
 

@@ -77,10 +77,11 @@ def _svt(svt: SVTPrivacy, weights: int | None, at_server: bool) -> Mechanism:
     """Describe the noise on the values that `SVTPrivacy` releases.
 
     From `SVTPrivacy.process_dxo` and `_compute_release_epsilon` of NVFlare 2.9.0: c =
-    ceil(fraction * weights) values are sent, each clipped to [-gamma, gamma] (per step), with
-    Laplace noise of scale 2 gamma c / epsilon_release, so its deviation is sqrt(2) times that.
-    epsilon_release is c noise_var if it is not set. All c values may change at once, by 2 gamma
-    each, which is 2 gamma sqrt(c) in the L2 norm. If the number of weights is unknown, c = 1.
+    ceil(fraction * weights) values are sent, each clipped to [-gamma, gamma] (per step). The
+    Laplace noise has scale 2 gamma c / epsilon_release; its deviation is sqrt(2) times that.
+    If it is not set, epsilon_release is c noise_var. All c values may change at once, by 2
+    gamma each, which is 2 gamma sqrt(c) in the L2 norm. If the number of weights is unknown, c
+    = 1.
     """
     sent = 1 if weights is None else max(1, min(math.ceil(weights * svt.fraction), weights))
     released = sent * svt.noise_var if svt.epsilon_release is None else svt.epsilon_release

@@ -19,7 +19,7 @@ KNOWN_DEFENSES = (ClassBalanced(), LocalDp(clip=1.0, noise_multiplier=1.0))
 """Defenses of data and of updates, strong enough to change every update of a small run."""
 
 
-def rehearsal_matches_use_of_defenses(trial: AttackTrial) -> None:
+def training_source_matches_use_of_defenses(trial: AttackTrial) -> None:
     """Check that known defenses change the claims if and only if the attack trains clients."""
     attack = trial.attack
     changes = _changes(trial, replace(trial.first_run.knowledge, defenses=KNOWN_DEFENSES))
@@ -65,7 +65,7 @@ def uses_training_matches_claims(trial: AttackTrial) -> None:
             )
 
 
-ADAPTATION_CHECKS = (rehearsal_matches_use_of_defenses, uses_training_matches_claims)
+ADAPTATION_CHECKS = (training_source_matches_use_of_defenses, uses_training_matches_claims)
 
 
 def _changes(trial: AttackTrial, knowledge: Knowledge) -> bool:

@@ -13,7 +13,11 @@ from overheard.papers.deanonymization.known_count import (
     sample_per_user,
     select_counts,
 )
-from overheard.papers.deanonymization.plans import build_people, build_plan, threat_per_sender
+from overheard.papers.deanonymization.plans import (
+    build_known_user_settings,
+    build_plan,
+    threat_per_sender,
+)
 from overheard.papers.deanonymization.scenarios import IdentityScenario
 
 
@@ -30,7 +34,7 @@ def test_counts_that_leave_no_update_out_are_dropped(
 ) -> None:
     scenario = replace(tiny, rounds=9, most_rounds=8)
     threats = (threat_per_sender((build_published_attack(scenario, "simulated"),)),)
-    run = build_plan(scenario, build_people("random"), threats)
+    run = build_plan(scenario, build_known_user_settings("random"), threats)
     assert select_counts(scenario, run, (1, 4, 8, 16)) == (1, 4)
 
 

@@ -4,7 +4,7 @@ from overheard.papers.deanonymization.identity_attacks import (
     build_published_attack,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_sender,
@@ -18,7 +18,7 @@ def test_both_devices_of_a_user_take_part_as_published() -> None:
     for scenario in SCENARIOS:
         made = build_plan(
             scenario,
-            build_people("random"),
+            build_known_user_settings("random"),
             (threat_per_update((build_published_attack(scenario, "shadow"),)),),
         )
         assert made.data.people is not None
@@ -44,7 +44,7 @@ def test_published_attacks_read_the_scenarios_layer_and_wccn_comes_last() -> Non
 def test_the_setting_of_a_quick_run_says_what_is_reduced() -> None:
     threats = (threat_per_update((build_published_attack(WISDM, "shadow"),)),)
     run, full = (
-        build_plan(scenario, build_people("random"), threats)
+        build_plan(scenario, build_known_user_settings("random"), threats)
         for scenario in (QUICK_SCENARIO, WISDM)
     )
     description = describe_setting(WISDM, run, full)

@@ -185,9 +185,7 @@ def draw_partition(
     if candidate_set is not None:
         client_rows = _add_canaries(client_rows, candidate_set)
     elif candidates is not None:
-        draw_seed = seed.child("candidates")
-        candidate_set = _draw_candidates(dataset, candidates, client_rows, free, draw_seed)
-        free[candidate_set.rows] = False
+        candidate_set = _draw_candidates(dataset, candidates, client_rows, free, seed)
     users = _client_users(dataset, split_settings)
     draw_seed = seed.child("exchanges")
     timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed)
@@ -284,10 +282,16 @@ def _draw_candidates(
     free: Bool[Tensor, " examples"],
     seed: Seed,
 ) -> CandidateSet:
-    """Draw candidate records from the clients' examples and from unused ones."""
-    return draw_candidates(
-        candidates, client_rows, free, _unique_mask(dataset), seed, dataset.records
+    """Draw candidate records from the clients' examples and from free ones.
+
+    They are not `free` afterwards.
+    """
+    draw_seed, is_unique = seed.child("candidates"), _unique_mask(dataset)
+    candidate_set = draw_candidates(
+        candidates, client_rows, free, is_unique, draw_seed, dataset.records
     )
+    free[candidate_set.rows] = False
+    return candidate_set
 
 
 def _add_canaries(

@@ -41,13 +41,13 @@ class Provenance:
     times: Int64[Tensor, " examples"] | None = None
     records: Int64[Tensor, " examples"] | None = None
 
-    def take(self, is_kept: Bool[Tensor, " examples"]) -> "Provenance":
+    def take(self, is_selected: Bool[Tensor, " examples"]) -> "Provenance":
         """Return the provenance of the marked examples; numbers do not change."""
         return Provenance(
-            None if self.users is None else self.users[is_kept],
+            None if self.users is None else self.users[is_selected],
             self.user_names,
-            None if self.times is None else self.times[is_kept],
-            None if self.records is None else self.records[is_kept],
+            None if self.times is None else self.times[is_selected],
+            None if self.records is None else self.records[is_selected],
         )
 
     def hold_out_fifth(

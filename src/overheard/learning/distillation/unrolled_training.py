@@ -2,9 +2,9 @@
 
 FLiP (arXiv 2410.19548), equation (3) and Algorithm 1, lines 10 to 15. There a step uses one
 example; here any number. The backward pass applies the chain rule step by step, without an
-autograd graph of the whole training. L_i is the sum of the losses of the examples of step i at
-the weights w_i before it, each times its rate r. w_{i+1} = w_i - grad L_i, and v_{i+1} is the
-gradient of a loss with respect to w_{i+1}. Then:
+autograd graph of the whole training. Let L_i be the sum of the losses of the examples of step i
+at the weights w_i before it, each times its rate r. Then w_{i+1} = w_i - grad L_i. Let v_{i+1}
+be the gradient of a loss with respect to w_{i+1}. Then:
 
     gradient for (x, y, r) of the step = -d/d(x, y, r) (v_{i+1} . grad_w L_i)
     v_i = v_{i+1} - d/dw (v_{i+1} . grad_w L_i).

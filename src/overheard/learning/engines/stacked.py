@@ -42,8 +42,8 @@ class StackedTrainer:
     """A trainer of clients, of one group or several, as one computation.
 
     Clients of unequal size take unequally many steps. They are sorted by steps, so that
-    finished clients come last and are dropped; even momentum no longer changes them. A batch
-    that is not full is padded with examples of weight 0.
+    finished clients come last and are dropped; momentum does not change them after that. A
+    batch that is not full is padded with examples of weight 0.
 
     On one core, with 16 to 32 clients of a layer of 64 on 196 numbers and batches of 32, it
     processes 0.6 million examples a second, and 0.14 million with 2. Two trainers in two

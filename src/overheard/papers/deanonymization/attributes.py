@@ -10,7 +10,7 @@ from overheard.linkage.attribute_labels import LabelledUsers
 from overheard.papers.deanonymization.differences import common_differences
 from overheard.papers.deanonymization.identity_attacks import build_published_attack
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -111,12 +111,12 @@ class AttributesExperiment(Experiment):
             )
             plans[f"{scenario.key}_known"] = build_plan(
                 scenario,
-                build_people("random"),
+                build_known_user_settings("random"),
                 (threat_per_update((*identity_attacks, *attribute_attacks)),),
             )
             plans[f"{scenario.key}_strangers"] = build_plan(
                 scenario,
-                build_people("random", holdout=one.holdout),
+                build_known_user_settings("random", holdout=one.holdout),
                 (
                     threat_per_update(
                         tuple(

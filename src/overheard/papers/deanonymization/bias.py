@@ -19,7 +19,7 @@ from overheard.papers.deanonymization.differences import common_differences
 from overheard.papers.deanonymization.identity_attacks import build_published_attack
 from overheard.papers.deanonymization.observations import ServerObservation, observe_runs
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_sender,
@@ -111,7 +111,7 @@ class BiasExperiment(Experiment, IllustratedExperiment):
         return {
             scenario.key: build_plan(
                 scenario,
-                build_people("random"),
+                build_known_user_settings("random"),
                 (threat_per_sender((build_published_attack(scenario, "shadow"),)),),
             )
             for scenario in (self.reduced if quick else self.scenarios)

@@ -12,7 +12,7 @@ from overheard.findings.finding import Audit
 from overheard.papers.deanonymization.differences import common_differences
 from overheard.papers.deanonymization.model_utility import mean_over_seeds
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -40,7 +40,7 @@ TrainingUsers = Literal["holdout", "everyone"]
 TRAINING_USERS: tuple[TrainingUsers, ...] = ("everyone", "holdout")
 
 HOLDOUT_DIVISOR = 3
-"""One user in so many does not take part."""
+"""One user in this number of users does not take part."""
 
 
 @final
@@ -89,7 +89,7 @@ class CrossModalExperiment(Experiment):
             holdout = scenario.clients // HOLDOUT_DIVISOR
             plans[scenario.key] = build_plan(
                 scenario,
-                build_people("random", holdout=holdout),
+                build_known_user_settings("random", holdout=holdout),
                 (
                     threat_per_update(
                         tuple(_attack(scenario, learned) for learned in TRAINING_USERS)

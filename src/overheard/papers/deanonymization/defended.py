@@ -23,7 +23,7 @@ from overheard.papers.deanonymization.model_utility import (
     measure_arm_utilities,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -76,7 +76,7 @@ SHORT_BLOGS = replace(
     most_rounds=3,
     seeds=(0,),
 )
-"""With so many arms only every twelfth word and one run are used, to save time."""
+"""Because there are many arms, only every twelfth word and one run are used, to save time."""
 
 PANELS = (
     DefensePanel(SHORT_BLOGS, 89, (0.5, 1.0), (0.5, 2.0), (1e-3, 1e-1), (1e-2, 1.0)),
@@ -153,7 +153,7 @@ class DefendedIdentityExperiment(Experiment, IllustratedExperiment):
             ):
                 plans[key] = build_plan(
                     scenario,
-                    build_people("random"),
+                    build_known_user_settings("random"),
                     threats,
                     arms=arms,
                     clients=one.clients,

@@ -13,7 +13,7 @@ from overheard.papers.deanonymization.identity_attacks import (
     build_published_attack,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -104,7 +104,7 @@ class DepthExperiment(Experiment, IllustratedExperiment):
         return {
             one.scenario.key: build_plan(
                 one.scenario,
-                build_people("random"),
+                build_known_user_settings("random"),
                 (
                     threat_per_update(
                         tuple(

@@ -21,7 +21,7 @@ from overheard.papers.deanonymization.charts import scatter_chart
 from overheard.papers.deanonymization.differences import common_differences
 from overheard.papers.deanonymization.model_utility import final_weights
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -101,7 +101,7 @@ class DistancesExperiment(Experiment, IllustratedExperiment):
         return {
             scenario.key: build_plan(
                 scenario,
-                build_people("random"),
+                build_known_user_settings("random"),
                 (threat_per_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
             )
             for scenario in (self.reduced if quick else self.scenarios)

@@ -11,7 +11,7 @@ from overheard.papers.deanonymization.identity_attacks import (
     build_published_attack,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -73,7 +73,7 @@ class IidExperiment(Experiment):
         return {
             scenario.key: build_plan(
                 scenario,
-                build_people("random"),
+                build_known_user_settings("random"),
                 (
                     threat_per_update(
                         tuple(

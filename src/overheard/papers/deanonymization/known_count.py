@@ -20,7 +20,7 @@ from overheard.papers.deanonymization.observations import (
     mean_over_users,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_sender,
@@ -86,7 +86,7 @@ class KnownCountExperiment(Experiment, IllustratedExperiment):
         return {
             scenario.key: build_plan(
                 scenario,
-                build_people("random"),
+                build_known_user_settings("random"),
                 (threat_per_sender((build_published_attack(scenario, self.source),)),),
             )
             for scenario in (self.reduced if quick else self.scenarios)

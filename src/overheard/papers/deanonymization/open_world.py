@@ -9,7 +9,7 @@ from overheard.papers.deanonymization.charts import ValueSeries, series_figure
 from overheard.papers.deanonymization.differences import common_differences
 from overheard.papers.deanonymization.identity_attacks import build_identity_attacks
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -34,7 +34,7 @@ from overheard.questions.identity.attacks.match_siamese import MatchSiamese
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 
 HOLDOUT_DIVISOR = 3
-"""One user in so many does not take part, as published."""
+"""One user in this number of users does not take part, as published."""
 
 IDENTITY_SCORES = (PRECISION, "times_chance", "top1", "dir_at_1_percent", "matching_auc")
 
@@ -94,7 +94,9 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
                 unseen = senders - senders * share // 100
                 plans[_key(scenario, share)] = build_plan(
                     scenario,
-                    build_people(scenario.chronological_prior, unseen=unseen, holdout=holdout),
+                    build_known_user_settings(
+                        scenario.chronological_prior, unseen=unseen, holdout=holdout
+                    ),
                     (self._threat(scenario),),
                     clients=senders,
                 )

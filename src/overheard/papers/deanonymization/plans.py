@@ -61,7 +61,9 @@ def build_plan(
     )
 
 
-def build_people(prior: PriorKind, *, unseen: int = 0, holdout: int = 0) -> KnownUserSettings:
+def build_known_user_settings(
+    prior: PriorKind, *, unseen: int = 0, holdout: int = 0
+) -> KnownUserSettings:
     """Make half of each user's records prior data, used by shadow devices, as published."""
     return KnownUserSettings(prior=prior, unseen=unseen, holdout=holdout, shadow_devices=True)
 

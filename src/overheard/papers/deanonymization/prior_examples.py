@@ -12,7 +12,7 @@ from overheard.papers.deanonymization.identity_attacks import (
     build_identity_attacks,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -98,7 +98,7 @@ class PriorExamplesExperiment(Experiment, IllustratedExperiment):
         plans = {}
         for one in self.reduced if quick else self.panels:
             for count in (*one.counts, None):
-                limited_people = replace(build_people("random"), records=count)
+                limited_people = replace(build_known_user_settings("random"), records=count)
                 attacks = tuple(
                     attack
                     for source in one.sources

@@ -12,7 +12,7 @@ from overheard.papers.deanonymization.identity_attacks import (
     build_identity_attacks,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_sender,
@@ -101,7 +101,7 @@ class ReidentificationExperiment(Experiment):
         """Return one plan per data set and prior, with every attack twice."""
         return {
             panel.key(prior): build_plan(
-                panel.scenario, build_people(prior), _threats(panel.scenario)
+                panel.scenario, build_known_user_settings(prior), _threats(panel.scenario)
             )
             for panel in (self.reduced if quick else self.panels)
             for prior in panel.priors

@@ -16,7 +16,7 @@ from overheard.papers.deanonymization.differences import common_differences
 from overheard.papers.deanonymization.identity_attacks import build_published_attack
 from overheard.papers.deanonymization.observations import iterate_run_updates, mean_over_users
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_sender,
@@ -80,7 +80,7 @@ class StagesExperiment(Experiment, IllustratedExperiment):
         return {
             scenario.key: build_plan(
                 scenario,
-                build_people(scenario.chronological_prior),
+                build_known_user_settings(scenario.chronological_prior),
                 (threat_per_sender((build_published_attack(scenario, self.source),)),),
             )
             for scenario in (self.reduced if quick else self.scenarios)

@@ -27,7 +27,7 @@ from overheard.papers.deanonymization.model_utility import (
     select_test_examples,
 )
 from overheard.papers.deanonymization.plans import (
-    build_people,
+    build_known_user_settings,
     build_plan,
     describe_setting,
     threat_per_update,
@@ -76,13 +76,14 @@ class UtilityExperiment(Experiment):
         """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common_differences(self.scenarios)} The centralized model starts from the same "
-            "weights. It "
-            "trains at the same rate and batch size on the examples of all devices, for as "
+            "weights. It trains at the same rate and batch size on the examples of all "
+            "devices, for as "
             "many passes as a device makes in the federation on average. The paper's "
-            "nearest-neighbour models are left out. There are three measures: the top-5 "
-            "accuracy of the next word, the accuracy of characters (the paper: average "
-            "precision of several labels), and the mean absolute error of the expected "
-            "rating, of three ratings; the paper has five. Chance is a label drawn uniformly "
+            "nearest-neighbour models are left out. The measures are the top-5 accuracy of "
+            "the next word, the accuracy of characters, and the mean absolute error of the "
+            "expected rating. For characters the paper has the average precision of several "
+            "labels; it has five ratings, here there are three. Chance is a label drawn "
+            "uniformly "
             "at random."
         )
 
@@ -91,7 +92,7 @@ class UtilityExperiment(Experiment):
         return {
             f"{scenario.key}_{prior}": build_plan(
                 scenario,
-                build_people(prior),
+                build_known_user_settings(prior),
                 (threat_per_update((ReidentifyKnn(updates="shadow", layer=scenario.layer),)),),
             )
             for scenario in (self.reduced if quick else self.scenarios)

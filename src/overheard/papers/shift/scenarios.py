@@ -14,10 +14,10 @@ from overheard.learning.models.shift_census import ShiftCensus
 from overheard.learning.models.shift_conv import ShiftConv
 
 LEARNING_RATE = 1e-4
-"""Learning rate of Adam. The paper gives it for the centralized model only."""
+"""Learning rate of Adam. The paper states it for the centralized model only."""
 
 BATCH_SIZE = 32
-"""The paper does not give it."""
+"""The paper does not state it."""
 
 SEEDS = (0, 1, 2, 3, 4, 5)
 """Twice the paper's three runs, whose intervals leave nearly every statement undecided."""

@@ -55,7 +55,7 @@ class AttributeScorer(Scorer[Attribute]):
         A true value that is not among them is added at the end.
 
         Raises:
-            NeedsError: if the ground truth lacks the target's user or attribute.
+            NeedsError: if the ground truth does not state the target's user or attribute.
 
         """
         user = true_user(truth, target)

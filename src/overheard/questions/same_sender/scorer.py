@@ -43,7 +43,7 @@ class SameSenderScorer(Scorer[SameSender]):
         """Return 1 for each compared target of the same user, else 0.
 
         Raises:
-            NeedsError: if the ground truth lacks the user of one of them.
+            NeedsError: if the ground truth does not state the user of one of them.
 
         """
         user = true_user(truth, target)

@@ -42,7 +42,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     The paper does not say which users the network is trained on. It needs pairs that an
     attacker without prior examples of the candidate users cannot build for them. Here it
     learns from holdout users. With "everyone" it also learns from updates of the candidate
-    users; this shows what updates give away without the embedding. The paper evaluates on
+    users; this shows what updates reveal without the embedding. The paper evaluates on
     balanced pairs, for which guessing has an average precision of 0.5. These claims rank all
     users.
 

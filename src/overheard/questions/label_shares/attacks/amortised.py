@@ -51,11 +51,12 @@ class Amortised(Attack[LabelShares]):
     The attacker simulates virtual clients with known label shares. This works for any
     optimizer, any number of local steps and any known defense. Regression from features of
     their updates to their shares gives an estimator, whose cost is paid once for all targets
-    (amortised inference; Cranmer, Brehmer, Louppe 2020). Each round has these features: the
-    change of the last layer; mean logits and softmax outputs on held-out examples of each
-    class, before and after; and the factors with which the classes' mean gradients explain the
-    change (`simulation.class_pull`). For one step of SGD these factors are exact (Ramakrishna
-    and Dan 2022); the networks learn to correct them for many steps.
+    (amortised inference; Cranmer, Brehmer, Louppe 2020). The features of a round are
+    the change of the last layer, and the mean logits and softmax outputs on held-out examples
+    of each class, before and after. Further features are the factors with which the classes'
+    mean gradients explain the change (`simulation.class_gradient_fit`). For one step of SGD
+    these factors are exact (Ramakrishna and Dan 2022); the networks learn to correct them for
+    many steps.
 
     The equation of the output bias is solved too, with a learned scale
     (`estimators.inversion`). Two kinds of network estimate the shares of a round: one treats

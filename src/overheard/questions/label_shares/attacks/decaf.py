@@ -31,13 +31,16 @@ Solver = Literal["nnls", "gradient"]
 class Decaf(Attack[LabelShares]):
     """Finds null classes by sign and the other shares by non-negative least squares.
 
-    Four steps a round, on the last layer's weight alone: (1) the gradient change
-    g_u = (w_u - w) / rate; (2) class c is null if no entry of row c of g_u exceeds `threshold`;
-    (3) bases: g_c from training the broadcast on the auxiliary examples of class c, g_U on
-    those of all non-null classes together; (4) alpha, beta >= 0 that minimise
-    || sum_c alpha_c g_c + beta g_U - g_u ||^2, and p_c = (alpha_c + beta / m) / (sum alpha +
-    beta) for the m non-null classes. Shares are averaged over rounds. A class is claimed absent
-    if it was null in most rounds.
+    Each round takes four steps, on the last layer's weight alone:
+
+    - The gradient change is g_u = (w_u - w) / rate.
+    - Class c is null if no entry of row c of g_u exceeds `threshold`.
+    - Basis g_c comes from training the broadcast on the auxiliary examples of class c, and
+      basis g_U from training it on those of all non-null classes together.
+    - alpha, beta >= 0 minimise || sum_c alpha_c g_c + beta g_U - g_u ||^2. Then
+      p_c = (alpha_c + beta / m) / (sum alpha + beta) for the m non-null classes.
+
+    Shares are averaged over rounds. A class is claimed absent if it was null in most rounds.
 
     The null test is proved in one direction only. With non-negative features and no weight
     decay, a null class has no positive entry. A rare or over-predicted class may have none

@@ -37,10 +37,10 @@ class Ilrg(Attack[LabelShares]):
     b. The pseudo-inverse solves the system; negative counts are set to 0 and counts are
     rescaled to shares. No auxiliary examples are needed. Rounds are averaged.
 
-    Derived for a single step on all examples. With more steps the derivation no longer holds:
+    Derived for a single step on all examples. With more steps it does not hold:
     -delta / (rate * steps) approximates the gradient while W and b change, and momentum or an
     optimizer other than SGD distorts the scale. On a trained model, examples of other classes
-    also affect row k, so e_k is no longer a mean feature.
+    also affect row k, so e_k is not a mean feature.
 
     Differs from the authors' code: because shares are claimed, counts are not rounded and a
     count above K is not set to 0; a class whose bias did not change has features of 0.

@@ -46,10 +46,9 @@ class Ramakrishna(Attack[LabelShares]):
       auxiliary examples of class k alone, for the client's epochs with one full batch each.
     - "auxiliary_gradient_weights": the same with dW stacked on db, by plain least squares.
     - "ratio": Wang et al., one weight j at a time: p_c = (dW_cj / N - m_cj) / (a_cj - m_cj).
-      N is the number of the client's examples. a_cj is the change per example when training on
-      class c alone, m_cj its mean when training on each other class. p_c is averaged
-      over the j with 0 < p_c < 1.5 / C (a filter of their code, above which no share survives);
-      without any such j it is 1 / C.
+      N is the number of the client's examples. The change per example is a_cj when training
+      on class c alone; m_cj is its mean when training on each other class. The result is the
+      mean of p_c over the j with 0 < p_c < 1.5 / C, a filter of their code, or else 1 / C.
 
     The first two forms enforce p >= 0 and sum p = 1 by non-negative least squares, the others
     by projection. Rounds are averaged.

@@ -85,9 +85,9 @@ class Whispers(Attack[LabelShares]):
     bisection some 100.
 
     Args:
-        size: "doubling" is Algorithm 1; "bisection" is Overheard's correction of it, with an
-            interval; "told" uses the size reported with the update, as a server that weights
-            clients by size has it, and doubling if the size is hidden.
+        size: "doubling" is Algorithm 1. "bisection" is Overheard's correction of it, with an
+            interval. "told" uses the size reported with the update, as a server has it that
+            weights clients by size; if the size is hidden, it uses doubling.
         guess: first size that doubling tries, in examples.
         tolerance: difference in length at which doubling stops, relative to the target's.
         taught: part of those virtual clients used for training; the paper tests on the rest.

@@ -25,7 +25,7 @@ def estimate_by_doubling(
     """Search by doubling and halving, as published (Ma et al. 2025, Algorithm 1).
 
     The size of a virtual client is doubled while the norm of its update is too small, and
-    halved while it is too large. Only sizes of guess * 2^k can be found. If none of them meets
+    halved while it is too large. Only sizes of guess * 2^k can be found. If no size meets
     the condition, the published algorithm alternates between two sizes forever. This one stops
     when a size repeats or leaves the range from 1 to `LARGEST_SIZE`. It then returns the tried
     size with the nearest norm, marked as not converged.

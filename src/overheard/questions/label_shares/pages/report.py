@@ -124,7 +124,7 @@ _TRUST_NOTE = (
 
 _TERMS = (
     Term(
-        "To within so many points",
+        "To within a number of points",
         "An observer estimates the share of each class in a client’s data. The figure is the "
         "largest error of any single share, in percentage points (score linf). No other class "
         "has a larger error.",

@@ -157,7 +157,7 @@ class _StumpClassifier:
     booster: Booster
     stumps: int
     seed: Seed
-    shelf: TensorCache
+    cache: TensorCache
 
     def predict_log_odds(
         self,
@@ -170,7 +170,7 @@ class _StumpClassifier:
         settings = repr((self.booster, self.stumps, self.seed, TOP_PROBABILITIES, MAX_LABELS))
         common = combined_key(settings, logits, is_member, records.labels)
         keys = [combined_key(common, target_logits) for target_logits in targets]
-        cached = [self.shelf.load(key) for key in keys]
+        cached = [self.cache.load(key) for key in keys]
         missing = [place for place, tensors in enumerate(cached) if tensors is None]
         if missing:
             log_odds = fit_boosted_stumps(
@@ -183,7 +183,7 @@ class _StumpClassifier:
             for place in missing:
                 predicted = log_odds(_feature_rows(targets[place].unsqueeze(0), records))
                 cached[place] = {LOG_ODDS_TENSOR: torch.from_numpy(predicted)}
-                self.shelf.save(keys[place], {LOG_ODDS_TENSOR: torch.from_numpy(predicted)})
+                self.cache.save(keys[place], {LOG_ODDS_TENSOR: torch.from_numpy(predicted)})
         return [tensors[LOG_ODDS_TENSOR] for tensors in cached if tensors is not None]
 
 

@@ -111,9 +111,9 @@ _TERMS = (
     ),
     Term(
         "Shifts ranked above controls",
-        "The number of pairs, out of 100 pairs of a run with a shift and a control run, in "
-        "which the run with the shift has the larger peak of evidence (score auc, the area "
-        "under the curve of true and false alarms). Guessing gives 50; 100 is perfect. The "
+        "Take 100 pairs of a run with a shift and a control run. In this number of pairs the "
+        "run with the shift has the larger peak of evidence (score auc, the area under the "
+        "curve of true and false alarms). Guessing gives 50; 100 is perfect. The "
         "interval is the wider of two: a bootstrap interval, and an interval that is valid for "
         "few runs. “The same, at the true round” compares only the evidence in the round of "
         "the shift with that in the round of the control’s exchange.",

@@ -23,9 +23,10 @@ def estimate_auc(evidence: PairedEvidence, seed: Seed) -> Estimate:
 
     It is over all pairs of a run with a shift and any control run; 0.5 without information.
 
-    Each end of the interval is the wider of two: the bootstrap over clusters, with a run and
-    its control resampled together, and the score interval with the variance of Hanley and
-    McNeil 1982, solved as in Newcombe 2006 (method 5), with one run per cluster. The bootstrap
+    Each end of the interval is the wider of two. The first is the bootstrap over clusters,
+    with a run and its control resampled together. The second is the score interval with the
+    variance of Hanley and McNeil 1982, solved as in Newcombe 2006 (method 5), with one run per
+    cluster. The bootstrap
     alone has zero width if all pairs are ranked correctly, however few they are.
     """
     clusters = evidence.cluster_count
