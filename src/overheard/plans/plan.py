@@ -102,7 +102,7 @@ class ThreatPlan(StrictModel):
             rounds can be combined, or for a round, with updates in random order.
         knows: the attacker's knowledge; attacks that need more are refused.
         by_round: whether attacks also run on each round alone, for the error by round; a number
-            = on so many rounds, evenly spaced from the first to the last.
+            = on this number of rounds, evenly spaced from the first to the last.
         virtual: the virtual clients of attacks that simulate clients.
         auxiliary_from: another data set to draw auxiliary examples from, of the same shape,
             classes and vocabulary.

@@ -170,11 +170,8 @@ def draw_partition(
         )
         free = unused = free & _unused_mask(dataset, candidate_set.rows)
     client_rows = _split_among_clients(dataset, split_settings, clients, free, seed)
-    participants = None
-    if known_users is not None and user_split is not None:
-        participants = identify_participants(
-            dataset, user_split, client_rows, known_users, seed.child("who")
-        )
+    participants = _identify_participants(dataset, user_split, client_rows, known_users, seed)
+    if participants is not None:
         # Examples of holdout users are not public; those of all other absent users may be.
         unused = unused & ~participants.is_holdout
     public_seed = seed.child("background")
@@ -186,9 +183,14 @@ def draw_partition(
         client_rows = _add_canaries(client_rows, candidate_set)
     elif candidates is not None:
         candidate_set = _draw_candidates(dataset, candidates, client_rows, free, seed)
-    users = _client_users(dataset, split_settings)
-    draw_seed = seed.child("exchanges")
-    timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed)
+    timeline = draw_timeline(
+        dataset,
+        _client_users(dataset, split_settings),
+        client_rows,
+        free,
+        schedule,
+        seed.child("exchanges"),
+    )
     shadow_rows = _shadow_devices(dataset, participants, timeline)
     return DataPartition(
         timeline.pool,
@@ -204,9 +206,24 @@ def draw_partition(
     )
 
 
-def _check_sizes(shared_out: SplitSettings | None, clients: int) -> None:
-    smallest, largest = (0, 0) if shared_out is None else shared_out.sizes
-    if clients < 1 or (shared_out is not None and not 1 <= smallest <= largest):
+def _identify_participants(
+    dataset: Dataset,
+    user_split: PriorPrivateSplit | None,
+    client_rows: tuple[Rows, ...],
+    known_users: KnownUserSettings | None,
+    seed: Seed,
+) -> Participants | None:
+    """Return who takes part if clients represent users."""
+    if known_users is None or user_split is None:
+        return None
+    return identify_participants(
+        dataset, user_split, client_rows, known_users, seed.child("who")
+    )
+
+
+def _check_sizes(split_settings: SplitSettings | None, clients: int) -> None:
+    smallest, largest = (0, 0) if split_settings is None else split_settings.sizes
+    if clients < 1 or (split_settings is not None and not 1 <= smallest <= largest):
         raise PlanError(
             "data: a partition needs 1 client or more and sizes of 1 example or more, smallest "
             f"first, got {clients} clients of sizes {(smallest, largest)}"
@@ -253,19 +270,19 @@ def _client_users(dataset: Dataset, split_settings: SplitSettings | None) -> Row
 
 def _split_among_clients(
     dataset: Dataset,
-    shared_out: SplitSettings | None,
+    split_settings: SplitSettings | None,
     clients: int,
     free: Bool[Tensor, " examples"],
     seed: Seed,
 ) -> tuple[Rows, ...]:
     """Return the rows that each client holds in round 0, without canaries."""
-    if shared_out is None:
+    if split_settings is None:
         return (torch.zeros(0, dtype=torch.long),) * clients
-    rest, (smallest, largest) = free.nonzero().flatten(), shared_out.sizes
+    rest, (smallest, largest) = free.nonzero().flatten(), split_settings.sizes
     generator = seed.child("sizes").generator()
     client_sizes = torch.randint(smallest, largest + 1, (clients,), generator=generator)
     labels, users = dataset.train.labels[rest], dataset.users
-    positions = shared_out.split.assign(
+    positions = split_settings.split.assign(
         labels,
         None if users is None else users[rest],
         client_sizes,
@@ -354,10 +371,10 @@ def _check_label_matching(
     dataset: Dataset,
     user_split: PriorPrivateSplit,
     people: KnownUserSettings,
-    shared_out: SplitSettings | None,
+    split_settings: SplitSettings | None,
 ) -> None:
     """Refuse clients that would hold a random part of a label-matched user's examples."""
-    smallest = 0 if shared_out is None else shared_out.sizes[0]
+    smallest = 0 if split_settings is None else split_settings.sizes[0]
     if people.per_label is None or dataset.users is None:
         return
     private_count = int(dataset.users[user_split.private].bincount().max())

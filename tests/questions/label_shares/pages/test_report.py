@@ -43,4 +43,4 @@ def test_a_section_without_shares_says_why(small: Audit) -> None:
     audit = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
     html = render_page(audit, collect_arms(audit, Seed(0)))
     assert "No class shares were inferred." in html
-    assert "Not measured: none · The server, about each client" in html
+    assert "Not shown, since not measured: none · The server, about each client" in html
