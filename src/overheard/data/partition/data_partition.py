@@ -183,14 +183,8 @@ def draw_partition(
         client_rows = _add_canaries(client_rows, candidate_set)
     elif candidates is not None:
         candidate_set = _draw_candidates(dataset, candidates, client_rows, free, seed)
-    timeline = draw_timeline(
-        dataset,
-        _client_users(dataset, split_settings),
-        client_rows,
-        free,
-        schedule,
-        seed.child("exchanges"),
-    )
+    users, draw_seed = _client_users(dataset, split_settings), seed.child("exchanges")
+    timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed)
     shadow_rows = _shadow_devices(dataset, participants, timeline)
     return DataPartition(
         timeline.pool,
