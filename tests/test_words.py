@@ -1,11 +1,14 @@
 """Names and sentences are in the words of the field: see docs/glossary.md."""
 
 import ast
+import json
 import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +82,46 @@ def test_no_phrase_comes_back(phrase: str) -> None:
         for match in re.finditer(phrase, re.sub(r"`[^`]*`", "", paragraph))
     ]
     assert found == []
+
+
+REFERENCE = re.compile(r"`(?:overheard\.)?((?:[a-z_]+\.)+\w+)(?:\(\))?`")
+
+ROOMS = {path.name for path in SOURCE.iterdir() if path.is_dir()}
+
+FILE_ENDINGS = (".py", ".toml", ".json", ".md", ".csv", ".html")
+
+
+def is_reference(name: str) -> bool:
+    """Whether a dotted name begins like one of a module, not of a plan key or a file."""
+    first, second, *_ = name.split(".")
+    keys = json.loads(Path(__file__).with_name("frozen.json").read_text())["keys of plans"]
+    return first in ROOMS and second not in keys and not name.endswith(FILE_ENDINGS)
+
+
+def exists(name: str, package: str) -> bool:
+    """Whether a module, or a name in a module, can be found from a package."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found: Any = import_module(".".join([package, *parts[:count]]))
+        except ImportError:
+            continue
+        for part in parts[count:]:
+            fields = getattr(found, "__dataclass_fields__", {})
+            found = getattr(found, part, fields.get(part))
+        return found is not None
+    return False
+
+
+def test_every_module_named_in_prose_exists() -> None:
+    lost = []
+    for place, paragraph in prose():
+        question = re.match(r"src/overheard/questions/(\w+)/", place)
+        packages = ["overheard", *([f"overheard.questions.{question[1]}"] if question else [])]
+        for name in filter(is_reference, REFERENCE.findall(paragraph)):
+            if not any(exists(name, package) for package in packages):
+                lost.append(f"{place}: {name}")
+    assert lost == []
 
 
 def test_no_sentence_is_long() -> None:

@@ -139,7 +139,7 @@ def partition_for_plan(
 
     Auxiliary and test examples are the same in a run and its control. So are the clients'
     examples before the first shift, unless an attack asks for identities: see
-    `auditing.work.controls`.
+    `auditing.work_items.control_flags`.
     """
     data = plan.data
     return draw_partition(

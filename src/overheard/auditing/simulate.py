@@ -81,7 +81,7 @@ def simulate(
         plan: which federation.
         arm: name of the arm; default: the first without defenses.
         seed: any seed; default: the plan's first.
-        is_control: whether to run the control: see `auditing.work.controls`.
+        is_control: whether to run the control: see `auditing.work_items.control_flags`.
         folder: where the transcript is written; a run that exists there is resumed. Default: a
             temporary folder, which is never removed since the transcript is read from it
             lazily.

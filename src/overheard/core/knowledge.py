@@ -28,7 +28,7 @@ class Knowledge:
         known_users: what is known of single users; empty = nothing.
         candidate_records: records whose membership is asked; None = none.
         background: public examples of the task that everyone has, clients included; defenses
-            may mix them into clients' examples (see `core.defense.Moment`).
+            may mix them into clients' examples (see `core.defense.DefenseContext`).
 
     """
 

@@ -29,7 +29,7 @@ class QuestionPages(ABC):
 
     A subclass is a final frozen dataclass without further fields, in the folder of its
     question. It is given the results of that question only. Names in what it returns are
-    already escaped by `findings.names.shown`.
+    already escaped by `findings.names.make_printable`.
 
     Args:
         question: the question.

@@ -23,7 +23,7 @@ class SectionBlock:
 
     Args:
         heading: of the block; "" for none.
-        paragraphs: of text, with names already escaped by `findings.names.shown`.
+        paragraphs: of text, with names already escaped by `findings.names.make_printable`.
         tables: with names escaped likewise.
         figures: the figures.
         panel_width: width of one drawing of a figure, in pixels.

@@ -80,7 +80,7 @@ class RowKey:
 
 @final
 class SummaryRow(DocumentPart):
-    """One score of one attack over all its targets; see `findings.row.Row`."""
+    """One score of one attack over all its targets; see `findings.score_row.ScoreRow`."""
 
     arm: str
     observers: tuple[str, ...]
@@ -154,7 +154,7 @@ class RunRow(DocumentPart):
 
 @final
 class EpsilonLowerBound(DocumentPart):
-    """A lower bound on epsilon that an attack proves; see `epsilon.bound`."""
+    """A lower bound on epsilon that an attack proves; see `epsilon.threshold_bound`."""
 
     at_least: NonNegative
     attack: str
@@ -164,7 +164,7 @@ class EpsilonLowerBound(DocumentPart):
 class EpsilonRow(DocumentPart):
     """The verdict on one mechanism of an arm, for one group of observers.
 
-    See `epsilon.epsilon.EpsilonLine`.
+    See `epsilon.epsilon_results.EpsilonResult`.
 
     Args:
         arm: name of the arm.
@@ -224,7 +224,8 @@ class EpsilonRow(DocumentPart):
                     and at_least > self.ceiling
                 )
             case "holds":
-                # The bound may exceed the ceiling: see `_is_disproved` in `epsilon.epsilon`.
+                # The bound may exceed the ceiling: see `_is_disproved` in
+                # `epsilon.epsilon_results`.
                 is_consistent = at_least is not None
             case "overclaimed":
                 is_consistent = True

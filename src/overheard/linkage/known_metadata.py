@@ -24,7 +24,7 @@ from overheard.linkage.metadata_features import read_metadata, subtract_round_me
 from overheard.linkage.prior_client import PriorClient, concatenate_users, split_priors
 
 LOSS = "loss"
-"""The metric that clients of Overheard's own federation report: see `learning.cohort`."""
+"""The metric that clients of Overheard's own federation report: see `learning.training_job`."""
 
 
 @final

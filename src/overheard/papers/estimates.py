@@ -25,7 +25,7 @@ class FindingFilter:
     """A selection of an audit's findings.
 
     Args:
-        attack: name of the attack in the plan's threat; see `plans.part.label`.
+        attack: name of the attack in the plan's threat; see `plans.plugin_field.plugin_label`.
         rounds: observed rounds, from 0.
         arm: arm of the plan.
         target: one user; None = all users.

@@ -41,7 +41,8 @@ class ExperimentPage:
         title: what it shows.
         differences: how the setting differs from the paper's.
         statements: the paper's statements.
-        figures: the figures; names in them are already escaped by `findings.names.shown`.
+        figures: the figures; names in them are already escaped by
+            `findings.names.make_printable`.
         numbers: each value with the published one, one table per run.
         audits: sub-folders with a report each.
         quick: whether the experiment was run at a reduced size.

@@ -22,8 +22,8 @@ class SameSenderScorer(Scorer[SameSender]):
 
     - `average_precision`: of the ranking of other targets by score, where targets of the same
       user are relevant; ties are broken at random. The uninformed guess is a random order,
-      which scores above the fraction of relevant targets: see `statistics.precision`. It is
-      defined only if some compared targets come from the same sender and some do not.
+      which scores above the fraction of relevant targets: see `statistics.average_precision`.
+      It is defined only if some compared targets come from the same sender and some do not.
 
     Rows that classify pairs by one threshold use all targets of a run: see
     `statistics.same_sender_rows`.

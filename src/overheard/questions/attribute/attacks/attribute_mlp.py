@@ -32,9 +32,9 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     """The paper's re-identification model, with attribute values instead of users.
 
     One layer of an update, flattened and scaled to length 1, is the input of a hidden layer of
-    128 ReLUs and a softmax (`linkage.heads`). With `jointly`, a second softmax infers the user
-    (Fig. 3d). It is trained on all users with prior examples, including those whose attribute
-    is unknown.
+    128 ReLUs and a softmax (`linkage.multi_head_mlp`). With `jointly`, a second softmax infers
+    the user (Fig. 3d). It is trained on all users with prior examples, including those whose
+    attribute is unknown.
 
     Differs from the paper: (1) The paper's attacker knows the attributes of the target users
     (`told="everyone"`), so recognising them is sufficient. By default, this attack learns from

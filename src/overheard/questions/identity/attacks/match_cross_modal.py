@@ -47,7 +47,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     users.
 
     Also differs from the paper in the embedding, which is that of the data set, and in the
-    random projection of layers with more than 8,192 numbers (`linkage.sketch`).
+    random projection of layers with more than 8,192 numbers (`linkage.count_sketch`).
 
     Args:
         updates: the source of labelled updates: "shadow" as published.

@@ -39,7 +39,7 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
     Differs from the paper, which scores pairs: a user's score is the mean over all pairs of an
     update of the target and a known update of the user. The paper does not state the number
     of training pairs. A layer of more than 8,192 numbers is projected at random
-    (`linkage.sketch`).
+    (`linkage.count_sketch`).
 
     Args:
         updates: the source of labelled updates: "shadow" as published.

@@ -37,7 +37,7 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
       factor that is inferred from the observed sizes (`estimators.size_ratio`).
     - The loss and other metrics, minus the mean of the round, are compared with those of known
       users in the same run. Each user is a Gaussian with a shrunken mean; the variances are
-      estimated from known users only (`estimators.users_apart`).
+      estimated from known users only (`estimators.gaussian_users`).
 
     Scores are log-likelihood ratios against the population. They are summed as if the numbers
     were independent, so an example count and the training time that depends on it count twice.

@@ -33,7 +33,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
     """For each profile separately, how much a target's updates resemble training on it.
 
     The "known users" are profiles: sets of examples that the attacker picked, one for each
-    interest of concern (`data.partition.people`, prior = "profile"). Devices are ranked for
+    interest of concern (`data.people`, prior = "profile"). Devices are ranked for
     each profile. The paper uses its re-identification network unchanged. Its softmax divides
     one probability among the profiles, so for a device with two interests, or none, it must
     deny or invent one; `reidentify_mlp` does that. Here each profile has its own binary output

@@ -32,7 +32,7 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
     """The paper's re-identification model with a second softmax for an attribute.
 
     Both outputs share one hidden layer of 128 ReLUs, and both cross-entropies have equal weight
-    (Fig. 3d, `linkage.heads`); the column "MTL, Deanon" of Table 4. Compared with
+    (Fig. 3d, `linkage.multi_head_mlp`); the column "MTL, Deanon" of Table 4. Compared with
     `reidentify_mlp`, it shows whether a known attribute of the users helps re-identification.
 
     Everything else is as in `reidentify_mlp`: the settings, the class of unknown users, the sum

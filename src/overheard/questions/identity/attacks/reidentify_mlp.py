@@ -43,8 +43,8 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     Differs from the paper, which does not state epochs or batch size: here 100, and 32 as in
     Keras. At this rate a weak signal takes long: on 1,200 planted updates of 50 users top-1 was
     .32 after 30 epochs, .57 after 60, .80 after 100 and .82 after 200. A layer of more than
-    8,192 numbers is projected at random (`linkage.sketch`). At most 24 rounds of simulated
-    updates are used.
+    8,192 numbers is projected at random (`linkage.count_sketch`). At most 24 rounds of
+    simulated updates are used.
 
     A defense may draw something once per client, such as the mode of `mm_aug`. In a simulation
     it then draws once per known user, and the network can mistake the draw for a mark of the

@@ -41,20 +41,20 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
        as a separate client. Differences between the chunks of one user estimate how its private
        data may differ from its prior.
     2. An update is scaled to length 1, the mean of its round is subtracted, and it is whitened
-       so that chunks of one user vary equally in all directions (`linkage.user_space`). The
+       so that chunks of one user vary equally in all directions (`linkage.wccn`). The
        cosine with each user is the evidence. Several layers are read in this way.
     3. Weights of the cosines are learned on the prior only: half of the chunks is used to
        classify the other half (`linkage.user_evidence`). They turn cosines into probabilities.
     4. Updates under pseudonyms that last one round are linked first if they are near enough to
        come from the same data. Linked updates are combined.
     5. No user replies twice in a round or under two lasting pseudonyms. Probabilities are
-       fitted to that (`estimators.one_each`). `unseen` is calibrated on left-out users and on
-       holdout users.
+       fitted to that (`estimators.sinkhorn_assignment`). `unseen` is calibrated on left-out
+       users and on holdout users.
 
     Misleading if private data differ from the prior in ways in which chunks of the prior do not
     differ. This is the case with shadow devices, which hold the same data in all rounds:
     `unseen` is then too high, and more so the less users differ. `unseen` assumes that known
-    and unknown users are equally likely a priori (`linkage.stranger`).
+    and unknown users are equally likely a priori (`linkage.open_set`).
 
     Args:
         updates: the source of labelled updates.

@@ -55,7 +55,7 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ..
     - `gain_over_published`: the gain in mean average precision over the best version of the
       published attack on the same targets (`estimate_paired_gain`).
 
-    - `matching_auc`, `equal_error_rate`: see `findings.beside_control.pair_rows`.
+    - `matching_auc`, `equal_error_rate`: see `findings.controlled_findings.pair_rows`.
 
     Precisions are means over the users of all runs; the others are means over runs with equal
     weight. Intervals resample runs, then users within a run with all their targets (two-stage

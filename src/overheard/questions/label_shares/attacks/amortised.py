@@ -59,14 +59,14 @@ class Amortised(Attack[LabelShares]):
     many steps.
 
     The equation of the output bias is solved too, with a learned scale
-    (`estimators.inversion`). Two kinds of network estimate the shares of a round: one treats
-    the classes one by one with shared weights, one takes all features at once. Three networks
-    of each kind are trained: one on each half of the auxiliary examples, evaluated on the
-    virtual clients of the other half, and one on both halves. The evaluations weight the
+    (`estimators.scaled_inversion`). Two kinds of network estimate the shares of a round: one
+    treats the classes one by one with shared weights, one takes all features at once. Three
+    networks of each kind are trained: one on each half of the auxiliary examples, evaluated on
+    the virtual clients of the other half, and one on both halves. The evaluations weight the
     estimates of all kinds and rounds (non-negative least squares, Breiman 1996). Their
     residuals give an interval for each share and the probability that a class is absent
-    (`estimators.conformal`). If the target's size is hidden, a regression on the lengths of its
-    updates estimates it, with an interval.
+    (`estimators.local_intervals`). If the target's size is hidden, a regression on the lengths
+    of its updates estimates it, with an interval.
 
     If a target's features are not finite, the claim is that of an average virtual client.
     Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary

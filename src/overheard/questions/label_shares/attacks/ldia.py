@@ -41,7 +41,7 @@ class Ldia(Attack[LabelShares]):
     """A network trained on virtual clients reads the changes of the last layer's weight.
 
     The changes of up to `most_rounds` rounds are stacked into an image of rounds x (classes *
-    features). A convolutional network (`learning.fitting.rounds_image`) estimates label shares
+    features). A convolutional network (`learning.fitting.ldia_network`) estimates label shares
     from it. One network is trained for each distinct set of observed rounds.
 
     Cost, in addition to the simulation: `epochs` passes over the virtual clients for each

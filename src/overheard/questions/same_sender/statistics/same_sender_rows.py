@@ -10,7 +10,7 @@ from overheard.questions.same_sender.statistics.sender_pairs import collect_send
 
 
 def same_sender_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
-    """Return the rows of `findings.beside_control.pair_rows` for each attack and arm."""
+    """Return the rows of `findings.controlled_findings.pair_rows` for each attack and arm."""
     return tuple(
         row
         for comparison in group_with_controls(findings)

@@ -66,8 +66,8 @@ class ShiftTracking(Attack[Shift]):
     target is the global model without the rival's own part, and virtual cohorts represent it
     (Brunner and Montuoro 2024). With `follows = "representations"`, the attack tracks how far
     the target moves the mean representations, compared with virtual clients that hold all
-    labels in equal shares (`estimators.look_track`). This detects a change of the inputs that
-    leaves labels unchanged, and large label changes, but does not distinguish them.
+    labels in equal shares (`estimators.representation_track`). This detects a change of the
+    inputs that leaves labels unchanged, and large label changes, but does not distinguish them.
 
     The statistic is a generalised likelihood ratio for a change since any earlier round
     (Siegmund and Venkatraman 1995). Its error model comes from virtual clients outside the
