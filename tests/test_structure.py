@@ -67,7 +67,7 @@ def test_templates_name_no_question_score_or_attack() -> None:
     for path in (SOURCE / "report").glob("*.j2"):
         text = path.read_text(encoding="utf-8")
         assert _named(text) == set()
-        for word in ("membership", "shift", "People", "identit", "class shares"):
+        for word in ("membership", "shift", "People", "identit", "label shares"):
             assert word not in text
 
 

@@ -42,7 +42,7 @@ def test_shows_what_was_run_and_who_can_read_what(overheard: Command, recording:
     assert ["client/1", "3", "2", "2"] in rows
     flat = " ".join(said.out.split())
     assert re.search(r"metrics loss [0-9.]+ to [0-9.]+, read by server", flat)
-    assert re.search(r"sizes 3 senders with \d+ to \d+ examples, read by server", flat)
+    assert re.search(r"examples 3 senders with \d+ to \d+ examples, read by server", flat)
     assert "3 of 3 appear in more than one round: server can link their messages" in flat
 
 
@@ -120,7 +120,7 @@ def test_lists_all_metadata_with_its_readers(overheard: Command, tmp_path: Path)
         "of 1 x clip 2 for one client, added at the client",
         "As stated by the recording; Overheard has not verified it.",
         # the update's 5 and the aggregate's 5
-        "sizes 2 senders with 5 examples, read by server",
+        "examples 2 senders with 5 examples, read by server",
         "metrics loss 0.75, read by server",
         "evaluations 1 sender: accuracy 0.5, read by server; on 7 examples",
         "config lr = 0.1, read by client/0, client/1",

@@ -11,5 +11,5 @@ def test_no_single_update_can_be_read() -> None:
 def test_the_guarantee_excludes_the_sum_and_names_what_stays_visible() -> None:
     promise = SecureAggregation().promise(RunParameters(rounds=12, participation=1.0))
     assert promise.startswith("no formal promise about what the sums reveal")
-    for part in ("12 rounds", "mean update", "clients", "total size", "collude"):
+    for part in ("12 rounds", "mean update", "clients", "total number of examples", "collude"):
         assert part in promise

@@ -46,9 +46,9 @@ def test_a_single_finding_cannot_be_judged(small: Audit) -> None:
 def test_refusals_alone_count_as_unmeasured(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
-    exposure = collect_arms(refused, Seed(0))[0].threat_results[0]
-    assert exposure.verdict == "unmeasured"
-    assert len(exposure.refusals) == 1
+    threat_result = collect_arms(refused, Seed(0))[0].threat_results[0]
+    assert threat_result.verdict == "unmeasured"
+    assert len(threat_result.refusals) == 1
 
 
 def test_the_best_attack_over_the_most_rounds_is_first(small: Audit) -> None:
@@ -57,15 +57,15 @@ def test_the_best_attack_over_the_most_rounds_is_first(small: Audit) -> None:
         shares_finding("none", client(0), TRUE, (0.9, 0.1), attack="strong"),
         shares_finding("none", client(0), TRUE, (1.0, 0.0), attack="weak", rounds=(1,)),
     )
-    cases = (
+    attack_results = (
         collect_arms(replace(small, findings=findings), Seed(0))[0]
         .threat_results[0]
         .attack_results
     )
-    assert [case.attack for case in cases] == ["strong", "weak"]
+    assert [attack_result.attack for attack_result in attack_results] == ["strong", "weak"]
     # 2 * 0.3, not the 0 of the single round.
-    assert cases[1].headline_row.value.mean == pytest.approx(0.6)
-    assert cases[1].headline_by_round[1].value.mean == 0
+    assert attack_results[1].headline_row.value.mean == pytest.approx(0.6)
+    assert attack_results[1].headline_by_round[1].value.mean == 0
 
 
 def test_cohort_and_clients_have_separate_results(small: Audit) -> None:
@@ -99,10 +99,24 @@ def test_shows_full_names_where_two_labels_are_equal(small: Audit) -> None:
         for share, name in ((0.9, "a, bold"), (0.8, "a, shy"), (0.7, "b, long name"))
     )
     findings = (labelled(bold, "a"), labelled(shy, "a"), labelled(other, "b", is_adaptive=True))
-    exposure = collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[0]
-    assert [case.label for case in exposure.attack_results] == ["a, bold", "a, shy", "b"]
-    assert [case.is_adaptive for case in exposure.attack_results] == [False, False, True]
-    assert exposure.labels == {"a, bold": "a, bold", "a, shy": "a, shy", "b, long name": "b"}
+    threat_result = collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[
+        0
+    ]
+    assert [attack_result.label for attack_result in threat_result.attack_results] == [
+        "a, bold",
+        "a, shy",
+        "b",
+    ]
+    assert [attack_result.is_adaptive for attack_result in threat_result.attack_results] == [
+        False,
+        False,
+        True,
+    ]
+    assert threat_result.labels == {
+        "a, bold": "a, bold",
+        "a, shy": "a, shy",
+        "b, long name": "b",
+    }
 
 
 def test_a_label_that_is_the_full_name_of_another_attack_is_not_used() -> None:
@@ -116,12 +130,15 @@ def test_uses_the_longest_label_across_arms(small: Audit) -> None:
         labelled(shares_finding(arm, client(0), TRUE, (0.9, 0.1), attack="a, knowing"), label)
         for arm, label in (("none", "a"), ("noise", "a, adapting"))
     )
-    exposures = [
+    threat_results = [
         arm.threat_results[0]
         for arm in collect_arms(replace(small, findings=findings), Seed(0))
     ]
-    assert [exposure.attack_results[0].label for exposure in exposures] == ["a", "a, adapting"]
-    assert labels_of_results(exposures) == {"a, knowing": "a, adapting"}
+    assert [threat_result.attack_results[0].label for threat_result in threat_results] == [
+        "a",
+        "a, adapting",
+    ]
+    assert labels_of_results(threat_results) == {"a, knowing": "a, adapting"}
 
 
 def test_refused_attacks_have_labels_too(small: Audit) -> None:

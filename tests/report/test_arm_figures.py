@@ -11,8 +11,8 @@ from overheard.report.arm_figures import arm_figures
 
 
 def test_a_row_has_result_guess_and_gain(small: Audit) -> None:
-    (plate,) = arm_figures(collect_arms(small, Seed(0)))
-    cells = [cell.replace("\u00a0", " ") for cell in plate.table.rows[1]]
+    (report_figure,) = arm_figures(collect_arms(small, Seed(0)))
+    cells = [cell.replace("\u00a0", " ") for cell in report_figure.table.rows[1]]
     # With noise: the guess itself, 50 % and 30 %, mean 40 %; told the support: 0 and 30 %.
     assert cells == [
         "noise", "decaf", "40 %", "30 to 50 %", "40 %", "15 %", "0 %", "0 to 0 %",
@@ -24,9 +24,9 @@ def test_an_unmeasured_arm_has_a_row(small: Audit) -> None:
     refused = replace(
         small, findings=small.findings[:2], refusals=(Refusal(cell, client(0), ("updates",)),)
     )
-    (plate,) = arm_figures(collect_arms(refused, Seed(0)))
-    assert plate.table.rows[1][:3] == ("noise", "not measured", "–")
-    assert "noise: not measured" in plate.panels[0].drawing
+    (report_figure,) = arm_figures(collect_arms(refused, Seed(0)))
+    assert report_figure.table.rows[1][:3] == ("noise", "not measured", "–")
+    assert "noise: not measured" in report_figure.panels[0].drawing
 
 
 def test_long_names_are_drawn_in_full(small: Audit) -> None:
@@ -34,5 +34,5 @@ def test_long_names_are_drawn_in_full(small: Audit) -> None:
     findings = tuple(
         replace(one, cell=replace(one.cell, attack=name)) for one in small.findings
     )
-    (plate,) = arm_figures(collect_arms(replace(small, findings=findings), Seed(0)))
-    assert escape(name, quote=False) in plate.panels[0].drawing
+    (report_figure,) = arm_figures(collect_arms(replace(small, findings=findings), Seed(0)))
+    assert escape(name, quote=False) in report_figure.panels[0].drawing

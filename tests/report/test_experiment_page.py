@@ -12,13 +12,13 @@ NUMBERS = ReportTable("All", ("Figure", "Ours"), ((HOSTILE.rstrip("\u202e"), "0.
 
 def page(
     readings: tuple[PaperStatement, ...] = (),
-    plates: tuple[ReportFigure, ...] = (),
+    report_figures: tuple[ReportFigure, ...] = (),
     audits: tuple[str, ...] = (),
     *,
     quick: bool = False,
 ) -> str:
     return ExperimentPage(
-        HOSTILE, HOSTILE, HOSTILE, readings, plates, (NUMBERS,), audits, quick
+        HOSTILE, HOSTILE, HOSTILE, readings, report_figures, (NUMBERS,), audits, quick
     ).html()
 
 
@@ -45,10 +45,10 @@ def test_without_sentences_or_drawings_there_are_no_empty_sections() -> None:
 
 
 def test_figures_have_tables_of_their_values() -> None:
-    plate = ReportFigure(
+    report_figure = ReportFigure(
         "Figure", "a note", None, (Panel("left", Markup("<svg></svg>")),), NUMBERS, True
     )
-    html = page(plates=(plate,))
+    html = page(report_figures=(report_figure,))
     assert "<svg></svg>" in html
     assert html.count("<caption>") == 2
 

@@ -28,7 +28,7 @@ def findings(**strengths: float) -> list[Finding]:
     ]
 
 
-def plates(
+def report_figures(
     held: list[Finding], accuracies: dict[str, float] = ACCURACIES
 ) -> tuple[ReportFigure, ...]:
     return frontier_figures.frontier_figures(
@@ -36,8 +36,8 @@ def plates(
     )
 
 
-def best(plate: ReportFigure) -> dict[str, str]:
-    return {line[0]: line[-1] for line in plate.table.rows}
+def best(report_figure: ReportFigure) -> dict[str, str]:
+    return {line[0]: line[-1] for line in report_figure.table.rows}
 
 
 @pytest.mark.slow
@@ -45,13 +45,20 @@ def test_dominated_arms_are_named_only_if_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # "useless" has more leakage than "dear" and less accuracy.
-    (plate,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
-    assert best(plate) == {"none": "yes", "cheap": "yes", "dear": "yes", "useless": "no"}
-    assert plate.note.endswith("strongest attack on each arm: none; cheap; dear.")
-    assert {"dear", "useless"} <= words(plate.panels[0].drawing)
+    (report_figure,) = report_figures(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
+    assert best(report_figure) == {
+        "none": "yes",
+        "cheap": "yes",
+        "dear": "yes",
+        "useless": "no",
+    }
+    assert report_figure.note.endswith("strongest attack on each arm: none; cheap; dear.")
+    assert {"dear", "useless"} <= words(report_figure.panels[0].drawing)
     monkeypatch.setattr(frontier_figures, "MAX_NAMED_ARMS", 3)
-    (crowded,) = plates(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
-    assert words(plate.panels[0].drawing) - words(crowded.panels[0].drawing) == {"useless"}
+    (crowded,) = report_figures(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
+    assert words(report_figure.panels[0].drawing) - words(crowded.panels[0].drawing) == {
+        "useless"
+    }
 
 
 def words(drawing: str) -> set[str]:
@@ -59,36 +66,36 @@ def words(drawing: str) -> set[str]:
 
 
 def test_the_table_has_accuracy_retained_and_the_guess() -> None:
-    (plate,) = plates(findings(none=4.0, dear=0.5))
-    place = plate.table.headers.index("Accuracy retained, %")
-    kept = {line[0]: line[place] for line in plate.table.rows}
+    (report_figure,) = report_figures(findings(none=4.0, dear=0.5))
+    place = report_figure.table.headers.index("Accuracy retained, %")
+    kept = {line[0]: line[place] for line in report_figure.table.rows}
     assert kept == {"none": "100", "dear": "75"}  # 0.6 / 0.8
-    place = plate.table.headers.index("Uninformed guess")
-    assert all(line[place].endswith("%") for line in plate.table.rows)
+    place = report_figure.table.headers.index("Uninformed guess")
+    assert all(line[place].endswith("%") for line in report_figure.table.rows)
 
 
 @pytest.mark.slow
 def test_the_strongest_attack_decides_and_adaptive_ones_are_dashed() -> None:
     # "cheap" helps against attackers that do not know it, but not against the others.
     held = findings(none=3.0, cheap=0.5)
-    (fooled,) = plates(held)
+    (fooled,) = report_figures(held)
     adaptive = [
         replace(one, cell=replace(one.cell, label="ours, adapting", is_adaptive=True))
         for one in identity_findings("cheap", "ours, knowing", 6.0)
     ]
-    (plate,) = plates([*held, *adaptive])
+    (report_figure,) = report_figures([*held, *adaptive])
     assert best(fooled)["cheap"] == "yes"
-    assert best(plate)["cheap"] == "no"
-    assert plate.legend is not None
+    assert best(report_figure)["cheap"] == "no"
+    assert report_figure.legend is not None
     assert fooled.legend is not None
     dashes = "stroke-dasharray"
-    assert plate.legend.count(dashes) == fooled.legend.count(dashes) + 1
-    assert {line[1] for line in plate.table.rows} == {"ours", "ours, adapting"}
+    assert report_figure.legend.count(dashes) == fooled.legend.count(dashes) + 1
+    assert {line[1] for line in report_figure.table.rows} == {"ours", "ours, adapting"}
 
 
 def test_a_frontier_needs_an_undefended_arm_and_another_one() -> None:
-    assert plates(findings(none=3.0)) == ()
-    assert plates(findings(cheap=3.0, dear=1.0)) == ()
+    assert report_figures(findings(none=3.0)) == ()
+    assert report_figures(findings(cheap=3.0, dear=1.0)) == ()
     audit = user_audit(findings(none=3.0, cheap=1.0), ACCURACIES)
     blank = replace(audit, arms=tuple(replace(run, accuracy={}) for run in audit.arms))
     assert frontier_figures.frontier_figures(collect_arms(blank, Seed(0))) == ()
@@ -99,9 +106,9 @@ def test_names_of_arms_are_escaped() -> None:
         *findings(none=3.0),
         *identity_findings(f"{HOSTILE}\x1b", "ours", 1.0),
     ]
-    (plate,) = plates(held, {"none": 0.8, f"{HOSTILE}\x1b": 0.7})
-    assert "<script" not in plate.panels[0].drawing
-    assert "\x1b" not in plate.note
+    (report_figure,) = report_figures(held, {"none": 0.8, f"{HOSTILE}\x1b": 0.7})
+    assert "<script" not in report_figure.panels[0].drawing
+    assert "\x1b" not in report_figure.note
 
 
 def dots(drawing: str, colour: int) -> list[tuple[float, float]]:
@@ -119,34 +126,34 @@ def sending(audit: Audit, **sent: int) -> Audit:
 
 def test_a_defense_that_raises_the_error_lies_to_the_left(small: Audit) -> None:
     # Error without defenses: 6 %; with noise 40 %, the error of guessing.
-    (plate,) = frontier_figures.frontier_figures(collect_arms(small, Seed(0)))
-    (panel,) = plate.panels
+    (report_figure,) = frontier_figures.frontier_figures(collect_arms(small, Seed(0)))
+    (panel,) = report_figure.panels
     (noise, low), (none, high) = dots(panel.drawing, 1)
     assert noise < none
     assert low > high  # it keeps less accuracy, and stands further down
-    assert best(plate) == {"none": "yes", "noise": "yes"}
+    assert best(report_figure) == {"none": "yes", "noise": "yes"}
 
 
 def test_a_defense_that_lowers_a_rate_lies_to_the_left() -> None:
-    (plate,) = plates(findings(none=4.0, cheap=0.5))
-    (cheap, _), (none, _) = dots(plate.panels[0].drawing, 1)
+    (report_figure,) = report_figures(findings(none=4.0, cheap=0.5))
+    (cheap, _), (none, _) = dots(report_figure.panels[0].drawing, 1)
     assert cheap < none
 
 
 def test_a_second_panel_shows_fewer_bytes_higher_up(small: Audit) -> None:
     audit = sending(small, none=4 * 2**20, noise=2**20)
-    (plate,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
-    assert [panel.heading for panel in plate.panels] == [
+    (report_figure,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
+    assert [panel.heading for panel in report_figure.panels] == [
         "Accuracy retained",
         "Bytes sent",
     ]
-    drawing = plate.panels[1].drawing
+    drawing = report_figure.panels[1].drawing
     (noise, few), (none, many) = dots(drawing, 2)
     assert noise < none
     assert few < many
     assert "sent in a run, MiB" in drawing
-    place = plate.table.headers.index("Sent in a run")
-    sizes = [line[place].replace("\u00a0", " ") for line in plate.table.rows]
+    place = report_figure.table.headers.index("Sent in a run")
+    sizes = [line[place].replace("\u00a0", " ") for line in report_figure.table.rows]
     assert sizes == ["4.0 MiB", "1.0 MiB"]
 
 
@@ -154,8 +161,8 @@ def test_equal_or_unknown_bytes_give_no_second_panel(
     small: Audit,
 ) -> None:
     for audit in (small, sending(small, none=2**20, noise=2**20)):
-        (plate,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
-        assert len(plate.panels) == 1
+        (report_figure,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
+        assert len(report_figure.panels) == 1
 
 
 def test_membership_is_compared_with_a_coin() -> None:
@@ -165,10 +172,10 @@ def test_membership_is_compared_with_a_coin() -> None:
                 (Score("membership_auc", value, "higher", {"a coin": 0.5}, {}),))
         for arm, value in (("none", 0.9), ("dear", 0.52))
     ]  # fmt: skip
-    (plate,) = plates(held)
-    (dear, _), (none, _) = dots(plate.panels[0].drawing, 1)
+    (report_figure,) = report_figures(held)
+    (dear, _), (none, _) = dots(report_figure.panels[0].drawing, 1)
     assert dear < none
-    (first, _) = plate.table.rows
-    assert first[plate.table.headers.index("Uninformed guess")].startswith("50")
-    assert plate.legend is not None
-    assert "guessing" in plate.legend
+    (first, _) = report_figure.table.rows
+    assert first[report_figure.table.headers.index("Uninformed guess")].startswith("50")
+    assert report_figure.legend is not None
+    assert "guessing" in report_figure.legend

@@ -14,7 +14,7 @@ CELL = Cell("none", 0, (SERVER,), "melis", "Melis()", "label_shares", (0, 1))
 
 def test_the_last_limitation_is_that_tests_prove_no_absence(small: Audit) -> None:
     assert limitation_words(small, collect_arms(small, Seed(0)))[-1] == (
-        "Tests cannot prove the absence of risk."
+        "An audit cannot prove that there is no risk."
     )
 
 

@@ -63,8 +63,8 @@ def test_every_built_in_question_has_pages() -> None:
 
 
 def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit) -> None:
-    exposure = collect_arms(outside, Seed(0))[0].threat_results[0]
-    first, best, last = (one.replace("\u00a0", " ") for one in threat_sentences(exposure))
+    threat_result = collect_arms(outside, Seed(0))[0].threat_results[0]
+    first, best, last = (one.replace("\u00a0", " ") for one in threat_sentences(threat_result))
     # l1 of 0.20 and 0.04; guessing 1.0 and 0.6.
     assert first.startswith(
         "The server infers each client's local weather with Degrees off 0.12 K (guessing: "
@@ -81,13 +81,13 @@ def test_a_question_without_pages_has_a_section_and_a_term(outside: Audit) -> No
     assert "For local weather: degrees off." in told
     assert "<dt>Degrees off</dt>" in told
     assert "&lt;b&gt;nobody" in told
-    assert "class shares" not in told
+    assert "label shares" not in told
 
 
 def test_a_question_without_pages_says_why_nothing_was_measured(outside: Audit) -> None:
     pages = pages_of(WeatherQuestion.name)
-    exposure = collect_arms(outside, Seed(0))[0].threat_results[0]
-    assert "Degrees off" in pages.unmeasured_sentence(exposure)
+    threat_result = collect_arms(outside, Seed(0))[0].threat_results[0]
+    assert "Degrees off" in pages.unmeasured_sentence(threat_result)
     assert "Degrees off" in pages.unmeasured_reason()
 
 

@@ -18,8 +18,8 @@ def test_lists_single_rounds_and_all_rounds(small: Audit) -> None:
         shares_finding("none", client(0), TRUE, (0.8, 0.2), rounds=(1,)),
         shares_finding("none", client(0), TRUE, (0.7, 0.3), rounds=(0,)),
     )
-    (plate,) = round_figures(collect_arms(replace(small, findings=findings), Seed(0)))
-    told = [(line[2], line[3].replace("\u00a0", " ")) for line in plate.table.rows]
+    (report_figure,) = round_figures(collect_arms(replace(small, findings=findings), Seed(0)))
+    told = [(line[2], line[3].replace("\u00a0", " ")) for line in report_figure.table.rows]
     # Half of l1 is what is misplaced.
     assert told == [("0", "30 %"), ("1", "20 %"), ("all 2", "10 %")]
 
@@ -29,9 +29,9 @@ def test_without_single_rounds_there_is_no_figure(small: Audit) -> None:
 
 
 def test_shows_accuracy_by_round_of_measured_arms(small: Audit) -> None:
-    plate = accuracy_figure(collect_arms(small, Seed(0)))
-    assert plate is not None
-    assert plate.table.headers == ("Round", "none", "noise")
-    assert plate.table.rows[1] == ("1", "91.0\u00a0%", "89.0\u00a0%")
+    report_figure = accuracy_figure(collect_arms(small, Seed(0)))
+    assert report_figure is not None
+    assert report_figure.table.headers == ("Round", "none", "noise")
+    assert report_figure.table.rows[1] == ("1", "91.0\u00a0%", "89.0\u00a0%")
     untested = tuple(replace(run, accuracy={}) for run in small.arms)
     assert accuracy_figure(collect_arms(replace(small, arms=untested), Seed(0))) is None

@@ -41,7 +41,7 @@ def test_counts_what_each_observer_can_read(tmp_path: Path):
         "total": ("1", "2", "2"),
     }
     assert overview.readers == ("server reads the individual updates of 2 other parties.",)
-    assert [one.kind for one in overview.metadata] == ["sizes"]
+    assert [one.kind for one in overview.metadata] == ["examples"]
 
 
 def test_the_text_has_all_of_it_in_columns(tmp_path: Path):
@@ -49,7 +49,7 @@ def test_the_text_has_all_of_it_in_columns(tmp_path: Path):
     assert "      model Mlp()\n" in text
     assert "observer  broadcasts  updates  example counts\n" in text
     assert "server             1        2               2\n" in text
-    assert text.endswith("sizes 2 senders with 5 to 7 examples, read by server")
+    assert text.endswith("examples 2 senders with 5 to 7 examples, read by server")
 
 
 def test_says_if_messages_contain_only_weights(tmp_path: Path):

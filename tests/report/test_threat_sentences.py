@@ -11,9 +11,9 @@ from tests.runs.audits import shares_finding
 
 
 def words(audit: Audit, arm: int = 0) -> list[str]:
-    """The sentences about the first exposure of an arm, with plain spaces."""
-    exposure = collect_arms(audit, Seed(0))[arm].threat_results[0]
-    return [sentence.replace("\u00a0", " ") for sentence in threat_sentences(exposure)]
+    """The sentences about the first threat result of an arm, with plain spaces."""
+    threat_result = collect_arms(audit, Seed(0))[arm].threat_results[0]
+    return [sentence.replace("\u00a0", " ") for sentence in threat_sentences(threat_result)]
 
 
 def test_a_leak_is_described_with_guess_interval_and_rounds(
@@ -21,7 +21,7 @@ def test_a_leak_is_described_with_guess_interval_and_rounds(
 ) -> None:
     # linf 0.10 and 0.02: mean 6.0 points; two clients drawn with replacement span 2 to 10.
     assert words(small)[0] == (
-        "The server infers each client's class shares to within 6.0 points on the class with "
+        "The server infers each client's label shares to within 6.0 points on the label with "
         "the largest error (guessing: 40 points; 95 % interval 2.0 to 10 points), from 2 "
         "rounds."
     )
@@ -30,8 +30,8 @@ def test_a_leak_is_described_with_guess_interval_and_rounds(
 def test_misplaced_data_are_the_total_variation(small: Audit) -> None:
     # l1 / 2: 0.10 and 0.02, mean 6.0 %; guess 0.5 and 0.3, mean 40 %.
     assert words(small)[1] == (
-        "It assigns 6.0 % of a client's data to the wrong class; an uninformed guess assigns "
-        "40 %."
+        "The attack assigns 6.0 % of a client's data to the wrong class; an uninformed guess "
+        "assigns 40 %."
     )
 
 
@@ -50,8 +50,8 @@ def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> Non
 
 def test_no_leak_is_described_as_no_better_than_guessing(small: Audit) -> None:
     assert words(small, arm=1)[0].startswith(
-        "The server was no better than guessing each client's class shares: the best attack "
-        "is off by 40 points on the class with the largest error (guessing: 40 points"
+        "The server was no better than guessing each client's label shares: the best attack "
+        "is off by 40 points on the label with the largest error (guessing: 40 points"
     )
     assert "by chance" in words(small, arm=1)[2]
 
@@ -62,7 +62,7 @@ def test_insignificant_gains_are_not_described_as_leaks(small: Audit) -> None:
         shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7)),
     )
     assert words(replace(small, findings=findings))[0].startswith(
-        "The server was not significantly better than guessing each client's class shares"
+        "The server was not significantly better than guessing each client's label shares"
     )
 
 
@@ -86,7 +86,7 @@ def test_the_published_claim_on_absent_classes_is_contradicted_where_it_fails(
     assert words(replace(small, findings=findings))[3] == (
         "Of the classes that decaf claims to be absent, 50.0 % are absent. It finds 100.0 % of "
         "all absent classes, and exactly the right set for 50.0 % of clients. The published "
-        "accuracy of 100 % is not reproduced here."
+        "accuracy is 100 %; this audit does not reproduce it."
     )
 
 
@@ -107,7 +107,7 @@ def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
         shares_finding("none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed) for seed in (0, 1)
     )
     told = words(replace(small, findings=findings))
-    assert told[0].startswith("The server infers the cohort's class shares to within 10 points")
+    assert told[0].startswith("The server infers the cohort's label shares to within 10 points")
     assert not any("client" in sentence for sentence in told)
 
 
@@ -120,9 +120,11 @@ def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
     )
     told = words(replace(small, findings=rest))
     assert told[0].startswith(
-        "Client 4 infers the other clients' class shares to within 10 points"
+        "Client 4 infers the other clients' label shares to within 10 points"
     )
-    assert told[1].startswith("It assigns 10 % of the other clients' data to the wrong class")
+    assert told[1].startswith(
+        "The attack assigns 10 % of the other clients' data to the wrong class"
+    )
     assert not any("cohort" in sentence for sentence in told)
     cell = replace(rest[0].cell, rounds=(0, 1))
     refused = replace(small, findings=(), refusals=(Refusal(cell, COHORT, ("news",)),))
@@ -138,5 +140,5 @@ def test_headlines_give_one_sentence_an_arm(small: Audit) -> None:
     first, second = headlines(small, Seed(0))
     assert first.startswith("none: The server infers each client's")
     assert second.startswith(
-        "noise: The server was no better than guessing each client's class shares"
+        "noise: The server was no better than guessing each client's label shares"
     )

@@ -36,7 +36,7 @@ def collect_arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
         refusals[_threat_of(refusal)].append(refusal)
     threats = list(dict.fromkeys([*findings, *refusals]))
     order = list(dict.fromkeys(map(_threat_key, threats)))  # the same in every arm
-    exposures = [
+    threat_results = [
         _threat_result(threat, findings.get(threat, ()), refusals.get(threat, ()), seed)
         for threat in sorted(threats, key=lambda threat: order.index(_threat_key(threat)))
     ]
@@ -44,7 +44,9 @@ def collect_arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
         ArmResult(
             name,
             tuple(run for run in audit.arms if run.arm == name and not run.is_control),
-            tuple(exposure for exposure in exposures if exposure.arm == name),
+            tuple(
+                threat_result for threat_result in threat_results if threat_result.arm == name
+            ),
         )
         for name in dict.fromkeys(run.arm for run in audit.arms)
     )
@@ -74,7 +76,7 @@ def _threat_result(
     rows = summarise(findings, seed)
     cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
     labels = attack_labels(cells)
-    cases = [
+    attack_results = [
         _attack_result(
             attack,
             labels[attack],
@@ -92,7 +94,12 @@ def _threat_result(
         # A shift question has no headline score unless a control was run.
         tuple(
             sorted(
-                (case for case in cases if case.headline in case.rows_by_score), key=_sort_key
+                (
+                    attack_result
+                    for attack_result in attack_results
+                    if attack_result.headline in attack_result.rows_by_score
+                ),
+                key=_sort_key,
             )
         ),
         tuple(refusals),
@@ -137,9 +144,9 @@ def _attack_result(
     )
 
 
-def _sort_key(case: AttackResult) -> float:
+def _sort_key(attack_result: AttackResult) -> float:
     """Return a sort key: smaller is a stronger attack; undefined scores sort last."""
-    mean = case.headline_row.value.mean
+    mean = attack_result.headline_row.value.mean
     if not isfinite(mean):
         return inf
-    return mean if case.headline_row.better == "lower" else -mean
+    return mean if attack_result.headline_row.better == "lower" else -mean

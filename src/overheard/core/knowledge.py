@@ -53,7 +53,7 @@ class Knowledge:
         return self.prior.recipes if self.recipe is None else (self.recipe,)
 
     def auxiliary_label_shares(self) -> Float[Tensor, " classes"] | None:
-        """Return the class shares of the auxiliary examples, as an uninformed guess."""
+        """Return the label shares of the auxiliary examples, as an uninformed guess."""
         if self.auxiliary is None or not len(self.auxiliary):
             return None
         counts = self.auxiliary.label_counts(self.classes).float()

@@ -28,7 +28,7 @@ class Broadcast:
 
     Args:
         weights: of the global model.
-        config: configuration sent in clear (learning rate, ...), by name, as text.
+        config: configuration sent in clear text (learning rate, ...), by name, as text.
 
     """
 
@@ -43,7 +43,7 @@ class Update:
     Args:
         delta: local minus global weights.
         examples: number of training examples the client reports; None if the protocol hides it.
-        metrics: other metadata sent in clear (training loss, ...), by name.
+        metrics: other metadata sent in clear text (training loss, ...), by name.
 
     """
 
@@ -85,7 +85,7 @@ class Evaluation:
     """A client's report on the global model's performance on its own data.
 
     Args:
-        metrics: in clear (loss, accuracy, ...), by name.
+        metrics: in clear text (loss, accuracy, ...), by name.
         examples: number of evaluation examples reported; None if the protocol hides it.
 
     """

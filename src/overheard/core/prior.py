@@ -17,7 +17,7 @@ class Prior:
         splits: possible splits of labels over clients, all equally likely; () = the default
             mixture of the simulation, from one class per client to equal shares.
         sizes: smallest and largest number of examples of a client, log-uniform in between;
-            None = the sizes sent in clear, else `simulation.client_sizes.DEFAULT_SIZES`.
+            None = the sizes sent in clear text, else `simulation.client_sizes.DEFAULT_SIZES`.
         recipes: possible recipes, all equally likely, for an attacker without the recipe.
         with_replacement: whether a virtual client draws examples with replacement (bootstrap,
             Efron 1979). Virtual clients then differ by their examples as clients drawn from one

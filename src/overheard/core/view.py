@@ -77,7 +77,7 @@ class View:
         return dict(self._broadcasts)
 
     def updates(self, sender: Party) -> dict[int, Update]:
-        """Return the updates that one client sent in the clear, by round.
+        """Return the updates that one client sent in clear text, by round.
 
         For `COHORT`, return the mean update of all clients but the observers, from the first of
         these sources that can be read:
@@ -103,7 +103,7 @@ class View:
         return dict(self._updates.get(sender, {}))
 
     def distilled_sets(self, sender: Party) -> dict[int, DistilledSet]:
-        """Return the distilled sets that one party sent in the clear, by round."""
+        """Return the distilled sets that one party sent in clear text, by round."""
         return {
             message.round: message.body
             for message in self.messages

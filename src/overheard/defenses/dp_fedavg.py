@@ -14,7 +14,7 @@ from overheard.defenses._clipping import check_gaussian_mechanism, clip_update
 from overheard.defenses._gaussian import draw_gaussian
 
 UNCOVERED = (
-    "the server is trusted: it reads clipped updates without noise, and metrics in clear; "
+    "the server is trusted: it reads clipped updates without noise, and metrics in clear text; "
     "example counts are not sent"
 )
 """What the guarantee does not cover."""

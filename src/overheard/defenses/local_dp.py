@@ -81,7 +81,7 @@ class LocalDp(Defense):
         if self.noise_multiplier == 0:
             return (
                 f"clipping only (clip {self.clip:g}): no formal promise (epsilon infinite); "
-                "example counts and metrics stay in clear"
+                "example counts and metrics stay in clear text"
             )
         return (
             f"{self._epsilons(run)}, at delta "
@@ -90,8 +90,8 @@ class LocalDp(Defense):
             f"{run.rounds} rounds, accountant dp-accounting PLD. The sampling rate is the "
             "worst "
             f"case of a client in every round; the run's participation of "
-            f"{run.participation:g} is not used. Example counts and metrics stay in clear and "
-            "are not covered"
+            f"{run.participation:g} is not used. Example counts and metrics stay in clear text "
+            "and are not covered"
         )
 
     def _epsilons(self, run: RunParameters) -> str:

@@ -20,7 +20,7 @@ class Noise(Defense):
 
     It does not hide long updates. It does not hide patterns common to many rounds or parameters
     either, because the noise is independent and averages out. `Update.examples` and
-    `Update.metrics` are sent in the clear.
+    `Update.metrics` are sent in clear text.
 
     Args:
         deviation: standard deviation of the noise, in the units of the weights.

@@ -13,7 +13,7 @@ class SecureAggregation(Defense):
 
     The simulation computes no masks, because an audit needs only which party can read what. An
     update, its size (`Update.examples`) and its metrics are readable only by its sender. The
-    server reads an exact `Aggregate` with its cohort and total size.
+    server reads an exact `Aggregate` with its cohort and total number of examples.
 
     It hides which client sent which update, but not the sum, which has no noise. A cohort of
     one client, or one whose other clients collude with the server, hides nothing. The real
@@ -33,7 +33,7 @@ class SecureAggregation(Defense):
         """State what is hidden from whom; there is no guarantee for the sum itself."""
         return (
             "no formal promise about what the sums reveal (no noise is added). In each of "
-            f"the {run.rounds} rounds no party reads a single update or its size, if two "
-            "clients or more do not collude with the server. The cohort's mean update, its "
-            "clients and their total size can be read"
+            f"the {run.rounds} rounds no party reads a single update or its number of "
+            "examples, if two clients or more do not collude with the server. The cohort's "
+            "mean update, its clients and their total number of examples can be read"
         )

@@ -55,18 +55,26 @@ class RoundSeries:
 
 
 def arms_chart(
-    cases: Mapping[str, Sequence[AttackResult]], measure: Measure, label: str
+    attack_results: Mapping[str, Sequence[AttackResult]], measure: Measure, label: str
 ) -> Markup:
     """Draw one line per attack, grouped by arm: result, interval and guesses.
 
     Names are beside the lines, or above them if one of them is too long.
     """
-    short = shorten_attack_names([case.label for results in cases.values() for case in results])
+    short = shorten_attack_names(
+        [
+            attack_result.label
+            for results in attack_results.values()
+            for attack_result in results
+        ]
+    )
     is_above = any(len(name) > MAX_NAME_AT_LINE_END for name in short.values())
     pitch, left = (2, 16.0) if is_above else (1, 128.0)
-    lines = sum(1 + pitch * len(results) for results in cases.values())
+    lines = sum(1 + pitch * len(results) for results in attack_results.values())
     reference = reference_label(
-        case.headline_row for results in cases.values() for case in results
+        attack_result.headline_row
+        for results in attack_results.values()
+        for attack_result in results
     )
     width, height, bottom = 400.0, 80.0 + LINE_HEIGHT * lines, 76.0
     edge = -left / (width - left - 12)
@@ -74,7 +82,7 @@ def arms_chart(
     def draw(figure: Figure) -> None:
         axes = ChartFrame(width, height, left, bottom, 12.0, 1.0).axes(figure)
         line, names = 0, dict[int, str]()
-        for arm, results in cases.items():
+        for arm, results in attack_results.items():
             heading = shorten(arm, 44) if results else f"{shorten(arm, 30)}: not measured"
             axes.text(
                 edge,
@@ -84,10 +92,10 @@ def arms_chart(
                 weight="bold",
                 va="center",
             )
-            for number, case in enumerate(results, 1):
+            for number, attack_result in enumerate(results, 1):
                 position = line + pitch * number
-                _draw_row(axes, position, case.headline_row, measure.factor)
-                names[position] = short[case.label]
+                _draw_row(axes, position, attack_result.headline_row, measure.factor)
+                names[position] = short[attack_result.label]
             line += 1 + pitch * len(results)
         _draw_attack_names(axes, names, edge if is_above else None)
         axes.set_ylim(lines - 0.4, -0.6)

@@ -22,25 +22,25 @@ def unchecked_claim_tables(
 ) -> tuple[ReportTable, ...]:
     """Return one table per attack, with one line per target."""
     return tuple(
-        _table(exposure, attack, claim_in_words)
+        _table(threat_result, attack, claim_in_words)
         for arm in every
-        for exposure in arm.threat_results
-        for attack in attacks_with_claims(exposure)
+        for threat_result in arm.threat_results
+        for attack in attacks_with_claims(threat_result)
     )
 
 
 def _table(
-    exposure: ThreatResult, attack: str, claim_in_words: Callable[[Finding], str]
+    threat_result: ThreatResult, attack: str, claim_in_words: Callable[[Finding], str]
 ) -> ReportTable:
-    claims = select_claims(exposure, attack)
+    claims = select_claims(threat_result, attack)
     more = "" if len(claims) <= MAX_TARGETS else f" (the first {MAX_TARGETS} of {len(claims)})"
-    label = make_printable(exposure.labels[attack])
-    where = f"{make_printable(exposure.arm)} · {exposure.title} · {label}"
+    label = make_printable(threat_result.labels[attack])
+    where = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"
     return ReportTable(
         f"{UNCHECKED}: {where}{more}",
         ("Target", "Claim"),
         tuple(
-            (name_target(one.target, exposure.observers), claim_in_words(one))
+            (name_target(one.target, threat_result.observers), claim_in_words(one))
             for one in claims[:MAX_TARGETS]
         ),
         2,

@@ -14,25 +14,28 @@ LEVEL_TEXT = f"{100 * INTERVAL_LEVEL:.0f}{SPACE}%"
 
 
 def coverage_words(
-    exposure: ThreatResult, score: str, told: Measure, what: str
+    threat_result: ThreatResult, score: str, told: Measure, what: str
 ) -> tuple[str, ...]:
     """State how often the intervals of each attack contain the true value.
 
     Args:
-        exposure: of attacks that may state intervals.
+        threat_result: of attacks that may state intervals.
         score: name of the coverage score.
         told: how that score is written.
         what: the quantity that an interval bounds, such as "share".
 
     """
-    names = shorten_attack_names([case.label for case in exposure.attack_results])
+    names = shorten_attack_names(
+        [attack_result.label for attack_result in threat_result.attack_results]
+    )
     sentences = []
-    for case in exposure.attack_results:
-        row = case.rows_by_score.get(score)
+    for attack_result in threat_result.attack_results:
+        row = attack_result.rows_by_score.get(score)
         if row is None:
             continue
         sentence = (
-            f"The {LEVEL_TEXT} intervals of {make_printable(names[case.label])} contain the "
+            f"The {LEVEL_TEXT} intervals of {make_printable(names[attack_result.label])} "
+            "contain the "
             f"true {what} for "
             f"{format_percent(row.value.mean)} of the {what}s{bracketed_interval(row, told)}"
         )

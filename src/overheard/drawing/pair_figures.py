@@ -55,7 +55,7 @@ class ExtraColumns:
 
 
 def pair_figure(
-    exposure: ThreatResult,
+    threat_result: ThreatResult,
     drawn: Sequence[NamedRocCurve],
     note: str = NOTE,
     panels: Sequence[Panel] = (),
@@ -64,15 +64,15 @@ def pair_figure(
     """Return the ROC figure of pair matching, with one line per attack.
 
     Args:
-        exposure: the threat that the attacks belong to.
+        threat_result: the threat that the attacks belong to.
         drawn: the curves of the attacks, one or more.
         note: text above the figure.
         panels: further drawings with the same colours.
         more: further columns of the table; None = none.
 
     """
-    where = figure_title(exposure)
-    left = len(exposure.attack_results) - len(drawn)
+    where = figure_title(threat_result)
+    left = len(threat_result.attack_results) - len(drawn)
     return ReportFigure(
         where,
         f"{note} The tables list {left} more." if left else note,
@@ -83,9 +83,9 @@ def pair_figure(
     )
 
 
-def figure_title(exposure: ThreatResult) -> str:
+def figure_title(threat_result: ThreatResult) -> str:
     """Return the title of a threat's figure."""
-    return f"{make_printable(exposure.arm)} · {exposure.title}"
+    return f"{make_printable(threat_result.arm)} · {threat_result.title}"
 
 
 def curve_names(drawn: Sequence[NamedRocCurve]) -> list[str]:
@@ -109,9 +109,9 @@ def _curves(drawn: Sequence[NamedRocCurve], where: str) -> Markup:
         for place, one in enumerate(drawn)
     ]
     diagonal = ChartLine(0, (0.0, 100.0), (0.0, 100.0))
-    up = Axis("true positive rate, %", 0.0, 103.0)
+    y_axis = Axis("true positive rate, %", 0.0, 103.0)
     return lines_chart(
-        lines, diagonal, _FALSE_POSITIVE_AXIS, up, f"ROC curve of pair matching: {where}"
+        lines, diagonal, _FALSE_POSITIVE_AXIS, y_axis, f"ROC curve of pair matching: {where}"
     )
 
 

@@ -56,29 +56,30 @@ class QuestionPages(ABC):
         """Return a sentence that explains the score of `told_row`; "" for none."""
         return ""
 
-    def summary_row(self, case: AttackResult) -> ScoreRow:
+    def summary_row(self, attack_result: AttackResult) -> ScoreRow:
         """Return the result that the summary states."""
-        return case.headline_row
+        return attack_result.headline_row
 
-    def frontier_row(self, case: AttackResult) -> ScoreRow:
+    def frontier_row(self, attack_result: AttackResult) -> ScoreRow:
         """Return the result that is plotted against the cost of defenses."""
-        return case.headline_row
+        return attack_result.headline_row
 
-    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Return the sentences between the first one and the one on the attack."""
-        row = self.summary_row(exposure.attack_results[0])
-        return best_target_words(exposure, row, self.question.measure(row.score))
+        row = self.summary_row(threat_result.attack_results[0])
+        return best_target_words(threat_result, row, self.question.measure(row.score))
 
-    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """Return the sentence for attacks that ran but have no headline score."""
         whom = (
-            name_other_clients(exposure.observers)
-            if exposure.target_kind == "cohort"
+            name_other_clients(threat_result.observers)
+            if threat_result.target_kind == "cohort"
             else "each client"
         )
         what, score = _question_words(self.question.name), self._headline_title
         return (
-            f"What {name_observers(exposure.observers)} can learn about {whom} ({what}) was "
+            f"What {name_observers(threat_result.observers)} can learn about {whom} ({what}) "
+            "was "
             "not "
             f"measured: attacks ran, but no run has the headline score ({score})."
         )

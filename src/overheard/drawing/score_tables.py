@@ -24,13 +24,13 @@ class ScoreCell:
     Args:
         row: the result of one attack.
         measure: how its score is written.
-        exposure: the threat that the attack belongs to.
+        threat_result: the threat that the attack belongs to.
 
     """
 
     row: ScoreRow
     measure: Measure
-    exposure: ThreatResult
+    threat_result: ThreatResult
 
 
 def value_with_interval(cell: ScoreCell) -> str:
@@ -90,25 +90,31 @@ def score_tables(
     """
     return tuple(
         filled
-        for title, exposures in group_by_threat(every).items()
+        for title, threat_results in group_by_threat(every).items()
         for table in tables
-        if (filled := _table(table, title, exposures)) is not None
+        if (filled := _table(table, title, threat_results)) is not None
     )
 
 
 def _table(
-    table: ScoreTable, threat_title: str, exposures: Sequence[ThreatResult]
+    table: ScoreTable, threat_title: str, threat_results: Sequence[ThreatResult]
 ) -> ReportTable | None:
-    cases = [(exposure, case) for exposure in exposures for case in exposure.attack_results]
+    attack_results = [
+        (threat_result, attack_result)
+        for threat_result in threat_results
+        for attack_result in threat_result.attack_results
+    ]
     columns = [
         column
         for column in table.columns
-        if any(column.score in case.rows_by_score for _, case in cases)
+        if any(
+            column.score in attack_result.rows_by_score for _, attack_result in attack_results
+        )
     ]
     lines = tuple(
-        _score_row(exposure, case, columns)
-        for exposure, case in cases
-        if any(column.score in case.rows_by_score for column in columns)
+        _score_row(threat_result, attack_result, columns)
+        for threat_result, attack_result in attack_results
+        if any(column.score in attack_result.rows_by_score for column in columns)
     )
     if not lines:
         return None
@@ -121,13 +127,13 @@ def _table(
 
 
 def _score_row(
-    exposure: ThreatResult, case: AttackResult, columns: Sequence[ScoreColumn]
+    threat_result: ThreatResult, attack_result: AttackResult, columns: Sequence[ScoreColumn]
 ) -> tuple[str, ...]:
-    rows: Mapping[str, ScoreRow] = case.rows_by_score
+    rows: Mapping[str, ScoreRow] = attack_result.rows_by_score
     cells = (
-        column.cell(ScoreCell(rows[column.score], column.measure, exposure))
+        column.cell(ScoreCell(rows[column.score], column.measure, threat_result))
         if column.score in rows
         else NO_NUMBER
         for column in columns
     )
-    return (make_printable(exposure.arm), make_printable(case.label), *cells)
+    return (make_printable(threat_result.arm), make_printable(attack_result.label), *cells)

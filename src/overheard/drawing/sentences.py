@@ -36,18 +36,18 @@ def bracketed_interval(row: ScoreRow, told: Measure, addition: str = "") -> str:
 
 
 def best_target_words(
-    exposure: ThreatResult, row: ScoreRow, told: Measure, preposition: str = ""
+    threat_result: ThreatResult, row: ScoreRow, told: Measure, preposition: str = ""
 ) -> tuple[str, ...]:
     """Name the target on which the best attack does best; nothing for a single target.
 
     Args:
-        exposure: a threat with results.
+        threat_result: a threat with results.
         row: the result of the best attack.
         told: how its score is written.
         preposition: before the value, with a trailing space.
 
     """
-    results = means_by_target(exposure.attack_results[0], row.score)
+    results = means_by_target(threat_result.attack_results[0], row.score)
     if len(results) < 2:
         return ()
     sign = 1 if row.better == "lower" else -1
@@ -56,8 +56,8 @@ def best_target_words(
     guess = "" if blind is None else f" (guessing: {told.format(blind)})"
     chance = (
         ""
-        if exposure.verdict == "leaks"
+        if threat_result.verdict == "leaks"
         else f"; among {len(results)} clients, some score well by chance"
     )
-    name = name_target(best, exposure.observers)
+    name = name_target(best, threat_result.observers)
     return (f"Best result: {name}, {preposition}{value}{guess}{chance}.",)

@@ -65,23 +65,23 @@ def user_section(
     return (Section("people", "Users and their re-identification", "Users", tuple(blocks)),)
 
 
-def unmeasured_user_words(exposure: ThreatResult) -> str:
+def unmeasured_user_words(threat_result: ThreatResult) -> str:
     """Return the sentence for attacks that ran without any known user among their targets."""
     whom = (
-        name_other_clients(exposure.observers)
-        if exposure.target_kind == "cohort"
+        name_other_clients(threat_result.observers)
+        if threat_result.target_kind == "cohort"
         else "each client"
     )
     return (
-        f"How well {name_observers(exposure.observers)} can identify the users behind {whom} "
-        "was not "
-        "measured: no known user took part, or only control runs could be attacked."
+        f"How well {name_observers(threat_result.observers)} can identify the users behind "
+        f"{whom} was not measured: no known user took part, or only control runs "
+        "could be attacked."
     )
 
 
-def pair_words(case: AttackResult) -> tuple[str, ...]:
+def pair_words(attack_result: AttackResult) -> tuple[str, ...]:
     """State the equal error rate of the attack's pair matching."""
-    row = case.rows_by_score.get(EQUAL_ERROR_RATE)
+    row = attack_result.rows_by_score.get(EQUAL_ERROR_RATE)
     if row is None:
         return ()
     return (
@@ -91,17 +91,17 @@ def pair_words(case: AttackResult) -> tuple[str, ...]:
     )
 
 
-def control_words(case: AttackResult, told: Measure) -> str:
+def control_words(attack_result: AttackResult, told: Measure) -> str:
     """State the result of the same attack in the control.
 
     Args:
-        case: the attack's result.
+        attack_result: the attack's result.
         told: how its headline score is written.
 
     """
-    if CONTROL_NAME not in case.headline_row.references:
+    if CONTROL_NAME not in attack_result.headline_row.references:
         return "There was no permutation control."
     return (
         "In the permutation control, with examples permuted among all clients, the same score "
-        f"is {told.format(case.headline_row.references[CONTROL_NAME])}."
+        f"is {told.format(attack_result.headline_row.references[CONTROL_NAME])}."
     )

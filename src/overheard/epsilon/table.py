@@ -58,15 +58,16 @@ _NOTE = (
 
 _TERM = Term(
     "Epsilon claimed, recomputed, measured",
-    "An observer's view is at most e to the power of epsilon times as likely with one data set "
-    "of the unit as with another, except with probability delta. Recomputed: an upper bound "
+    "The unit is what the promise protects: one record or all data of a client. An observer's "
+    "view is at most e to the power of epsilon times as likely with the unit's data as with "
+    "other data in their place, except with probability delta. Recomputed: an upper bound "
     "from noise, rounds and client sampling, computed from the settings alone (PLD: privacy "
     "loss distributions, tight; RDP: Renyi divergences, looser, as a check). Measured: a lower "
     "bound from the true and false positive rates of these observers' membership attacks, by "
     f"exact intervals, at 95{SPACE}% confidence for each line. Attack and threshold are chosen "
     "on one half of the records, and the bound is computed on the other half. It applies to "
     "the candidate records only; with n of them it cannot exceed the logarithm of n over 3.7. "
-    "Example counts and losses that are sent in clear are not covered by any claim.",
+    "Example counts and losses that are sent in clear text are not covered by any claim.",
 )
 
 

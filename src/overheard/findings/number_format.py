@@ -140,4 +140,4 @@ def reference_label(rows: Iterable[ScoreRow]) -> str:
 
 def direction_label(better: Better) -> str:
     """Return the direction of a better claim, in words."""
-    return "lower leaks more" if better == "lower" else "higher leaks more"
+    return "lower = more leakage" if better == "lower" else "higher = more leakage"

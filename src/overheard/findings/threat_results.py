@@ -146,12 +146,14 @@ def find_undefended_arm(arms: Sequence[ArmResult]) -> ArmResult | None:
 def group_by_threat(arms: Sequence[ArmResult]) -> Mapping[str, Sequence[ThreatResult]]:
     """Group results of all arms by threat and question, if an attack was measured."""
     groups: dict[str, list[ThreatResult]] = {}
-    for exposure in (exposure for arm in arms for exposure in arm.threat_results):
-        groups.setdefault(exposure.title, []).append(exposure)
+    for threat_result in (
+        threat_result for arm in arms for threat_result in arm.threat_results
+    ):
+        groups.setdefault(threat_result.title, []).append(threat_result)
     return {
         title: results
         for title, results in groups.items()
-        if any(exposure.attack_results for exposure in results)
+        if any(threat_result.attack_results for threat_result in results)
     }
 
 
@@ -189,16 +191,16 @@ def labels_of_results(results: Sequence[ThreatResult]) -> Mapping[str, str]:
     """Return the names to show to readers for all attacks with results."""
     return attack_labels(
         finding.cell
-        for exposure in results
-        for case in exposure.attack_results
-        for finding in case.findings
+        for threat_result in results
+        for attack_result in threat_result.attack_results
+        for finding in attack_result.findings
     )
 
 
 def first_headline_row(results: Sequence[ThreatResult]) -> ScoreRow:
     """Return the first headline row of results that share a question; one must be measured."""
     return next(
-        exposure.attack_results[0].headline_row
-        for exposure in results
-        if exposure.attack_results
+        threat_result.attack_results[0].headline_row
+        for threat_result in results
+        if threat_result.attack_results
     )

@@ -1,4 +1,4 @@
-"""Metadata that travels in clear with updates, as comparable numbers."""
+"""Metadata that travels in clear text with updates, as comparable numbers."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

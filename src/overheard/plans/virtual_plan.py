@@ -62,7 +62,7 @@ class VirtualPlan(StrictModel):
         splits: possible splits of labels, all equally likely; omitted: a mixture from one class
             per client to equal shares.
         examples: smallest and largest number of examples of a client, log-uniform in between;
-            omitted: the sizes sent in clear or, if there are none, a wide default range.
+            omitted: the sizes sent in clear text or, if there are none, a wide default range.
         recipes: possible recipes, all equally likely, for an attacker without the recipe.
 
     """

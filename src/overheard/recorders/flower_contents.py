@@ -1,4 +1,4 @@
-"""Metadata of Flower messages, which travels in clear beside the arrays."""
+"""Metadata of Flower messages, which travels in clear text beside the arrays."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -118,5 +118,5 @@ def _unproven(svt: SVTPrivacy, weights: int | None, sent: int, released: float) 
         "Li 2017, Algorithm 1), and its noise covers c values. SVTPrivacy tests all values at "
         "every pass, and draws the c values to send from all above the threshold. The stated "
         f"epsilon covers the selection alone; the values cost {cost}. Scalars are sent without "
-        "noise, and steps, metrics and the number of passes are sent in clear"
+        "noise, and steps, metrics and the number of passes are sent in clear text"
     )

@@ -18,12 +18,14 @@ from overheard.plans.registries import row_measure
 
 def arm_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return one figure per threat, which compares all arms and attacks."""
-    plates = []
-    for title, exposures in group_by_threat(every).items():
-        by_arm = {exposure.arm: exposure.attack_results for exposure in exposures}
-        side = "left" if first_headline_row(exposures).better == "lower" else "right"
-        measure = row_measure(first_headline_row(exposures))
-        plates.append(
+    report_figures = []
+    for title, threat_results in group_by_threat(every).items():
+        by_arm = {
+            threat_result.arm: threat_result.attack_results for threat_result in threat_results
+        }
+        side = "left" if first_headline_row(threat_results).better == "lower" else "right"
+        measure = row_measure(first_headline_row(threat_results))
+        report_figures.append(
             ReportFigure(
                 title,
                 "Each dot is the mean over clients and runs. The further a dot lies to the "
@@ -38,40 +40,44 @@ def arm_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
                         f"Result{measure.unit}",
                         "95 % interval",
                         "Uninformed guess",
-                        _references_header(exposures),
+                        _references_header(threat_results),
                         "Gain over guessing",
                         "95 % interval",
                     ),
                     tuple(
-                        (make_printable(exposure.arm), *figures)
-                        for exposure in exposures
-                        for figures in _threat_rows(exposure, measure)
+                        (make_printable(threat_result.arm), *figures)
+                        for threat_result in threat_results
+                        for figures in _threat_rows(threat_result, measure)
                     ),
                     2,
                 ),
                 False,
             )
         )
-    return tuple(plates)
+    return tuple(report_figures)
 
 
-def _references_header(exposures: Sequence[ThreatResult]) -> str:
+def _references_header(threat_results: Sequence[ThreatResult]) -> str:
     words = reference_label(
-        case.headline_row for exposure in exposures for case in exposure.attack_results
+        attack_result.headline_row
+        for threat_result in threat_results
+        for attack_result in threat_result.attack_results
     )
     return words[0].upper() + words[1:]
 
 
-def _threat_rows(exposure: ThreatResult, measure: Measure) -> list[tuple[str, ...]]:
-    if not exposure.attack_results:
+def _threat_rows(threat_result: ThreatResult, measure: Measure) -> list[tuple[str, ...]]:
+    if not threat_result.attack_results:
         return [("not measured", *[NO_NUMBER] * 6)]
-    return [_attack_row(case, measure) for case in exposure.attack_results]
+    return [
+        _attack_row(attack_result, measure) for attack_result in threat_result.attack_results
+    ]
 
 
-def _attack_row(case: AttackResult, measure: Measure) -> tuple[str, ...]:
-    row = case.headline_row
+def _attack_row(attack_result: AttackResult, measure: Measure) -> tuple[str, ...]:
+    row = attack_result.headline_row
     return (
-        make_printable(case.label),
+        make_printable(attack_result.label),
         measure.format(row.value.mean),
         measure.format_interval(row.value),
         measure.format(row.blind),

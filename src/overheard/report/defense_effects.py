@@ -36,15 +36,15 @@ def describe_defense_effects(every: Sequence[ArmResult]) -> tuple[DefenseEffects
     bare = find_undefended_arm(every)
     if bare is None:
         return ()
-    undefended = {exposure.title: exposure for exposure in bare.threat_results}
+    undefended = {threat_result.title: threat_result for threat_result in bare.threat_results}
     return tuple(
         DefenseEffects(
             make_printable(arm.name),
             ", ".join([_accuracy_cost(arm, bare), *_overheads(arm, bare)]),
             tuple(
-                f"{exposure.title} · "
-                f"{_effect_sentence(exposure, undefended.get(exposure.title))}"
-                for exposure in arm.threat_results
+                f"{threat_result.title} · "
+                f"{_effect_sentence(threat_result, undefended.get(threat_result.title))}"
+                for threat_result in arm.threat_results
             ),
         )
         for arm in every

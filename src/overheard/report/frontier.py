@@ -57,21 +57,21 @@ def frontier_points(every: Sequence[ArmResult]) -> Mapping[str, Sequence[Frontie
         title: [
             FrontierPoint(
                 arm.name,
-                case.attack,
-                case.label,
-                case.is_adaptive,
+                attack_result.attack,
+                attack_result.label,
+                attack_result.is_adaptive,
                 row,
                 accuracy / bare_accuracy,
                 arm_costs(arm).total_bytes,
             )
-            for exposure in exposures
-            if exposure.arm in tested
-            for arm, accuracy in [tested[exposure.arm]]
-            for case in exposure.attack_results
-            for row in [pages_of(exposure.question).frontier_row(case)]
+            for threat_result in threat_results
+            if threat_result.arm in tested
+            for arm, accuracy in [tested[threat_result.arm]]
+            for attack_result in threat_result.attack_results
+            for row in [pages_of(threat_result.question).frontier_row(attack_result)]
             if isfinite(row.value.mean)
         ]
-        for title, exposures in group_by_threat(every).items()
+        for title, threat_results in group_by_threat(every).items()
     }
     return {
         title: points for title, points in found.items() if len({one.arm for one in points}) > 1

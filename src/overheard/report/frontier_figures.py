@@ -130,9 +130,9 @@ def _accuracy_drawing(
     low, high = min(100.0, *kept), max(100.0, *kept)
     room = max(2.0, 0.12 * (max(kept) - low))
     # Room for the names above the points.
-    up = Axis("accuracy retained, %", low - room, high + 1.8 * room)
+    y_axis = Axis("accuracy retained, %", low - room, high + 1.8 * room)
     label = f"Privacy against utility: {title}"
-    return frontier_chart(trades, _guess_value(points), _leakage_axis(points), up, label)
+    return frontier_chart(trades, _guess_value(points), _leakage_axis(points), y_axis, label)
 
 
 def _bytes_drawing(
@@ -141,9 +141,9 @@ def _bytes_drawing(
     """Draw the panel of bytes sent; the axis is reversed, so fewer bytes are higher up."""
     name, _ = _bytes_unit(points)
     most = max(point.y for point in trade.points)
-    up = Axis(f"sent in a run, {name}", 1.1 * most, -0.06 * most)
+    y_axis = Axis(f"sent in a run, {name}", 1.1 * most, -0.06 * most)
     label = f"Privacy against bytes: {title}"
-    return frontier_chart([trade], _guess_value(points), _leakage_axis(points), up, label)
+    return frontier_chart([trade], _guess_value(points), _leakage_axis(points), y_axis, label)
 
 
 def _leakage_axis(points: Sequence[FrontierPoint]) -> Axis:

@@ -41,7 +41,8 @@ def limitation_words(audit: Audit, every: Sequence[ArmResult]) -> tuple[str, ...
         ),
         "A stronger attack than those tried may reveal more."
         if unchecked
-        else "The best of several attacks is selected by these same results, which biases it "
-        "slightly upward. A stronger attack than those tried may reveal more.",
-        "Tests cannot prove the absence of risk.",
+        else "The best of several attacks is selected by these same results, which makes "
+        "it look slightly stronger than it is. A stronger attack than those tried may reveal "
+        "more.",
+        "An audit cannot prove that there is no risk.",
     )

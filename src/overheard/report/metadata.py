@@ -42,7 +42,7 @@ class MetadataItem:
 def describe_metadata(messages: Sequence[Message]) -> tuple[MetadataItem, ...]:
     """Describe all metadata in the messages of a run, one item per kind."""
     kinds: dict[str, Callable[[Sequence[Message]], Iterator[str]]] = {
-        "sizes": _sizes,
+        "examples": _example_counts,
         "metrics": _metrics,
         "evaluations": _evaluations,
         "config": _config,
@@ -62,7 +62,7 @@ def list_names(names: Collection[str], most: int = MAX_NAMES) -> str:
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 
-def _sizes(messages: Sequence[Message]) -> Iterator[str]:
+def _example_counts(messages: Sequence[Message]) -> Iterator[str]:
     sized = [
         (message, message.body.examples)
         for message in messages
@@ -78,7 +78,7 @@ def _sizes(messages: Sequence[Message]) -> Iterator[str]:
     yield f"{senders} with {numbers} examples, read by {_readers(sized)}"
     constant = sum(len(sizes) > 1 and len(set(sizes)) == 1 for sizes in by_sender.values())
     if constant:
-        yield f"{constant:,} send the same size in all rounds, which links their messages"
+        yield f"{constant:,} send the same number in all rounds, which links their messages"
 
 
 def _metrics(messages: Sequence[Message]) -> Iterator[str]:

@@ -125,10 +125,10 @@ def _question_sections(
     """Return a question's sections; the last one ends with a list of unmeasured threats."""
     sections = list(pages_of(question).sections(audit, every))
     unmeasured = tuple(
-        f"Not shown, since not measured: {make_printable(arm.name)} · {exposure.title}."
+        f"Not shown, since not measured: {make_printable(arm.name)} · {threat_result.title}."
         for arm in every
-        for exposure in arm.threat_results
-        if exposure.verdict == "unmeasured"
+        for threat_result in arm.threat_results
+        if threat_result.verdict == "unmeasured"
     )
     if sections and unmeasured:
         last = sections[-1]
@@ -170,17 +170,21 @@ def _arm_summary(arm: ArmResult) -> ArmSummary:
     )
 
 
-def _threat_summary(exposure: ThreatResult) -> ThreatSummary:
-    pages = pages_of(exposure.question)
-    row = pages.summary_row(exposure.attack_results[0]) if exposure.attack_results else None
+def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
+    pages = pages_of(threat_result.question)
+    row = (
+        pages.summary_row(threat_result.attack_results[0])
+        if threat_result.attack_results
+        else None
+    )
     measure = BARE_NUMBER if row is None else pages.question.measure(row.score)
     return ThreatSummary(
-        exposure.title,
-        exposure.verdict,
-        BADGES[exposure.verdict],
+        threat_result.title,
+        threat_result.verdict,
+        BADGES[threat_result.verdict],
         measure.format(None if row is None else row.value.mean),
         measure.format(None if row is None else row.blind),
-        threat_sentences(exposure),
+        threat_sentences(threat_result),
     )
 
 
@@ -224,10 +228,10 @@ def _scores(every: Sequence[ArmResult]) -> ReportTable:
             "Runs",
         ),
         tuple(
-            _score_row(row, exposure.labels[row.attack])
+            _score_row(row, threat_result.labels[row.attack])
             for arm in every
-            for exposure in arm.threat_results
-            for row in exposure.rows
+            for threat_result in arm.threat_results
+            for row in threat_result.rows
         ),
         7,
     )

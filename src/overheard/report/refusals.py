@@ -38,10 +38,10 @@ def group_refusals(every: Sequence[ArmResult]) -> tuple[RefusalGroup, ...]:
     groups: dict[tuple[str, tuple[Party, ...], str, str, tuple[str, ...]], list[Refusal]]
     groups = defaultdict(list)
     for arm in every:
-        for exposure in arm.threat_results:
-            for refusal in exposure.refusals:
-                label = exposure.labels[refusal.cell.attack]
-                reason = (arm.name, exposure.observers, label, exposure.question)
+        for threat_result in arm.threat_results:
+            for refusal in threat_result.refusals:
+                label = threat_result.labels[refusal.cell.attack]
+                reason = (arm.name, threat_result.observers, label, threat_result.question)
                 groups[(*reason, refusal.missing)].append(refusal)
     return tuple(
         RefusalGroup(*reason, len({refusal.target for refusal in members}), len(members))

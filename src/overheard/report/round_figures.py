@@ -24,27 +24,36 @@ ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
 def round_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return the headline score of each single round, with one panel per arm."""
     return tuple(
-        _round_figure(title, exposures, measured)
-        for title, exposures in group_by_threat(every).items()
+        _round_figure(title, threat_results, measured)
+        for title, threat_results in group_by_threat(every).items()
         if (
             measured := [
-                one for one in exposures if any(c.headline_by_round for c in one.attack_results)
+                one
+                for one in threat_results
+                if any(c.headline_by_round for c in one.attack_results)
             ]
         )
     )
 
 
 def _round_figure(
-    title: str, exposures: Sequence[ThreatResult], measured: Sequence[ThreatResult]
+    title: str, threat_results: Sequence[ThreatResult], measured: Sequence[ThreatResult]
 ) -> ReportFigure:
-    measure = row_measure(first_headline_row(exposures))
-    names = sorted({case.attack for exposure in measured for case in exposure.attack_results})
+    measure = row_measure(first_headline_row(threat_results))
+    names = sorted(
+        {
+            attack_result.attack
+            for threat_result in measured
+            for attack_result in threat_result.attack_results
+        }
+    )
     labels = labels_of_results(measured)
     courses = {
-        exposure.arm: [
-            _round_series(case, names.index(case.attack)) for case in exposure.attack_results
+        threat_result.arm: [
+            _round_series(attack_result, names.index(attack_result.attack))
+            for attack_result in threat_result.attack_results
         ]
-        for exposure in measured
+        for threat_result in measured
     }
     lines = [line for series in courses.values() for line in series]
     rounds = sorted({number for line in lines for number in line.points})
@@ -53,7 +62,7 @@ def _round_figure(
         title,
         f"{measure.title}{measure.unit and ','}{measure.unit}, from a single round; “all” = "
         "from all rounds together. Vertical lines are 95 % intervals."
-        f"{_unmeasured_note(exposures, measured)}",
+        f"{_unmeasured_note(threat_results, measured)}",
         legend_chart(
             list(shorten_attack_names([labels[name] for name in names]).values()),
             any(line.guess for line in lines),
@@ -77,9 +86,9 @@ def _round_figure(
             ("Arm", "Attack", "Rounds", "Result", "95 % interval", "Uninformed guess"),
             tuple(
                 line
-                for exposure in measured
-                for case in exposure.attack_results
-                for line in _round_rows(exposure.arm, case, measure)
+                for threat_result in measured
+                for attack_result in threat_result.attack_results
+                for line in _round_rows(threat_result.arm, attack_result, measure)
             ),
             3,
         ),
@@ -88,32 +97,42 @@ def _round_figure(
 
 
 def _unmeasured_note(
-    exposures: Sequence[ThreatResult], measured: Sequence[ThreatResult]
+    threat_results: Sequence[ThreatResult], measured: Sequence[ThreatResult]
 ) -> str:
-    missing = [make_printable(one.arm) for one in exposures if one not in measured]
+    missing = [make_printable(one.arm) for one in threat_results if one not in measured]
     return f" Not measured: {', '.join(missing)}." if missing else ""
 
 
-def _round_series(case: AttackResult, index: int) -> RoundSeries:
+def _round_series(attack_result: AttackResult, index: int) -> RoundSeries:
     return RoundSeries(
-        make_printable(case.label),
+        make_printable(attack_result.label),
         index,
-        {number: row.value for number, row in case.headline_by_round.items()},
-        case.headline_row.value if len(case.headline_row.rounds) > 1 else None,
-        {n: row.blind for n, row in case.headline_by_round.items() if row.blind is not None},
+        {number: row.value for number, row in attack_result.headline_by_round.items()},
+        attack_result.headline_row.value
+        if len(attack_result.headline_row.rounds) > 1
+        else None,
+        {
+            n: row.blind
+            for n, row in attack_result.headline_by_round.items()
+            if row.blind is not None
+        },
     )
 
 
-def _round_rows(arm: str, case: AttackResult, measure: Measure) -> list[tuple[str, ...]]:
+def _round_rows(
+    arm: str, attack_result: AttackResult, measure: Measure
+) -> list[tuple[str, ...]]:
     by_rounds: list[tuple[str, ScoreRow]] = [
-        (str(n), row) for n, row in case.headline_by_round.items()
+        (str(n), row) for n, row in attack_result.headline_by_round.items()
     ]
-    if len(case.headline_row.rounds) > 1:
-        by_rounds.append((f"all {len(case.headline_row.rounds)}", case.headline_row))
+    if len(attack_result.headline_row.rounds) > 1:
+        by_rounds.append(
+            (f"all {len(attack_result.headline_row.rounds)}", attack_result.headline_row)
+        )
     return [
         (
             make_printable(arm),
-            make_printable(case.label),
+            make_printable(attack_result.label),
             name,
             measure.format(row.value.mean),
             measure.format_interval(row.value),

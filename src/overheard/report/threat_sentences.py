@@ -30,50 +30,55 @@ BADGES: dict[Verdict, str] = {
 def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
     """Return one sentence per arm and threat, for the terminal."""
     return tuple(
-        f"{make_printable(arm.name)}: {threat_sentences(exposure)[0]}"
+        f"{make_printable(arm.name)}: {threat_sentences(threat_result)[0]}"
         for arm in collect_arms(audit, seed)
-        for exposure in arm.threat_results
+        for threat_result in arm.threat_results
     )
 
 
-def threat_sentences(exposure: ThreatResult) -> tuple[str, ...]:
+def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe the result of a threat in a few sentences."""
-    pages = pages_of(exposure.question)
-    if not exposure.attack_results:
+    pages = pages_of(threat_result.question)
+    if not threat_result.attack_results:
         return (
-            claim_words(exposure)
-            if exposure.unchecked_claims
-            else (_unmeasured_sentence(exposure, pages),)
+            claim_words(threat_result)
+            if threat_result.unchecked_claims
+            else (_unmeasured_sentence(threat_result, pages),)
         )
-    case = exposure.attack_results[0]
+    attack_result = threat_result.attack_results[0]
     return (
-        _headline_sentence(exposure, case, pages),
-        *pages.detail_sentences(exposure),
-        f"{_attack_sentence(exposure)} {_interval_sentence(case.headline_row, pages)}",
+        _headline_sentence(threat_result, attack_result, pages),
+        *pages.detail_sentences(threat_result),
+        f"{_attack_sentence(threat_result)} "
+        f"{_interval_sentence(attack_result.headline_row, pages)}",
     )
 
 
-def _unmeasured_sentence(exposure: ThreatResult, pages: QuestionPages) -> str:
+def _unmeasured_sentence(threat_result: ThreatResult, pages: QuestionPages) -> str:
     caveat = "Not measured does not mean that there is no leak."
-    if exposure.rows:
-        return f"{pages.unmeasured_sentence(exposure)} {caveat}"
+    if threat_result.rows:
+        return f"{pages.unmeasured_sentence(threat_result)} {caveat}"
     whom = (
-        name_other_clients(exposure.observers)
-        if exposure.target_kind == "cohort"
+        name_other_clients(threat_result.observers)
+        if threat_result.target_kind == "cohort"
         else "each client"
     )
-    missing = dict.fromkeys(need for refusal in exposure.refusals for need in refusal.missing)
+    missing = dict.fromkeys(
+        need for refusal in threat_result.refusals for need in refusal.missing
+    )
     return (
-        f"What {name_observers(exposure.observers)} can learn about {whom} was not measured: "
-        "no "
+        f"What {name_observers(threat_result.observers)} can learn about {whom} was not "
+        "measured: no "
         f"attack could run. Missing: {' and '.join(map(make_printable, missing))}. {caveat}"
     )
 
 
-def _headline_sentence(exposure: ThreatResult, case: AttackResult, pages: QuestionPages) -> str:
-    row = pages.summary_row(case)
-    observers, count = name_observers(exposure.observers), len(row.rounds)
-    reading = pages.headline_statement(row, _target_possessive(exposure, case))
+def _headline_sentence(
+    threat_result: ThreatResult, attack_result: AttackResult, pages: QuestionPages
+) -> str:
+    row = pages.summary_row(attack_result)
+    observers, count = name_observers(threat_result.observers), len(row.rounds)
+    reading = pages.headline_statement(row, _target_possessive(threat_result, attack_result))
     leads: dict[Verdict, str] = {
         "leaks": reading.success,
         "unclear": f"was not significantly better than guessing {reading.topic}: the best "
@@ -93,25 +98,28 @@ def _headline_sentence(exposure: ThreatResult, case: AttackResult, pages: Questi
         details += f"; 95 % interval {span}"
     rounds = f"from {count} round{'' if count == 1 else 's'}"
     subject = f"{observers[0].upper()}{observers[1:]}"
-    return f"{subject} {leads[exposure.verdict]} ({details}), {rounds}."
+    return f"{subject} {leads[threat_result.verdict]} ({details}), {rounds}."
 
 
-def _target_possessive(exposure: ThreatResult, case: AttackResult) -> str:
+def _target_possessive(threat_result: ThreatResult, attack_result: AttackResult) -> str:
     # For questions about time, only the targets whose distribution shifted.
     targets = {
         finding.target
-        for finding in case.findings
+        for finding in attack_result.findings
         if finding.timeline is None or finding.true_since is not None
     }
-    if exposure.target_kind == "cohort":
-        return possessive(name_other_clients(exposure.observers))
+    if threat_result.target_kind == "cohort":
+        return possessive(name_other_clients(threat_result.observers))
     if len(targets) > 1:
         return "each client's"
-    return possessive(name_target(targets.pop(), exposure.observers))
+    return possessive(name_target(targets.pop(), threat_result.observers))
 
 
-def _attack_sentence(exposure: ThreatResult) -> str:
-    name, count = make_printable(exposure.attack_results[0].label), len(exposure.attack_results)
+def _attack_sentence(threat_result: ThreatResult) -> str:
+    name, count = (
+        make_printable(threat_result.attack_results[0].label),
+        len(threat_result.attack_results),
+    )
     which = "the only one that ran" if count == 1 else f"the best of {count} that ran"
     return f"Attack: {name}, {which}."
 

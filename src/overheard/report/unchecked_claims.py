@@ -12,38 +12,42 @@ from overheard.findings.unchecked_claims import (
 )
 
 
-def claim_words(exposure: ThreatResult) -> tuple[str, ...]:
+def claim_words(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe the claims of these observers, and state that they were not checked."""
-    attacks = attacks_with_claims(exposure)
-    targets = {one.target for one in exposure.unchecked_claims}
+    attacks = attacks_with_claims(threat_result)
+    targets = {one.target for one in threat_result.unchecked_claims}
     whom = (
-        name_other_clients(exposure.observers)
-        if exposure.target_kind == "cohort"
+        name_other_clients(threat_result.observers)
+        if threat_result.target_kind == "cohort"
         else "each client"
     )
-    if exposure.target_kind == "clients":
+    if threat_result.target_kind == "clients":
         whom = f"{len(targets)} client{'' if len(targets) == 1 else 's'}"
-    observers = name_observers(exposure.observers)
-    what = make_printable(exposure.question).replace("_", " ")
-    rounds = len(exposure.unchecked_claims[0].cell.rounds)
+    observers = name_observers(threat_result.observers)
+    what = make_printable(threat_result.question).replace("_", " ")
+    rounds = len(threat_result.unchecked_claims[0].cell.rounds)
     return (
         f"{observers[0].upper()}{observers[1:]} makes claims about {whom} ({what}) from "
         f"{rounds} round{'' if rounds == 1 else 's'}. {UNCHECKED}: how accurate they are is "
         "unknown, which does not mean that there is no leak.",
-        *(sentence for attack in attacks for sentence in _interval_words(exposure, attack)),
-        f"Attacks: {', '.join(make_printable(exposure.labels[one]) for one in attacks)}.",
+        *(
+            sentence
+            for attack in attacks
+            for sentence in _interval_words(threat_result, attack)
+        ),
+        f"Attacks: {', '.join(make_printable(threat_result.labels[one]) for one in attacks)}.",
     )
 
 
-def _interval_words(exposure: ThreatResult, attack: str) -> tuple[str, ...]:
+def _interval_words(threat_result: ThreatResult, attack: str) -> tuple[str, ...]:
     """State how many of an attack's intervals exclude an uninformed guess."""
-    excluded = count_guess_exclusions(select_claims(exposure, attack))
+    excluded = count_guess_exclusions(select_claims(threat_result, attack))
     if excluded is None:
         return ()
     return (
         f"{format_percent(excluded.count / excluded.intervals)} of the {excluded.intervals} "
         "intervals "
-        f"of {make_printable(exposure.labels[attack])} (level {LEVEL_TEXT}) exclude the "
+        f"of {make_printable(threat_result.labels[attack])} (level {LEVEL_TEXT}) exclude the "
         "uninformed guess "
         f"({make_printable(excluded.guess)}); if the guess were true, about 10 % would.",
     )

@@ -15,10 +15,10 @@ def figure(value: float | None) -> ReproducedValue:
 
 def test_an_unmeasured_value_is_not_drawn() -> None:
     lines = [ValueSeries("one", (1, 2), (figure(0.5), figure(None)))]
-    plate = series_figure("By count", lines, "count", "mean_average_precision")
-    assert len(plate.table.rows) == 2
-    assert plate.legend is not None
-    assert "one" in plate.legend
+    report_figure = series_figure("By count", lines, "count", "mean_average_precision")
+    assert len(report_figure.table.rows) == 2
+    assert report_figure.legend is not None
+    assert "one" in report_figure.legend
 
 
 def test_a_figure_without_measured_values_is_drawn() -> None:

@@ -22,7 +22,9 @@ def test_an_arm_is_judged_by_the_strongest_attacker_on_it() -> None:
 
 
 def test_the_figure_names_undominated_arms_and_has_a_row_per_arm_and_attacker() -> None:
-    plate = frontier_figure("Frontier", {"shadow": [BARE, GOOD, BAD], "adaptive": [GOOD]})
-    assert "none, good" in plate.note
-    assert len(plate.table.rows) == 4
-    assert "good" in plate.panels[0].drawing
+    report_figure = frontier_figure(
+        "Frontier", {"shadow": [BARE, GOOD, BAD], "adaptive": [GOOD]}
+    )
+    assert "none, good" in report_figure.note
+    assert len(report_figure.table.rows) == 4
+    assert "good" in report_figure.panels[0].drawing

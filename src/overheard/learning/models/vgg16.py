@@ -22,8 +22,8 @@ class Vgg16(Model):
     """Thirteen convolutions, five pools, three linear layers; the last is 4096 x classes.
 
     For images of 32 or 48 pixels per side, which the pools reduce to one. Group norm follows
-    each convolution, because a network this deep hardly trains without a norm. The paper's
-    dropout is omitted, so that every engine can train it.
+    each convolution, because a network this deep hardly learns without normalization. The
+    paper's dropout is omitted, so that every engine can train it.
     """
 
     name: ClassVar[str] = "vgg16"

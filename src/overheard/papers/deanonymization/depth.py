@@ -92,11 +92,11 @@ class DepthExperiment(Experiment, IllustratedExperiment):
         """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common_differences(one.scenario for one in self.panels)} The prior is random. "
-            "In the paper's "
-            "figure the bubbles show numbers of parameters; their heights are lost. A layer "
-            "of more than 8,192 numbers is projected to 2,048. The perceptrons are this "
-            "project's and also stand in for a MobileNet: in a trial of 24 rounds, a fresh "
-            "MobileNet learned nothing from the 11 images that a person has in Omniglot."
+            "In the paper's figure the bubbles show numbers of parameters; their vertical "
+            "positions could not be read. A layer of more than 8,192 numbers is projected to "
+            "2,048. The perceptrons are this project's and also stand in for a "
+            "MobileNet: in a trial of 24 rounds, a fresh MobileNet learned "
+            "nothing from the 11 images that a person has in Omniglot."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

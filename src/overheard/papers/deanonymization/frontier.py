@@ -42,10 +42,10 @@ def frontier_figure(title: str, points: Mapping[str, Sequence[TradeOffPoint]]) -
     """
     every = [point for results in points.values() for point in results]
     best = undominated_arms(every)
-    across = Axis("average precision per user, %", 0.0, 108 * max(p.precision for p in every))
+    x_axis = Axis("average precision per user, %", 0.0, 108 * max(p.precision for p in every))
     low, high = min(0.95, *(p.utility for p in every)), max(1.0, *(p.utility for p in every))
     margin = 0.1 * (high - low)
-    up = Axis("utility, %", 100 * (low - margin), 100 * (high + margin))
+    y_axis = Axis("utility, %", 100 * (low - margin), 100 * (high + margin))
     groups: dict[str, list[TradeoffSeries]] = {}
     for name, results in points.items():
         is_adaptive = name.endswith(ADAPTIVE_SUFFIX)
@@ -72,7 +72,7 @@ def frontier_figure(title: str, points: Mapping[str, Sequence[TradeOffPoint]]) -
             f"Legend: {title}",
         ),
         tuple(
-            Panel(name, frontier_chart(trades, None, across, up, f"{title}, {name}"))
+            Panel(name, frontier_chart(trades, None, x_axis, y_axis, f"{title}, {name}"))
             for name, trades in groups.items()
         ),
         ReportTable(

@@ -74,7 +74,8 @@ class KnownCountExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The figure's heights are lost. The prior is "
+            f"{common_differences(self.scenarios)} The values in the paper's "
+            f"figure could not be read. The prior is "
             "random. The "
             f"known updates are {self.source}, as a shadow device here takes part far more "
             "rarely than the paper's. Each user has a random selection of them, and the "

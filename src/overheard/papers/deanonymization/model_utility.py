@@ -20,12 +20,16 @@ from overheard.papers.runs import ExperimentRuns
 from overheard.statistics.estimate import Estimate, estimate_mean
 
 TOP = 5
+"""Number of most probable labels that count under the measure "top5"."""
 
 
 def measure_utility(
     scenario: IdentityScenario, task: Task, weights: Weights, test: Examples
 ) -> float:
-    """Measure the utility; higher is better except for an absolute error."""
+    """Measure the utility of a model by the scenario's measure.
+
+    Higher is better, except for an absolute error.
+    """
     build = partial(scenario.model.build, task)
     match scenario.utility:
         case "top5":
@@ -51,7 +55,7 @@ def chance_utility(
 
 
 def select_test_examples(scenario: IdentityScenario, dataset: Dataset) -> Examples:
-    """Return the scenario's number of test examples from a fixed shuffle of the test set."""
+    """Select as many test examples as the scenario uses, by a fixed shuffle."""
     order = torch.randperm(
         len(dataset.test), generator=BOOTSTRAP_SEED.child("test", scenario.key).generator()
     )
@@ -61,7 +65,10 @@ def select_test_examples(scenario: IdentityScenario, dataset: Dataset) -> Exampl
 def measure_arm_utilities(
     runs: ExperimentRuns, name: str, arm: str, scenario: IdentityScenario, dataset: Dataset
 ) -> tuple[float, ...]:
-    """Measure the utility of an arm's last global model, by seed."""
+    """Measure the utility of an arm's last global model, one value per seed.
+
+    `name` is the sub-folder of the audit.
+    """
     test = select_test_examples(scenario, dataset)
     return tuple(
         measure_utility(scenario, dataset.task, final_weights(runs, name, arm, seed), test)
@@ -76,5 +83,5 @@ def final_weights(runs: ExperimentRuns, name: str, arm: str, seed: int) -> Weigh
 
 
 def mean_over_seeds(values: Sequence[float]) -> Estimate:
-    """Return the mean of one value per seed."""
+    """Return the mean of the values, one per seed, with its interval."""
     return estimate_mean(np.array(values), np.arange(len(values)), BOOTSTRAP_SEED)

@@ -34,7 +34,7 @@ from overheard.questions.identity.attacks.match_siamese import MatchSiamese
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 
 HOLDOUT_DIVISOR = 3
-"""One user in this number of users does not take part, as published."""
+"""One user in three does not take part, as published."""
 
 IDENTITY_SCORES = (PRECISION, "times_chance", "top1", "dir_at_1_percent", "matching_auc")
 
@@ -44,12 +44,13 @@ LINKING_SCORES = ("matching_auc", "equal_error_rate")
 @final
 @dataclass(frozen=True, slots=True)
 class OpenWorldExperiment(Experiment, IllustratedExperiment):
-    """Open-set re-identification and Siamese matching, by the share of seen users.
+    """Open-set re-identification and Siamese matching, by the share of known senders.
 
     Args:
         scenarios: data sets with their federations.
         reduced: the same for a quick run.
-        seen_percentages: percentages of the senders that are seen, that is known to the server.
+        seen_percentages: percentages of the senders that the server knows; the paper calls them
+            seen.
         source: source of labelled updates.
         pairs: number of pairs that the matching network learns from.
         name: name of the figure.
@@ -72,16 +73,17 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(self.scenarios)} The figure's heights are lost. Its text "
-            "says for PIPA that "
+            f"{common_differences(self.scenarios)} The values in the paper's "
+            f"figure could not be read. Its text "
+            "says for its photos (PIPA) that "
             "the average precision of re-identification falls from 0.67 to 0.43 and times "
-            "chance rises from 3 to 14 as more users are seen. It also says that matching has "
-            "1.5 times chance with no user seen. The prior is chronological, and a third of "
-            "the users is held out. The average precision here is over seen users; the "
-            "paper's may include the class of unseen users. Matching is reported as the area "
-            "under the curve over pairs of an update and a user (match_siamese) and of two "
-            "updates (link_siamese); an uninformed guess has 0.5. Labelled updates are "
-            f"{self.source} updates."
+            "chance rises from 3 to 14 as more users are known. It also says that matching "
+            "reaches 1.5 times chance with no known user. The prior is chronological, and a "
+            "third of the users is held out. The average precision here is over known users; "
+            "the paper's may include the class of unknown users. Matching is reported as the "
+            "area under the curve over pairs of an update and a user (match_siamese) and of "
+            "two updates (link_siamese); an uninformed guess has 0.5. The labelled updates "
+            f"are {self.source} updates (docs/identity.md)."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
@@ -90,9 +92,9 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
         for scenario in self.reduced if quick else self.scenarios:
             holdout = scenario.clients // HOLDOUT_DIVISOR
             senders = scenario.clients - holdout
-            for share in self.seen_percentages:
-                unseen = senders - senders * share // 100
-                plans[_key(scenario, share)] = build_plan(
+            for percentage in self.seen_percentages:
+                unseen = senders - senders * percentage // 100
+                plans[_key(scenario, percentage)] = build_plan(
                     scenario,
                     build_known_user_settings(
                         scenario.chronological_prior, unseen=unseen, holdout=holdout
@@ -103,13 +105,13 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
         return plans
 
     def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
-        """Return the scores of each attack by share, with chance and the control."""
+        """Return each attack's scores by share of known senders, with chance and control."""
         full = self.plans(quick=False)
         return tuple(
             value
             for scenario in self.scenarios
-            for share in self.seen_percentages
-            if (key := _key(scenario, share)) in runs.audits
+            for percentage in self.seen_percentages
+            if (key := _key(scenario, percentage)) in runs.audits
             for value in _read_threat(
                 build_result_rows(runs.audits[key]),
                 key,
@@ -121,7 +123,7 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
     def page_content(
         self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
     ) -> PageContent:
-        """Draw the average precision and the matching score by share."""
+        """Draw the average precision and the matching score by share of known senders."""
         by_name = {one.name: one for one in values}
         page_figures = []
         for scenario in self.scenarios:
@@ -144,7 +146,7 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
                     for name in attacks
                 ]
                 title = f"Figure 6: {scenario.name}, {score.replace('_', ' ')}"
-                page_figures.append(series_figure(title, lines, "seen users, %", score))
+                page_figures.append(series_figure(title, lines, "known users, %", score))
         return PageContent(tuple(page_figures))
 
     def _threat(self, scenario: IdentityScenario) -> ThreatPlan:
@@ -167,13 +169,13 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
         )
 
 
-def _key(scenario: IdentityScenario, share: int) -> str:
-    return f"{scenario.key}_seen_{share}"
+def _key(scenario: IdentityScenario, percentage: int) -> str:
+    return f"{scenario.key}_seen_{percentage}"
 
 
-def _read_threat(rows: ResultRows, key: str, run: Plan, context: str) -> list[ReproducedValue]:
-    threat, values = run.threats[0], list[ReproducedValue]()
-    assert run.data.people is not None
+def _read_threat(rows: ResultRows, key: str, plan: Plan, context: str) -> list[ReproducedValue]:
+    threat, values = plan.threats[0], list[ReproducedValue]()
+    assert plan.data.people is not None
     for attack in threat.attacks:
         scores = LINKING_SCORES if isinstance(attack, LinkSiamese) else IDENTITY_SCORES
         values += [
@@ -183,8 +185,8 @@ def _read_threat(rows: ResultRows, key: str, run: Plan, context: str) -> list[Re
                 (threat.attack_name(attack), score),
             )
             for score in scores
-            # Without unseen users there are no false positives.
-            if score != "dir_at_1_percent" or run.data.people.unseen
+            # Without unknown users there are no false positives.
+            if score != "dir_at_1_percent" or plan.data.people.unseen
         ]
         values += rows.baseline_values(
             f"{key}_{attack.name}", f"{context}; {attack.name}", threat.attack_name(attack)

@@ -36,10 +36,11 @@ def build_federated_plan(
 
     Args:
         scenario: data set and federation.
-        size: size of the run.
+        size: data, model and rounds of the run.
         clients: number of clients, including the attacker; the last of them shift.
-        even: share of even labels after the shift, if both kinds were held equally before.
-        measures: measures of the attacker, each with its own attack.
+        even: share of even labels after the shift, if even and odd labels were equally
+            frequent before.
+        measures: what the attacker measures in each round, each with its own attack.
 
     """
     shifting = range(clients - SHIFTING_CLIENTS.get(clients, 1), clients)
@@ -57,7 +58,7 @@ def build_federated_plan(
                 attacks=measure_attacks(measures),
                 by_round=False,
             ),
-            *_tracking_threat(size),
+            *_tracking_threats(size),
         ),
     )
 
@@ -65,7 +66,10 @@ def build_federated_plan(
 def build_centralized_plan(
     scenario: ShiftScenario, size: ShiftSize, even: float, measures: Sequence[LeakageMeasure]
 ) -> Plan:
-    """Build the plan of a centralized model: one client with one epoch per round."""
+    """Build the plan of a centralized model: one client with one epoch per round.
+
+    The client has as many examples as one of two clients in a federation.
+    """
     return Plan(
         title=f"A shift to {format_ratio(even)} on {scenario.name} without a federation",
         seeds=size.seeds,
@@ -76,14 +80,14 @@ def build_centralized_plan(
 
 
 def plan_target(plan: Plan) -> Party:
-    """Return the target of the plan's attacker."""
+    """Return the target of the plan's first threat."""
     return client(0) if plan.threats[0].observer_parties == (SERVER,) else COHORT
 
 
 def build_shifts(
     scenario: ShiftScenario, size: ShiftSize, clients: Sequence[int], even: float
 ) -> tuple[DataShift, ...]:
-    """Make shifts to more even and fewer odd labels, by the same factors for all clients."""
+    """Make the shifts of these clients: even labels get weight `even`, odd ones 1 - `even`."""
     weights = tuple(even if label % 2 == 0 else 1 - even for label in range(scenario.labels))
     return tuple(
         DataShift(client=index, round=size.shift_round, weights=weights) for index in clients
@@ -127,8 +131,8 @@ def _training(size: ShiftSize, epochs: int) -> TrainingPlan:
     )
 
 
-def _tracking_threat(size: ShiftSize) -> tuple[ThreatPlan, ...]:
-    """Return the threat with Overheard's detector and the paper's observer."""
+def _tracking_threats(size: ShiftSize) -> tuple[ThreatPlan, ...]:
+    """Return the threat with Overheard's detector; none if the size has no virtual clients."""
     if size.virtual is None:
         return ()
     return (

@@ -31,7 +31,7 @@ SHIFTING_CLIENTS = {10: 3}
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftSize:
-    """The size of a federation.
+    """How large a federation is, and how it trains.
 
     Args:
         source: source of the data.
@@ -72,10 +72,10 @@ class ShiftScenario:
         training_examples: number of training examples in total.
         full: size of a full run.
         reduced: size of a quick run.
-        even_share: share of even labels after the shift in the scalability study, if both kinds
-            were held equally before.
-        hours: hours for all runs of one setting at full size on two cores, from the time of a
-            step.
+        even_share: share of even labels after the shift in the scalability study, if even and
+            odd labels were equally frequent before.
+        hours: hours for all runs of one setting at full size on two cores, extrapolated from
+            the time of a step.
         disk_gigabytes: gigabytes that all runs of its largest federation write.
 
     """
@@ -108,7 +108,7 @@ the Census has them there.
 """
 
 QUICK_RATE = 1e-3
-"""The learning rate of a quick run, whose few steps hardly train at `LEARNING_RATE`."""
+"""Learning rate of a quick run: its few steps hardly change the model at `LEARNING_RATE`."""
 
 MNIST = ShiftScenario(
     "MNIST",

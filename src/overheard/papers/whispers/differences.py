@@ -11,21 +11,23 @@ COMMON = (
     "settings of the inference network. The settings here are those of Gu and Bai's LDIA, "
     "whose code seems to be the basis of the experiments. They are SGD, momentum 0.9, weight "
     "decay 5e-4, batches of 128, and their network for MNIST, with two exceptions. The "
-    "learning rate is 0.01 (0.1 for texts), as theirs of 0.001 hardly trains in ten rounds. "
-    "There is one local epoch instead of five, which would take five times as long. Smaller "
-    "clients have smaller batches, so that all take 10 to 40 steps per round. The paper's "
+    "learning rate is 0.01 (0.1 for texts), as theirs of 0.001 hardly changes the model in "
+    "ten rounds. There is one local epoch instead of five, which would take five times as "
+    "long. Smaller clients have smaller batches, so that all take 10 to 40 steps per round. "
+    "The paper's "
     "targets are the 300 virtual clients for testing, made from the same examples as the "
     "others. The targets here are the clients of a federation, which share no example with "
     "the attacker. Virtual clients have the same split and sizes as the real ones, which "
     "favours all attacks that use them. whispers estimates sizes by Algorithm 1; amortised "
     "and ramakrishna read them from the metadata of the updates. Weight decay violates the "
-    "assumption of decaf's test for null classes, and momentum changes the scale in "
+    "assumption of decaf's test for absent classes, and momentum changes the scale in "
     "ramakrishna's first equation. The form of ramakrishna that simulates momentum is "
-    "therefore used (auxiliary_gradient); the paper does not say how it ran either. Zhou et "
-    "al. infer the most frequent class. With their probabilities taken as shares, as in the "
-    "paper, the attack is hardly better than claiming all classes equally. The uniform guess, "
-    "which the paper leaves out, is reported for every setting."
+    "therefore used (auxiliary_gradient); the paper does not say how it ran either. The "
+    "attack of Zhou et al. infers the most frequent class. As in the paper, its class "
+    "probabilities are taken as label shares here; that is hardly better than claiming equal "
+    "shares. The uniform guess, which the paper leaves out, is reported for every setting."
 )
+"""The setting of all experiments, and how it differs from the paper's."""
 
 MISPRINTS = (
     "Rows whose Wasserstein distance is below half of their L1 cannot be right and are "
@@ -33,6 +35,7 @@ MISPRINTS = (
     "(0.0027 is its JS of AG-News at alpha 1). The text also says that L1 falls by an order "
     "of magnitude, which Table 3 shows only against Zhou et al."
 )
+"""Contradictions within the paper."""
 
 
 def common_differences(benchmarks: Iterable[WhispersBenchmark]) -> str:

@@ -1,4 +1,4 @@
-"""The question of the attributes of the user behind a sender."""
+"""The question: the value of an attribute of the user behind a sender."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "times_chance": Measure("Times chance", "", 1.0),
         **PAIR_MEASURES,
         "dir_at_1_percent": Measure(
-            f"Identified at 1{SPACE}% false alarms", f"{SPACE}%", 100.0
+            f"Identified at 1{SPACE}% false positives", f"{SPACE}%", 100.0
         ),
         "control_excess": Measure("Mean average precision of the control", f"{SPACE}%", 100.0),
         "gain_over_published": Measure(

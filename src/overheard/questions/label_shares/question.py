@@ -1,4 +1,4 @@
-"""The question of the share of each label among a client's examples."""
+"""The question: the share of each label among a client's examples."""
 
 from dataclasses import dataclass
 from typing import final

@@ -1,4 +1,4 @@
-"""The question of which updates come from the same sender."""
+"""The question: which updates come from the same sender."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from overheard.questions.same_sender.statistics.same_sender_rows import same_sen
 @final
 @dataclass(frozen=True, slots=True)
 class SameSenderQuestion(Question[SameSender]):
-    """The updates that come from the same sender."""
+    """Which updates come from the same sender."""
 
     name = "same_sender"
     source = SameSenderScorer.source
@@ -35,9 +35,9 @@ class SameSenderQuestion(Question[SameSender]):
     def references(
         self, score: str, planned: Sequence[Finding], control: Sequence[Finding]
     ) -> Mapping[str, float]:
-        """Return the control's mean."""
+        """Return the mean score in the control runs."""
         return control_mean(score, control)
 
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
-        """Return rows on how well pairs of one sender differ from pairs of two."""
+        """Return rows on how well pairs from one sender are distinguished from other pairs."""
         return same_sender_rows(findings, seed)

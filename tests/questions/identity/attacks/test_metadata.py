@@ -168,7 +168,7 @@ class TestMetadata:
         )
         known = knowledge(EQUAL_SIZES)
         assert top_1(view, known, replace(SHADOWS, order=True)) > 0.8
-        with pytest.raises(NeedsError, match="sent in the clear"):
+        with pytest.raises(NeedsError, match="sent in clear text"):
             top_1(view, known)
 
     def test_needs_metadata_in_the_clear(self):

@@ -18,33 +18,35 @@ from tests.report.user_audits import (
 from tests.runs.audits import HOSTILE
 
 
-def exposure(findings: list[Finding]) -> ThreatResult:
+def threat_result(findings: list[Finding]) -> ThreatResult:
     (arm,) = collect_arms(user_audit(findings, {"none": 0.8}), Seed(0))
     return arm.threat_results[0]
 
 
 def said(findings: list[Finding]) -> str:
-    return " ".join(threat_sentences(exposure(findings)))
+    return " ".join(threat_sentences(threat_result(findings)))
 
 
 def test_states_a_leak_with_the_values_of_its_rows() -> None:
     findings = identity_findings("none", "ours", 3.0, runs=2)
-    text, case = said(findings), exposure(findings).attack_results[0]
-    assert exposure(findings).verdict == "leaks"
-    top = f"{100 * case.headline_row.value.mean:.0f}\u00a0%"
+    text, attack_result = said(findings), threat_result(findings).attack_results[0]
+    assert threat_result(findings).verdict == "leaks"
+    top = f"{100 * attack_result.headline_row.value.mean:.0f}\u00a0%"
     assert f"names the user who sent an update, correct on the first guess in {top}" in text
-    precision = f"{100 * case.rows_by_score['mean_average_precision'].value.mean:.1f}\u00a0%"
+    precision = (
+        f"{100 * attack_result.rows_by_score['mean_average_precision'].value.mean:.1f}\u00a0%"
+    )
     assert f"the mean average precision is {precision}" in text
     assert "times chance" in text
     assert "that of guessing is 50.0\u00a0%" in text
     assert "The interval covers the users behind 96 targets and 2 runs." in text
-    assert "class shares" not in text
+    assert "label shares" not in text
     assert "shift" not in text
 
 
 def test_does_not_claim_a_leak_without_signal() -> None:
     findings = identity_findings("none", "ours", 0.0)
-    assert exposure(findings).verdict in ("unclear", "silent")
+    assert threat_result(findings).verdict in ("unclear", "silent")
     assert "names the user who" not in said(findings)
 
 
@@ -91,6 +93,6 @@ def test_states_that_unknown_users_alone_are_not_measured() -> None:
         if finding.true_user not in USERS
     ]
     text = said(strangers)
-    assert exposure(strangers).verdict == "unmeasured"
+    assert threat_result(strangers).verdict == "unmeasured"
     assert "no known user took part" in text
     assert "shift" not in text

@@ -1,4 +1,4 @@
-"""The pages on class shares report the class with the largest error."""
+"""The pages on label shares report the label with the largest error."""
 
 from dataclasses import replace
 
@@ -17,12 +17,12 @@ PAGES = LabelSharesPages(LabelSharesQuestion())
 def test_reports_misassigned_data_if_the_largest_error_was_not_scored(
     small: Audit,
 ) -> None:
-    case = collect_arms(small, Seed(0))[0].threat_results[0].attack_results[0]
-    assert PAGES.summary_row(case).score == "linf"
-    bare = replace(case, rows_by_score={"l1": case.rows_by_score["l1"]})
+    attack_result = collect_arms(small, Seed(0))[0].threat_results[0].attack_results[0]
+    assert PAGES.summary_row(attack_result).score == "linf"
+    bare = replace(attack_result, rows_by_score={"l1": attack_result.rows_by_score["l1"]})
     assert PAGES.summary_row(bare).score == "l1"
     assert PAGES.headline_statement(bare.headline_row, "each client's").success == (
-        "infers each client's class shares with 6.0\u00a0% data assigned to the wrong class"
+        "infers each client's label shares with 6.0\u00a0% data assigned to the wrong class"
     )
 
 
@@ -42,5 +42,5 @@ def test_a_section_without_shares_says_why(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     audit = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
     html = render_page(audit, collect_arms(audit, Seed(0)))
-    assert "No class shares were inferred." in html
+    assert "No label shares were inferred." in html
     assert "Not shown, since not measured: none · The server, about each client" in html

@@ -41,9 +41,9 @@ def said(strength: float, outsiders: int = 1000, clients: int = 4, seeds: int = 
     runs = tuple(ArmRun("open", seed, (), {}, 0, 8) for seed in range(seeds))
     audit = Audit("Records", "Made up", ("a", "b"), runs, findings, (), "", {})
     (arm,) = collect_arms(audit, Seed(0))
-    (exposure,) = arm.threat_results
-    words = membership_sentences(exposure.attack_results[0])
-    assert all(sentence in threat_sentences(exposure) for sentence in words)
+    (threat_result,) = arm.threat_results
+    words = membership_sentences(threat_result.attack_results[0])
+    assert all(sentence in threat_sentences(threat_result) for sentence in words)
     return " ".join(words).replace("\u00a0", " ")
 
 

@@ -20,23 +20,25 @@ from tests.report.shift_audits import SINCE, shift_audit, shift_findings
 from tests.runs.audits import HOSTILE
 
 
-def plates(audit: Audit) -> tuple[ReportFigure, ...]:
+def report_figures(audit: Audit) -> tuple[ReportFigure, ...]:
     return timeline_figures(audit, collect_arms(audit, Seed(0)))
 
 
 def test_draws_several_runs_of_one_target_and_states_how_many_there_are() -> None:
-    (plate,) = plates(shift_audit(shift_findings("none", "sharp", 5.0, runs=5)))
-    assert [panel.heading for panel in plate.panels] == [
+    (report_figure,) = report_figures(shift_audit(shift_findings("none", "sharp", 5.0, runs=5)))
+    assert [panel.heading for panel in report_figure.panels] == [
         f"The other clients together, seed {seed}" for seed in range(MAX_RUNS)
     ]
-    assert "The figure shows 3 of 5 claims. All others are in findings.json." in plate.note
+    assert (
+        "The figure shows 3 of 5 claims. All others are in findings.json." in report_figure.note
+    )
 
 
 def test_draws_the_first_run_of_many_targets_shifted_ones_first() -> None:
     targets = tuple(client(number) for number in (2, 3, 1))
     findings = shift_findings("none", "sharp", 5.0, runs=2, targets=targets)
-    (plate,) = plates(shift_audit(findings))
-    assert [panel.heading for panel in plate.panels] == [
+    (report_figure,) = report_figures(shift_audit(findings))
+    assert [panel.heading for panel in report_figure.panels] == [
         f"Client {number}, seed 0" for number in (1, 2, 3)
     ]
 
@@ -44,16 +46,22 @@ def test_draws_the_first_run_of_many_targets_shifted_ones_first() -> None:
 def test_draws_at_most_the_maximum_number_of_targets() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
     findings = [replace(bare, target=client(number)) for number in range(20)]
-    (plate,) = plates(shift_audit(findings))
-    assert len(plate.panels) == MAX_TARGETS
+    (report_figure,) = report_figures(shift_audit(findings))
+    assert len(report_figure.panels) == MAX_TARGETS
 
 
 def test_the_table_lists_the_drawn_values() -> None:
     findings = shift_findings("none", "sharp", 5.0)
-    (plate,) = plates(shift_audit(findings))
-    planned, threshold, control = plate.table.rows
-    assert plate.table.headers[:5] == ("Target", "Line", "True shift", "Alarm", "Claimed shift")
-    assert [line[1] for line in plate.table.rows] == [
+    (report_figure,) = report_figures(shift_audit(findings))
+    planned, threshold, control = report_figure.table.rows
+    assert report_figure.table.headers[:5] == (
+        "Target",
+        "Line",
+        "True shift",
+        "Alarm",
+        "Claimed shift",
+    )
+    assert [line[1] for line in report_figure.table.rows] == [
         "planned run", "threshold", "control run",
     ]  # fmt: skip
     assert planned[2] == str(SINCE)
@@ -71,7 +79,7 @@ def test_draws_only_the_best_attacks_in_order() -> None:
         for number in range(5)
         for finding in shift_findings("none", f"attack {number}", 9.0 * (number == 4), runs=6)
     ]
-    best, *others = plates(shift_audit(findings))
+    best, *others = report_figures(shift_audit(findings))
     assert len(others) == MAX_ATTACKS - 1
     assert best.title.endswith("attack 4")
     assert "the 3 best of 5 attacks" in best.note
@@ -79,23 +87,26 @@ def test_draws_only_the_best_attacks_in_order() -> None:
 
 def test_draws_a_run_without_a_control_but_no_control_alone() -> None:
     findings = shift_findings("none", "sharp", 5.0, has_controls=False)
-    (plate,) = plates(shift_audit(findings))
-    assert [line[1] for line in plate.table.rows] == ["planned run", "threshold"]
+    (report_figure,) = report_figures(shift_audit(findings))
+    assert [line[1] for line in report_figure.table.rows] == ["planned run", "threshold"]
     both = shift_findings("none", "sharp", 5.0)
-    assert plates(shift_audit([finding for finding in both if finding.cell.is_control])) == ()
+    assert (
+        report_figures(shift_audit([finding for finding in both if finding.cell.is_control]))
+        == ()
+    )
 
 
 def test_draws_an_empty_panel_for_evidence_without_rounds() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
-    (plate,) = plates(shift_audit([replace(bare, timeline=Timeline())]))
-    assert len(plate.panels) == 1
-    assert len(plate.table.headers) == 5
+    (report_figure,) = report_figures(shift_audit([replace(bare, timeline=Timeline())]))
+    assert len(report_figure.panels) == 1
+    assert len(report_figure.table.headers) == 5
 
 
 def test_label_shares_have_no_timeline(small: Audit) -> None:
-    assert plates(small) == ()
+    assert report_figures(small) == ()
 
 
 def test_escapes_names_in_a_drawing() -> None:
-    (plate,) = plates(shift_audit(shift_findings("none", HOSTILE, 5.0)))
-    assert all("<script" not in panel.drawing for panel in plate.panels)
+    (report_figure,) = report_figures(shift_audit(shift_findings("none", HOSTILE, 5.0)))
+    assert all("<script" not in panel.drawing for panel in report_figure.panels)

@@ -62,14 +62,14 @@ class AttributePages(QuestionPages):
         """Explain the reported score."""
         return "For attributes of users: how often the most probable value is correct."
 
-    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe the control."""
-        case = exposure.attack_results[0]
-        return (control_words(case, self.question.measure(case.headline)),)
+        attack_result = threat_result.attack_results[0]
+        return (control_words(attack_result, self.question.measure(attack_result.headline)),)
 
-    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_user_words(exposure)
+        return unmeasured_user_words(threat_result)
 
     def unmeasured_reason(self) -> str:
         """Return the same reason in a few words."""

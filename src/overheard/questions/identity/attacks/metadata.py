@@ -1,4 +1,4 @@
-"""Re-identification from the metadata that accompany updates in the clear."""
+"""Re-identification from the metadata that accompany updates in clear text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from overheard.questions.identity.estimators.size_ratio import fit_size_ratio
 @final
 @dataclass(frozen=True, slots=True)
 class Metadata(LearnsFromUpdates, Attack[Identity]):
-    """Uses the number of examples, the loss and other metrics sent in the clear; no weights.
+    """Uses the number of examples, the loss and other metrics sent in clear text; no weights.
 
     - The number of examples is compared with the size of each user's prior, up to one common
       factor that is inferred from the observed sizes (`estimators.size_ratio`).
@@ -78,7 +78,7 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
         """Rank the known users for every target.
 
         Raises:
-            NeedsError: if metadata in the clear, numbers to compare them with, or a readable
+            NeedsError: if metadata in clear text, numbers to compare them with, or a readable
                 update of a target are missing.
 
         """
@@ -88,7 +88,7 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
             view, list_senders(view, people.shadow_devices), with_order=self.order
         )
         if metadata.is_empty():
-            raise NeedsError(f"{self.name} needs example counts or metrics sent in the clear")
+            raise NeedsError(f"{self.name} needs example counts or metrics sent in clear text")
         sizes = metadata.log_sizes[metadata.log_sizes.isfinite()]
         size_ratio = fit_size_ratio(
             torch.tensor(

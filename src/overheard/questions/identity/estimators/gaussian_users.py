@@ -1,4 +1,7 @@
-"""A Gaussian for each known user over a few independent numbers, with common variances."""
+"""A normal distribution of a few features of updates for each known user.
+
+The features count as independent, and all users share the variances.
+"""
 
 from dataclasses import dataclass
 from math import nan
@@ -19,38 +22,40 @@ ROUNDING_TOLERANCE = 1e-20
 @final
 @dataclass(frozen=True, slots=True)
 class GaussianUsers:
-    """Variance components of some numbers that are assumed independent of each other.
+    """Means and variance components of features of updates.
 
-    A number is the mean of its user + an effect of the device + an effect of the round, all
-    three normal.
+    The value of a feature is the mean of its user + an effect of the device + an effect of the
+    round, all three normal. A device is one client of a user. The features are assumed
+    independent of each other.
 
     Args:
         means: mean of each user, shrunk towards the mean of all (James and Stein); NaN for a
-            number without known values.
+            feature without known values.
         user_variance: variance between users.
         device_variance: variance between devices of a user.
         round_variance: variance between rounds of a device.
 
     """
 
-    means: Float[Tensor, "users numbers"]
-    user_variance: Float[Tensor, " numbers"]
-    device_variance: Float[Tensor, " numbers"]
-    round_variance: Float[Tensor, " numbers"]
+    means: Float[Tensor, "users features"]
+    user_variance: Float[Tensor, " features"]
+    device_variance: Float[Tensor, " features"]
+    round_variance: Float[Tensor, " features"]
 
     def log_likelihood_ratios(
-        self, numbers: Float[Tensor, "updates numbers"]
+        self, numbers: Float[Tensor, "updates features"]
     ) -> Float[Tensor, " users"]:
-        """Return each user's log-likelihood ratio of a device's numbers against the population.
+        """Return, for each user, how likely the features of one device are under this user.
 
-        A number that is missing from the device or from all known users contributes 0.
+        It is the logarithm of their likelihood under this user over that under all users. A
+        feature that is missing from the device or from all known users contributes 0.
         """
         counts = numbers.isfinite().sum(0)
         observed = numbers.nanmean(0)
         within = self.device_variance + self.round_variance / counts.clamp(min=1)
         total = within + self.user_variance
         centre = self.means.nanmean(0)
-        # A number without variance between users is not informative.
+        # A feature without variance between users is not informative.
         is_informative = observed.isfinite() & centre.isfinite() & (self.user_variance > 0)
         of_user = _log_density(observed - self.means, within)
         of_anybody = _log_density(observed - centre, total)
@@ -58,21 +63,23 @@ class GaussianUsers:
 
 
 def fit_gaussian_users(
-    numbers: Float[Tensor, "updates numbers"],
+    numbers: Float[Tensor, "updates features"],
     users: Int[Tensor, " updates"],
     devices: Int[Tensor, " updates"],
     count: int,
 ) -> GaussianUsers:
-    """Estimate the variance components by the method of moments, number by number.
+    """Estimate the variance components by the method of moments, feature by feature.
 
     Args:
-        numbers: numbers of updates of known users; NaN = missing.
+        numbers: features of updates of known users; NaN = missing.
         users: the user of each update, 0 to count - 1.
         devices: the device of each update; a device belongs to one user.
-        count: number of users. A user without numbers gets the mean of all.
+        count: number of users. A user without updates gets the mean of all.
 
     """
-    fits = [_fit_number(column, users, devices, count) for column in numbers.double().unbind(1)]
+    fits = [
+        _fit_feature(column, users, devices, count) for column in numbers.double().unbind(1)
+    ]
     return GaussianUsers(
         torch.stack([fit.means for fit in fits], 1)
         if fits
@@ -84,8 +91,8 @@ def fit_gaussian_users(
 
 
 @dataclass(frozen=True, slots=True)
-class _NumberFit:
-    """The variance components of one number."""
+class _FeatureFit:
+    """The means and variance components of one feature."""
 
     means: Float[Tensor, " users"]
     user_variance: float
@@ -93,36 +100,44 @@ class _NumberFit:
     round_variance: float
 
 
-def _fit_number(
+def _fit_feature(
     numbers: Float[Tensor, " updates"],
     users: Int[Tensor, " updates"],
     devices: Int[Tensor, " updates"],
     count: int,
-) -> _NumberFit:
+) -> _FeatureFit:
     is_present = numbers.isfinite()
     numbers, users, devices = numbers[is_present], users[is_present], devices[is_present]
     if not len(numbers):
-        return _NumberFit(torch.full((count,), nan, dtype=torch.float64), 0.0, 0.0, 0.0)
+        return _FeatureFit(torch.full((count,), nan, dtype=torch.float64), 0.0, 0.0, 0.0)
     device_ids = sorted(set(devices.tolist()))
-    places = torch.tensor([device_ids.index(device) for device in devices.tolist()])
-    rounds = places.bincount().double()
+    device_index = torch.tensor([device_ids.index(device) for device in devices.tolist()])
+    updates_by_device = device_index.bincount().double()
     device_means = torch.zeros(len(device_ids), dtype=torch.float64)
-    device_means = device_means.index_add(0, places, numbers) / rounds
-    device_users = torch.zeros(len(device_ids), dtype=torch.long).index_put((places,), users)
-    device_counts = device_users.bincount(minlength=count).double()
+    device_means = device_means.index_add(0, device_index, numbers) / updates_by_device
+    device_users = torch.zeros(len(device_ids), dtype=torch.long).index_put(
+        (device_index,), users
+    )
+    devices_by_user = device_users.bincount(minlength=count).double()
     user_means = (
         torch.zeros(count, dtype=torch.float64).index_add(0, device_users, device_means)
-        / device_counts
+        / devices_by_user
     )
 
-    round_variance = _variance(numbers - device_means[places], len(numbers) - len(device_ids))
-    known = device_counts > 0
-    freedom = len(device_ids) - int(known.sum())
-    device_variance = _variance(device_means - user_means[device_users], freedom)
-    device_variance = max(0.0, device_variance - round_variance * float((1 / rounds).mean()))
+    round_variance = _variance(
+        numbers - device_means[device_index], len(numbers) - len(device_ids)
+    )
+    known = devices_by_user > 0
+    degrees_of_freedom = len(device_ids) - int(known.sum())
+    device_variance = _variance(device_means - user_means[device_users], degrees_of_freedom)
+    device_variance = max(
+        0.0, device_variance - round_variance * float((1 / updates_by_device).mean())
+    )
     # The sampling variance of each user's mean.
-    update_counts = torch.zeros(count, dtype=torch.float64).index_add(0, device_users, rounds)
-    sampling_variance = device_variance / device_counts + round_variance / update_counts
+    updates_by_user = torch.zeros(count, dtype=torch.float64).index_add(
+        0, device_users, updates_by_device
+    )
+    sampling_variance = device_variance / devices_by_user + round_variance / updates_by_user
     centre = user_means[known].mean()
     observed_variance = _variance(user_means[known] - centre, int(known.sum()) - 1)
     user_variance = max(0.0, observed_variance - float(sampling_variance[known].mean()))
@@ -138,7 +153,7 @@ def _fit_number(
         else torch.zeros_like(sampling_variance)
     )
     shrunken = centre + weight * (user_means - centre)
-    return _NumberFit(
+    return _FeatureFit(
         torch.where(known, shrunken, centre),
         user_variance,
         max(device_variance, MIN_DEVICE_VARIANCE_SHARE * user_variance),
@@ -146,9 +161,11 @@ def _fit_number(
     )
 
 
-def _variance(deviations: Tensor, freedom: int) -> float:
+def _variance(deviations: Tensor, degrees_of_freedom: int) -> float:
     """Return the variance; 0 without degrees of freedom."""
-    return float(deviations.square().sum()) / freedom if freedom > 0 else 0.0
+    return (
+        float(deviations.square().sum()) / degrees_of_freedom if degrees_of_freedom > 0 else 0.0
+    )
 
 
 def _log_density(deviation: Tensor, variance: Tensor) -> Tensor:

@@ -33,9 +33,10 @@ from overheard.questions.identity.statistics.ranking import (
 )
 
 MAX_LIST_LENGTH = 50
-"""The longest list of guesses that is drawn."""
+"""The largest number of guesses for which the cumulative match curve is drawn."""
 
 REPORTED_LENGTHS = (1, 5, 10)
+"""Numbers of guesses in the table."""
 
 _REPORTED_PERCENTS = [100 * rate for rate in TABLE_RATES[1:]]
 
@@ -56,28 +57,30 @@ class _RankedAttack:
 def identity_figures(arms: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Draw a figure for each group of observers, arm by arm."""
     return tuple(
-        _exposure_figure(exposure, attacks)
+        _threat_figure(threat_result, attacks)
         for arm in arms
-        for exposure in arm.threat_results
-        if (attacks := _best_attacks(exposure))
+        for threat_result in arm.threat_results
+        if (attacks := _best_attacks(threat_result))
     )
 
 
-def _best_attacks(exposure: ThreatResult) -> list[_RankedAttack]:
-    """Return the best attacks with both true and false pairs."""
+def _best_attacks(threat_result: ThreatResult) -> list[_RankedAttack]:
+    """Return the best attacks; a run counts if it has both matching and other pairs."""
     attacks = []
-    for case in exposure.attack_results:
+    for attack_result in threat_result.attack_results:
         ranked = build_rankings(
-            finding for finding in case.findings if not finding.cell.is_control
+            finding for finding in attack_result.findings if not finding.cell.is_control
         )
-        pairs = tuple(run for run in map(build_matches, ranked) if run.has_both)
+        pairs = tuple(one for one in map(build_matches, ranked) if one.has_both)
         if pairs:
-            attacks.append(_RankedAttack(NamedRocCurve(case.label, pairs), ranked))
+            attacks.append(_RankedAttack(NamedRocCurve(attack_result.label, pairs), ranked))
     return attacks[:MAX_ATTACKS]
 
 
-def _exposure_figure(exposure: ThreatResult, attacks: Sequence[_RankedAttack]) -> ReportFigure:
-    curves, title = [attack.curve for attack in attacks], figure_title(exposure)
+def _threat_figure(
+    threat_result: ThreatResult, attacks: Sequence[_RankedAttack]
+) -> ReportFigure:
+    curves, title = [attack.curve for attack in attacks], figure_title(threat_result)
     best = curve_names(curves)[0]
     panels = (
         _cmc_panel(attacks, title),
@@ -85,7 +88,7 @@ def _exposure_figure(exposure: ThreatResult, attacks: Sequence[_RankedAttack]) -
         *_open_set_panels(attacks, title),
     )
     note = f"{NOTE} The histogram shows only the best attack."
-    return pair_figure(exposure, curves, note, panels, _table_columns(attacks))
+    return pair_figure(threat_result, curves, note, panels, _table_columns(attacks))
 
 
 def _cmc_panel(attacks: Sequence[_RankedAttack], title: str) -> Panel:
@@ -93,23 +96,23 @@ def _cmc_panel(attacks: Sequence[_RankedAttack], title: str) -> Panel:
     lengths = range(1, min(users, MAX_LIST_LENGTH) + 1)
     x = [float(length) for length in lengths]
     lines = [
-        ChartLine(place, x, (100 * cmc_curve(attack.rankings, lengths)).tolist())
-        for place, attack in enumerate(attacks)
+        ChartLine(index, x, (100 * cmc_curve(attack.rankings, lengths)).tolist())
+        for index, attack in enumerate(attacks)
     ]
     blind = ChartLine(0, x, [100 * length / users for length in lengths])
-    across = Axis("number of guesses", 1.0, max(2.0, x[-1]))
-    up = Axis("true user among them, %", 0.0, 103.0)
+    x_axis = Axis("number of guesses", 1.0, max(2.0, x[-1]))
+    y_axis = Axis("true user among the guesses, %", 0.0, 103.0)
     label = f"True user among the first guesses: {title}"
     return Panel(
-        "True user among the first guesses", lines_chart(lines, blind, across, up, label)
+        "True user among the first guesses", lines_chart(lines, blind, x_axis, y_axis, label)
     )
 
 
 def _precision_panel(best: _RankedAttack, name: str, title: str) -> Panel:
     chance = float(np.concatenate([run.random_precisions() for run in best.rankings]).mean())
-    across = Axis("average precision, %", 0.0, 100.0)
+    x_axis = Axis("average precision, %", 0.0, 100.0)
     chart = histogram_chart(
-        (100 * best.precisions).tolist(), 100 * chance, across, f"Average precision: {title}"
+        (100 * best.precisions).tolist(), 100 * chance, x_axis, f"Average precision: {title}"
     )
     return Panel(f"Average precision by user: {make_printable(name)}", chart)
 
@@ -117,18 +120,18 @@ def _precision_panel(best: _RankedAttack, name: str, title: str) -> Panel:
 def _open_set_panels(attacks: Sequence[_RankedAttack], title: str) -> list[Panel]:
     percents = (100 * FALSE_POSITIVE_RATES[::2]).tolist()
     lines = [
-        ChartLine(place, percents, (100 * rates).tolist())
-        for place, attack in enumerate(attacks)
+        ChartLine(index, percents, (100 * rates).tolist())
+        for index, attack in enumerate(attacks)
         if (rates := identification_curve(attack.rankings, percents)) is not None
     ]
     if not lines:
         return []
-    up = Axis("known users identified, %", 0.0, 103.0)
-    across = Axis("false alarms on unknown users, %", 0.0, 100.0)
+    y_axis = Axis("known users identified, %", 0.0, 103.0)
+    x_axis = Axis("false positives among unknown users, %", 0.0, 100.0)
     users = len(attacks[0].rankings[0].users)
     blind = ChartLine(0, percents, [rate / users for rate in percents])
-    label = f"Known users identified among unknown users: {title}"
-    return [Panel("With unknown users", lines_chart(lines, blind, across, up, label))]
+    label = f"Known users identified if some targets come from unknown users: {title}"
+    return [Panel("With unknown users", lines_chart(lines, blind, x_axis, y_axis, label))]
 
 
 def _table_columns(attacks: Sequence[_RankedAttack]) -> ExtraColumns:
@@ -140,7 +143,7 @@ def _table_columns(attacks: Sequence[_RankedAttack]) -> ExtraColumns:
                 "Average precision, median",
                 "Average precision, 90th percentile",
             ),
-            *(f"Identified at {percent:g} % false alarms" for percent in _REPORTED_PERCENTS),
+            *(f"Identified at {percent:g} % false positives" for percent in _REPORTED_PERCENTS),
         ),
         tuple(map(_table_row, attacks)),
     )

@@ -10,27 +10,27 @@ from overheard.questions.identity.measures import MEASURES
 from overheard.questions.identity.statistics.identity_rows import FALSE_ALARM_PERCENT
 
 
-def identity_sentences(exposure: ThreatResult) -> tuple[str, ...]:
+def identity_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe how well the best attack re-identifies users over all its targets."""
-    case = exposure.attack_results[0]
+    attack_result = threat_result.attack_results[0]
     return (
-        *_precision_sentences(case),
-        *pair_words(case),
-        *_open_set_sentences(case),
-        _control_sentence(case),
-        *_gain_sentences(case, exposure),
+        *_precision_sentences(attack_result),
+        *pair_words(attack_result),
+        *_open_set_sentences(attack_result),
+        _control_sentence(attack_result),
+        *_gain_sentences(attack_result, threat_result),
     )
 
 
-def _precision_sentences(case: AttackResult) -> tuple[str, ...]:
+def _precision_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     row, times = (
-        case.rows_by_score.get("mean_average_precision"),
-        case.rows_by_score.get("times_chance"),
+        attack_result.rows_by_score.get("mean_average_precision"),
+        attack_result.rows_by_score.get("times_chance"),
     )
     if row is None or times is None:
         return ()
     return (
-        "If all targets are ranked by how likely each is a given user, the mean average "
+        "If all targets are ranked by how likely they come from a given user, the mean average "
         f"precision is {format_percent(row.value.mean)}{_interval(row)}. A random order "
         "reaches "
         f"{format_percent(row.blind)}, so the result is {format_number(times.value.mean)} "
@@ -38,28 +38,28 @@ def _precision_sentences(case: AttackResult) -> tuple[str, ...]:
     )
 
 
-def _open_set_sentences(case: AttackResult) -> tuple[str, ...]:
-    row = case.rows_by_score.get(f"dir_at_{FALSE_ALARM_PERCENT}_percent")
+def _open_set_sentences(attack_result: AttackResult) -> tuple[str, ...]:
+    row = attack_result.rows_by_score.get(f"dir_at_{FALSE_ALARM_PERCENT}_percent")
     if row is None:
         return ()
     count = row.references["unknown targets"]
-    few = (
+    warning = (
         ""
         if count * FALSE_ALARM_PERCENT >= 100
         else " The targets of unknown users are too few to measure this rate."
     )
     return (
         f"If at most {FALSE_ALARM_PERCENT}{SPACE}% of the {count:.0f} targets of unknown users "
-        "may be "
-        "mistaken for a known user, the attack names the right user for "
-        f"{format_percent(row.value.mean)} of the targets of known users{_interval(row)}.{few}",
+        "may be mistaken for a known user, the attack names the right user for "
+        f"{format_percent(row.value.mean)} of the targets of known users"
+        f"{_interval(row)}.{warning}",
     )
 
 
-def _control_sentence(case: AttackResult) -> str:
-    row = case.rows_by_score.get("control_excess")
+def _control_sentence(attack_result: AttackResult) -> str:
+    row = attack_result.rows_by_score.get("control_excess")
     if row is None:
-        return control_words(case, MEASURES[case.headline])
+        return control_words(attack_result, MEASURES[attack_result.headline])
     low, high = (format_percent(row.references[f"null {end} %"]) for end in ("2.5", "97.5"))
     within = row.references["null 2.5 %"] <= row.value.mean <= row.references["null 97.5 %"]
     return (
@@ -70,14 +70,16 @@ def _control_sentence(case: AttackResult) -> str:
     )
 
 
-def _gain_sentences(case: AttackResult, exposure: ThreatResult) -> tuple[str, ...]:
-    row = case.rows_by_score.get("gain_over_published")
+def _gain_sentences(
+    attack_result: AttackResult, threat_result: ThreatResult
+) -> tuple[str, ...]:
+    row = attack_result.rows_by_score.get("gain_over_published")
     if row is None:
         return ()
-    (base,) = row.references
+    (published_attack,) = row.references
     gain, label = (
         MEASURES[row.score].format(row.value.mean),
-        make_printable(exposure.labels[base]),
+        make_printable(threat_result.labels[published_attack]),
     )
     return (
         f"Compared user by user, the mean average precision is {gain} above that of "

@@ -48,8 +48,9 @@ def _unknown_targets(cell: ScoreCell) -> str:
 
 
 def _published_labels(cell: ScoreCell) -> str:
-    bases = [make_printable(cell.exposure.labels[attack]) for attack in cell.row.references]
-    return "; ".join(bases) or NO_NUMBER
+    labels = cell.threat_result.labels
+    published = [make_printable(labels[attack]) for attack in cell.row.references]
+    return "; ".join(published) or NO_NUMBER
 
 
 def _column(score: str, head: str = "", cell: CellText = value_with_interval) -> ScoreColumn:

@@ -46,17 +46,17 @@ class IdentityPages(QuestionPages):
         """Explain the share of correct first guesses."""
         return "For the user who sent an update: how often the attack's first guess is correct."
 
-    def frontier_row(self, case: AttackResult) -> ScoreRow:
+    def frontier_row(self, attack_result: AttackResult) -> ScoreRow:
         """Return the mean average precision: it rates the whole ranking, not only the top."""
-        return case.rows_by_score.get(PRECISION, case.headline_row)
+        return attack_result.rows_by_score.get(PRECISION, attack_result.headline_row)
 
-    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe rankings, pairs, unknown users, the control and the gain over the paper."""
-        return identity_sentences(exposure)
+        return identity_sentences(threat_result)
 
-    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_user_words(exposure)
+        return unmeasured_user_words(threat_result)
 
     def unmeasured_reason(self) -> str:
         """Give the reason: no known user took part."""
@@ -88,7 +88,7 @@ _TERMS = (
     ),
     PAIRS_TERM,
     Term(
-        f"Identified at 1{SPACE}% false alarms",
+        f"Identified at 1{SPACE}% false positives",
         "The share of the known users’ targets that are named correctly and with stronger "
         f"evidence than all but 1{SPACE}% of the targets of users unknown to the attacker "
         "(score dir_at_1_percent).",

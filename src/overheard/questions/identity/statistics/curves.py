@@ -31,7 +31,7 @@ def cmc_curve(runs: Sequence[Ranking], lengths: Sequence[int]) -> Float[np.ndarr
 def identification_curve(
     runs: Sequence[Ranking], percents: Sequence[float]
 ) -> Float[np.ndarray, " rates"] | None:
-    """Return the share of known targets identified at each percentage of false alarms.
+    """Return the share of known targets identified at each percentage of false positives.
 
     None if no unknown users took part.
     """

@@ -69,7 +69,7 @@ def split_known_and_unknown(ranking: Ranking) -> OpenSet | None:
 
 
 def detection_identification_rate(split: OpenSet, percent: float) -> float:
-    """Return the share of known targets identified at this percentage of false alarms.
+    """Return the share of known targets identified at this percentage of false positives.
 
     A target is identified if its true user ranks first and its evidence exceeds the threshold.
     The threshold is the lowest evidence of an unknown target that at most `percent` % of the

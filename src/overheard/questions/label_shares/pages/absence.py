@@ -10,19 +10,26 @@ ABSENCE_SCORES = frozenset({"null_precision", "null_recall", "null_exact"})
 DECAF = "decaf"
 
 
-def absence_sentences(exposure: ThreatResult) -> tuple[str, ...]:
+def absence_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe how well each attack that claims absence does; compare with published claims."""
     claiming = [
-        case for case in exposure.attack_results if case.rows_by_score.keys() >= ABSENCE_SCORES
+        attack_result
+        for attack_result in threat_result.attack_results
+        if attack_result.rows_by_score.keys() >= ABSENCE_SCORES
     ]
-    units = "runs" if exposure.target_kind == "cohort" else "clients"
-    names = shorten_attack_names([case.label for case in exposure.attack_results])
-    return tuple(_absence_sentence(case, names[case.label], units) for case in claiming)
+    units = "runs" if threat_result.target_kind == "cohort" else "clients"
+    names = shorten_attack_names(
+        [attack_result.label for attack_result in threat_result.attack_results]
+    )
+    return tuple(
+        _absence_sentence(attack_result, names[attack_result.label], units)
+        for attack_result in claiming
+    )
 
 
-def _absence_sentence(case: AttackResult, name: str, units: str) -> str:
+def _absence_sentence(attack_result: AttackResult, name: str, units: str) -> str:
     precision, recall, exact = (
-        format_percent(case.rows_by_score[name].value.mean)
+        format_percent(attack_result.rows_by_score[name].value.mean)
         for name in ("null_precision", "null_recall", "null_exact")
     )
     sentences = (
@@ -32,7 +39,7 @@ def _absence_sentence(case: AttackResult, name: str, units: str) -> str:
         f"{units}."
     )
     # Dai et al. (Decaf, arXiv 2405.15316), abstract: "100% accuracy" on absent classes.
-    is_decaf = any(finding.cell.part == DECAF for finding in case.findings)
-    if is_decaf and case.rows_by_score["null_exact"].value.mean < 1:
-        return f"{sentences} The published accuracy of 100 % is not reproduced here."
+    is_decaf = any(finding.cell.part == DECAF for finding in attack_result.findings)
+    if is_decaf and attack_result.rows_by_score["null_exact"].value.mean < 1:
+        return f"{sentences} The published accuracy is 100 %; this audit does not reproduce it."
     return sentences

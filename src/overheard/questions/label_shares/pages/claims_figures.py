@@ -21,24 +21,26 @@ def claims_figures(
 ) -> tuple[ReportFigure, ...]:
     """Draw each client's claimed shares beside a guess, one figure per attack."""
     return tuple(
-        _claims_figure(exposure, attack, class_names)
+        _claims_figure(threat_result, attack, class_names)
         for arm in every
-        for exposure in arm.threat_results
-        for attack in attacks_with_claims(exposure)
+        for threat_result in arm.threat_results
+        for attack in attacks_with_claims(threat_result)
     )
 
 
 def _claims_figure(
-    exposure: ThreatResult, attack: str, class_names: Sequence[str]
+    threat_result: ThreatResult, attack: str, class_names: Sequence[str]
 ) -> ReportFigure:
-    findings = select_claims(exposure, attack)
+    findings = select_claims(threat_result, attack)
     shown_findings = _furthest_from_guess(findings)
     guess = select_guess(findings[0])
     bars = (0.0,) * len(class_names) if guess is None else guess[1]
     top = max(max(*bars, *one.claimed, *(one.high or ())) for one in shown_findings)
-    label = make_printable(exposure.labels[attack])
-    where = f"{make_printable(exposure.arm)} · {exposure.title} · {label}"
-    names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
+    label = make_printable(threat_result.labels[attack])
+    where = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"
+    names = {
+        one.target: name_target(one.target, threat_result.observers) for one in shown_findings
+    }
     bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
     has_intervals = any(one.low is not None for one in shown_findings)
     line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""

@@ -22,25 +22,37 @@ COLUMN_TITLES = (
     "True shares inside the interval",
     f"95{SPACE}% interval",
     "Mean width",
-    "Size wrong by a factor of",
-    "True sizes inside the interval",
+    "Number of examples wrong by a factor of",
+    "True numbers of examples inside the interval",
 )
 
 
-def interval_sentences(exposure: ThreatResult) -> tuple[str, ...]:
+def interval_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe every attack's interval coverage, and the best attack's size estimate."""
-    names = shorten_attack_names([case.label for case in exposure.attack_results])
-    sizes = [case for case in exposure.attack_results if "size_factor" in case.rows_by_score]
+    names = shorten_attack_names(
+        [attack_result.label for attack_result in threat_result.attack_results]
+    )
+    sizes = [
+        attack_result
+        for attack_result in threat_result.attack_results
+        if "size_factor" in attack_result.rows_by_score
+    ]
     return (
-        *coverage_words(exposure, "coverage", MEASURES["coverage"], "share"),
-        *(_size_sentence(case, names[case.label], exposure) for case in sizes[:1]),
+        *coverage_words(threat_result, "coverage", MEASURES["coverage"], "share"),
+        *(
+            _size_sentence(attack_result, names[attack_result.label], threat_result)
+            for attack_result in sizes[:1]
+        ),
     )
 
 
-def _size_sentence(case: AttackResult, name: str, exposure: ThreatResult) -> str:
-    row, coverage = case.rows_by_score["size_factor"], case.rows_by_score.get("size_coverage")
-    cohort = f"{name_other_clients(exposure.observers)} together"
-    target = cohort if exposure.target_kind == "cohort" else "a client"
+def _size_sentence(attack_result: AttackResult, name: str, threat_result: ThreatResult) -> str:
+    row, coverage = (
+        attack_result.rows_by_score["size_factor"],
+        attack_result.rows_by_score.get("size_coverage"),
+    )
+    cohort = f"{name_other_clients(threat_result.observers)} together"
+    target = cohort if threat_result.target_kind == "cohort" else "a client"
     if row.value.mean == 0:
         # Sizes are reported with the updates, so nothing was estimated.
         return (
@@ -79,12 +91,12 @@ def interval_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     Rows use the most observed rounds. Attacks without intervals are left out.
     """
     tables = []
-    for threat, exposures in group_by_threat(every).items():
+    for threat, threat_results in group_by_threat(every).items():
         rows = tuple(
-            _table_row(exposure.arm, case)
-            for exposure in exposures
-            for case in exposure.attack_results
-            if case.rows_by_score.keys() & {"coverage", "size_factor"}
+            _table_row(threat_result.arm, attack_result)
+            for threat_result in threat_results
+            for attack_result in threat_result.attack_results
+            if attack_result.rows_by_score.keys() & {"coverage", "size_factor"}
         )
         if rows:
             caption = f"How often {LEVEL_TEXT} intervals contain the true value: {threat}"
@@ -92,16 +104,19 @@ def interval_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     return tuple(tables)
 
 
-def _table_row(arm: str, case: AttackResult) -> tuple[str, ...]:
-    coverage, size = case.rows_by_score.get("coverage"), case.rows_by_score.get("size_factor")
+def _table_row(arm: str, attack_result: AttackResult) -> tuple[str, ...]:
+    coverage, size = (
+        attack_result.rows_by_score.get("coverage"),
+        attack_result.rows_by_score.get("size_factor"),
+    )
     return (
         make_printable(arm),
-        make_printable(case.label),
+        make_printable(attack_result.label),
         _format_value(coverage),
         NO_NUMBER if coverage is None else MEASURES["coverage"].format_interval(coverage.value),
-        _format_value(case.rows_by_score.get("width")),
+        _format_value(attack_result.rows_by_score.get("width")),
         NO_NUMBER if size is None else _format_factor(size.value.mean),
-        _format_value(case.rows_by_score.get("size_coverage")),
+        _format_value(attack_result.rows_by_score.get("size_coverage")),
     )
 
 

@@ -1,4 +1,4 @@
-"""The report pages on class shares."""
+"""The report pages on label shares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from overheard.questions.label_shares.pages.intervals import interval_sentences,
 from overheard.questions.label_shares.pages.shares_figures import shares_figures
 
 WORST_CLASS_ERROR = "linf"
-"""The reported score, if available: the largest error of a class share."""
+"""The reported score, if available: the largest error of a label share."""
 
 PANEL_WIDTH = 214
 """Width of one client's drawing in pixels."""
@@ -29,38 +29,40 @@ PANEL_WIDTH = 214
 @final
 @dataclass(frozen=True)
 class LabelSharesPages(QuestionPages):
-    """Report pages on class shares: inferred against true ones, and interval coverage."""
+    """Report pages on label shares: inferred against true ones, and interval coverage."""
 
     name = "label_shares"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
-        """State the largest error of a class share, or another score if that is missing."""
-        measure, what = self.question.measure(row.score), f"{whose} class shares"
+        """State the largest error of a label share, or another score if that is missing."""
+        measure, what = self.question.measure(row.score), f"{whose} label shares"
         value = measure.format(row.value.mean)
         if row.score != WORST_CLASS_ERROR:
             figure = f"{value} {measure.title[:1].lower()}{measure.title[1:]}"
             return Statement(what, f"infers {what} with {figure}", f"at {figure}")
-        error = f"{value} on the class with the largest error"
+        error = f"{value} on the label with the largest error"
         return Statement(what, f"infers {what} to within {error}", f"off by {error}")
 
     def intro(self) -> str:
         """Explain the reported score."""
-        return "For class shares: the largest error of a class share, in percentage points."
+        return "For label shares: the largest error of a label share, in percentage points."
 
-    def summary_row(self, case: AttackResult) -> ScoreRow:
-        """Return the largest error of a class share, if it was scored, else the headline."""
-        return case.rows_by_score.get(WORST_CLASS_ERROR, case.headline_row)
+    def summary_row(self, attack_result: AttackResult) -> ScoreRow:
+        """Return the largest error of a label share, if it was scored, else the headline."""
+        return attack_result.rows_by_score.get(WORST_CLASS_ERROR, attack_result.headline_row)
 
-    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe misassigned data, the target read best, absent classes and intervals."""
-        case = exposure.attack_results[0]
-        row = self.summary_row(case)
+        attack_result = threat_result.attack_results[0]
+        row = self.summary_row(attack_result)
         preposition = "to within " if row.score == WORST_CLASS_ERROR else ""
         return (
-            *_misplaced_sentences(exposure, case),
-            *best_target_words(exposure, row, self.question.measure(row.score), preposition),
-            *absence_sentences(exposure),
-            *interval_sentences(exposure),
+            *_misplaced_sentences(threat_result, attack_result),
+            *best_target_words(
+                threat_result, row, self.question.measure(row.score), preposition
+            ),
+            *absence_sentences(threat_result),
+            *interval_sentences(threat_result),
         )
 
     def claim_blocks(
@@ -81,17 +83,19 @@ class LabelSharesPages(QuestionPages):
         """Show true and inferred shares of each client, and the coverage of intervals."""
         figures, tables = shares_figures(every, audit.class_names), interval_tables(every)
         has_claims = any(
-            exposure.unchecked_claims for arm in every for exposure in arm.threat_results
+            threat_result.unchecked_claims
+            for arm in every
+            for threat_result in arm.threat_results
         )
         restriction = " for clients whose true shares are known" if has_claims else ""
         blocks = [
             SectionBlock(figures=figures, panel_width=PANEL_WIDTH)
             if figures
-            else SectionBlock(paragraphs=(f"No class shares were inferred{restriction}.",))
+            else SectionBlock(paragraphs=(f"No label shares were inferred{restriction}.",))
         ]
         if tables:
             blocks.append(SectionBlock(_TRUST_TITLE, (_TRUST_NOTE,), tables))
-        title = "True and inferred class shares of each client"
+        title = "True and inferred label shares of each client"
         return (Section("shares", title, "True and inferred", tuple(blocks)),)
 
     def terms(self) -> tuple[Term, ...]:
@@ -99,15 +103,18 @@ class LabelSharesPages(QuestionPages):
         return _TERMS
 
 
-def _misplaced_sentences(exposure: ThreatResult, case: AttackResult) -> tuple[str, ...]:
-    row = case.rows_by_score.get("l1")
+def _misplaced_sentences(
+    threat_result: ThreatResult, attack_result: AttackResult
+) -> tuple[str, ...]:
+    row = attack_result.rows_by_score.get("l1")
     if row is None or row.blind is None:
         return ()
     measure = MEASURES["l1"]
-    cohort = possessive(name_other_clients(exposure.observers))
-    owner = cohort if exposure.target_kind == "cohort" else "a client's"
+    cohort = possessive(name_other_clients(threat_result.observers))
+    owner = cohort if threat_result.target_kind == "cohort" else "a client's"
     return (
-        f"It assigns {measure.format(row.value.mean)} of {owner} data to the wrong class; "
+        f"The attack assigns {measure.format(row.value.mean)} of {owner} data to the wrong "
+        "class; "
         f"an uninformed guess assigns {measure.format(row.blind)}.",
     )
 
@@ -125,8 +132,8 @@ _TRUST_NOTE = (
 _TERMS = (
     Term(
         "To within a number of points",
-        "An observer estimates the share of each class in a client’s data. The figure is the "
-        "largest error of any single share, in percentage points (score linf). No other class "
+        "An observer estimates the share of each label in a client’s data. The figure is the "
+        "largest error of any single share, in percentage points (score linf). No other label "
         "has a larger error.",
     ),
     Term(

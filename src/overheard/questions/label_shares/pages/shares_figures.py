@@ -20,32 +20,37 @@ def shares_figures(
 ) -> tuple[ReportFigure, ...]:
     """Draw true and claimed shares of each client for the best attack on each arm."""
     return tuple(
-        _shares_figure(exposure, class_names)
+        _shares_figure(threat_result, class_names)
         for arm in every
-        for exposure in arm.threat_results
-        if exposure.attack_results and _has_shares(exposure.attack_results[0], len(class_names))
+        for threat_result in arm.threat_results
+        if threat_result.attack_results
+        and _has_shares(threat_result.attack_results[0], len(class_names))
     )
 
 
-def _has_shares(case: AttackResult, classes: int) -> bool:
-    return "l1" in case.rows_by_score and all(
-        len(finding.claimed) == len(finding.true) == classes for finding in case.findings
+def _has_shares(attack_result: AttackResult, classes: int) -> bool:
+    return "l1" in attack_result.rows_by_score and all(
+        len(finding.claimed) == len(finding.true) == classes
+        for finding in attack_result.findings
     )
 
 
-def _shares_figure(exposure: ThreatResult, class_names: Sequence[str]) -> ReportFigure:
-    case = exposure.attack_results[0]
-    seed = min(finding.cell.seed for finding in case.findings)
-    findings = [finding for finding in case.findings if finding.cell.seed == seed]
+def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> ReportFigure:
+    attack_result = threat_result.attack_results[0]
+    seed = min(finding.cell.seed for finding in attack_result.findings)
+    findings = [finding for finding in attack_result.findings if finding.cell.seed == seed]
     shown_findings = _most_different(findings)
     top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in shown_findings)
     has_intervals = any(stated_interval(finding) is not None for finding in shown_findings)
-    names = {one.target: name_target(one.target, exposure.observers) for one in shown_findings}
-    where = f"{make_printable(exposure.arm)} · {exposure.title} · {make_printable(case.label)}"
+    names = {
+        one.target: name_target(one.target, threat_result.observers) for one in shown_findings
+    }
+    label = make_printable(attack_result.label)
+    where = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"
     return ReportFigure(
         where,
         _caption(has_intervals)
-        + _omission_note(case, len(shown_findings), len(findings), seed),
+        + _omission_note(attack_result, len(shown_findings), len(findings), seed),
         None,
         tuple(
             Panel(
@@ -108,8 +113,10 @@ def _caption(has_intervals: bool) -> str:
     return f"{caption} Line: its {LEVEL_TEXT} interval." if has_intervals else caption
 
 
-def _omission_note(case: AttackResult, shown_clients: int, clients: int, seed: int) -> str:
-    note, seeds = "", len({finding.cell.seed for finding in case.findings})
+def _omission_note(
+    attack_result: AttackResult, shown_clients: int, clients: int, seed: int
+) -> str:
+    note, seeds = "", len({finding.cell.seed for finding in attack_result.findings})
     if shown_clients < clients:
         note += (
             f" Shown: the {shown_clients} of {clients} clients whose true shares differ most "

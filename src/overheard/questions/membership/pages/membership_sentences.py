@@ -13,28 +13,34 @@ from overheard.statistics.estimate import Estimate
 ACCURACY = "membership_accuracy"
 
 
-def membership_sentences(case: AttackResult) -> tuple[str, ...]:
+def membership_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     """Describe the best attack at low false positive rates.
 
     Each rate has two intervals: over clients and runs, as everywhere in a report, and over
     records (`statistics.record_rates`).
     """
-    rates = estimate_record_rates(case.findings)
-    return (*_true_positive_sentences(case, rates), _accuracy_sentence(case, rates))
+    rates = estimate_record_rates(attack_result.findings)
+    return (
+        *_true_positive_sentences(attack_result, rates),
+        _accuracy_sentence(attack_result, rates),
+    )
 
 
-def _true_positive_sentences(case: AttackResult, rates: RecordRates) -> tuple[str, ...]:
+def _true_positive_sentences(
+    attack_result: AttackResult, rates: RecordRates
+) -> tuple[str, ...]:
     scored = [
         (rate, name) for rate, name in FALSE_POSITIVE_RATES if name in rates.true_positive_rates
     ]
     if not scored:
         return ()
     shares = [
-        f"{format_percent(case.rows_by_score[name].value.mean)} of members at "
+        f"{format_percent(attack_result.rows_by_score[name].value.mean)} of members at "
         f"{_rate_text(rate)} false positives "
-        f"(95{SPACE}% interval {_intervals(case, name, rates.true_positive_rates[name])}; "
+        f"(95{SPACE}% interval "
+        f"{_intervals(attack_result, name, rates.true_positive_rates[name])}; "
         "guessing "
-        f"{format_percent(case.rows_by_score[name].blind)})"
+        f"{format_percent(attack_result.rows_by_score[name].blind)})"
         for rate, name in scored
     ]
     rate, name = scored[-1]
@@ -47,21 +53,22 @@ def _true_positive_sentences(case: AttackResult, rates: RecordRates) -> tuple[st
     )
 
 
-def _accuracy_sentence(case: AttackResult, rates: RecordRates) -> str:
-    row = case.rows_by_score[ACCURACY]
+def _accuracy_sentence(attack_result: AttackResult, rates: RecordRates) -> str:
+    row = attack_result.rows_by_score[ACCURACY]
     return (
         "At a threshold fixed in advance, the attack classifies "
         f"{format_percent(row.value.mean)} of "
         f"the records correctly, averaged over members and non-members (95{SPACE}% interval "
-        f"{_intervals(case, ACCURACY, rates.accuracy)}; guessing {format_percent(row.blind)}). "
+        f"{_intervals(attack_result, ACCURACY, rates.accuracy)}; "
+        f"guessing {format_percent(row.blind)}). "
         "Intervals "
         "over records treat the records of one client as independent, given its model."
     )
 
 
-def _intervals(case: AttackResult, name: str, exact: Estimate) -> str:
+def _intervals(attack_result: AttackResult, name: str, exact: Estimate) -> str:
     """Format both intervals; a single claim has only the interval over records."""
-    measure, row = MEASURES[name], case.rows_by_score[name]
+    measure, row = MEASURES[name], attack_result.rows_by_score[name]
     over_records = f"{measure.format_interval(exact)} over records"
     if row.value.low is None:
         return over_records

@@ -33,13 +33,13 @@ class MembershipPages(QuestionPages):
             "attack gives the member the higher score."
         )
 
-    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe the rates at few false positives, and the target at highest risk."""
-        case = exposure.attack_results[0]
-        row = self.summary_row(case)
+        attack_result = threat_result.attack_results[0]
+        row = self.summary_row(attack_result)
         return (
-            *membership_sentences(case),
-            *best_target_words(exposure, row, self.question.measure(row.score)),
+            *membership_sentences(attack_result),
+            *best_target_words(threat_result, row, self.question.measure(row.score)),
         )
 
     def describe_claim(self, finding: Finding) -> str:

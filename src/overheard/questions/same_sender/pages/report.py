@@ -62,15 +62,15 @@ class SameSenderPages(QuestionPages):
         """Explain the reported score."""
         return "For updates from the same sender: the average precision, averaged over targets."
 
-    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe pairs and the control."""
-        case = exposure.attack_results[0]
-        measure = self.question.measure(case.headline)
-        return (*pair_words(case), control_words(case, measure))
+        attack_result = threat_result.attack_results[0]
+        measure = self.question.measure(attack_result.headline)
+        return (*pair_words(attack_result), control_words(attack_result, measure))
 
-    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_user_words(exposure)
+        return unmeasured_user_words(threat_result)
 
     def unmeasured_reason(self) -> str:
         """Return the same reason in a few words."""
@@ -93,20 +93,22 @@ def link_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
 def link_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return one figure per arm and group of observers."""
     return tuple(
-        pair_figure(exposure, curves)
+        pair_figure(threat_result, curves)
         for arm in every
-        for exposure in arm.threat_results
-        if (curves := _curves(exposure))
+        for threat_result in arm.threat_results
+        if (curves := _curves(threat_result))
     )
 
 
-def _curves(exposure: ThreatResult) -> list[NamedRocCurve]:
+def _curves(threat_result: ThreatResult) -> list[NamedRocCurve]:
     """Return curves of the best attacks with both matching and other pairs."""
     curves = [
         NamedRocCurve(
-            case.label,
-            collect_sender_pairs(found for found in case.findings if not found.cell.is_control),
+            attack_result.label,
+            collect_sender_pairs(
+                found for found in attack_result.findings if not found.cell.is_control
+            ),
         )
-        for case in exposure.attack_results
+        for attack_result in threat_result.attack_results
     ]
     return [curve for curve in curves if curve.pairs][:MAX_ATTACKS]

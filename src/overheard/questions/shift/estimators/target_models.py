@@ -54,7 +54,7 @@ class TargetModels:
 
     def _updates(self) -> Iterator[tuple[int, Update]]:
         if self.target == COHORT:
-            # Means of updates in the clear are computed on request. One round at a time keeps
+            # Means of updates in clear text are computed on request. One round at a time keeps
             # only one in memory.
             for number in self.rounds():
                 yield number, self.view.during((number,)).updates(COHORT)[number]

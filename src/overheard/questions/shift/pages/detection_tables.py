@@ -99,15 +99,17 @@ def detection_tables(arms: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     Brackets hold 95 % intervals. A table omits attacks that have none of its scores.
     """
     tables = []
-    for threat, exposures in group_by_threat(arms).items():
-        cases = [
-            (exposure.arm, case) for exposure in exposures for case in exposure.attack_results
+    for threat, threat_results in group_by_threat(arms).items():
+        attack_results = [
+            (threat_result.arm, attack_result)
+            for threat_result in threat_results
+            for attack_result in threat_result.attack_results
         ]
         for title, columns in _TABLES:
             lines = tuple(
-                _table_row(arm, case, columns)
-                for arm, case in cases
-                if any(column.score in case.rows_by_score for column in columns)
+                _table_row(arm, attack_result, columns)
+                for arm, attack_result in attack_results
+                if any(column.score in attack_result.rows_by_score for column in columns)
             )
             if lines:
                 heads = (
@@ -122,11 +124,11 @@ def detection_tables(arms: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
 
 
 def _table_row(
-    arm: str, case: AttackResult, columns: Sequence[_DetectionColumn]
+    arm: str, attack_result: AttackResult, columns: Sequence[_DetectionColumn]
 ) -> tuple[str, ...]:
     cells = [
         cell
         for column in columns
-        for cell in column.cells(case.rows_by_score.get(column.score))
+        for cell in column.cells(attack_result.rows_by_score.get(column.score))
     ]
-    return (make_printable(arm), make_printable(case.label), *cells)
+    return (make_printable(arm), make_printable(attack_result.label), *cells)

@@ -44,22 +44,22 @@ class ShiftPages(QuestionPages):
             "attack finds more evidence in the run with the shift."
         )
 
-    def detail_sentences(self, exposure: ThreatResult) -> tuple[str, ...]:
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe detection, delay, direction, and the coverage of intervals."""
         return (
-            *shift_sentences(exposure.attack_results[0]),
-            *coverage_words(exposure, "coverage", MEASURES["coverage"], "change"),
+            *shift_sentences(threat_result.attack_results[0]),
+            *coverage_words(threat_result, "coverage", MEASURES["coverage"], "change"),
         )
 
-    def unmeasured_sentence(self, exposure: ThreatResult) -> str:
+    def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """State that control runs are missing."""
         whom = (
-            name_other_clients(exposure.observers)
-            if exposure.target_kind == "cohort"
+            name_other_clients(threat_result.observers)
+            if threat_result.target_kind == "cohort"
             else "each client"
         )
         return (
-            f"How well {name_observers(exposure.observers)} can detect a shift in "
+            f"How well {name_observers(threat_result.observers)} can detect a shift in "
             f"{possessive(whom)} "
             "data was not measured: that requires runs with a shift and a control run for "
             "each, and there are none."
@@ -79,13 +79,13 @@ class ShiftPages(QuestionPages):
 
     def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return tables that compare shifts with controls, and figures of evidence by round."""
-        tables, plates = detection_tables(every), timeline_figures(audit, every)
-        if not tables and not plates:
+        tables, report_figures = detection_tables(every), timeline_figures(audit, every)
+        if not tables and not report_figures:
             return ()
         paragraphs = (_NOTE,) if tables else (_NOTE, _NO_CONTROLS)
         blocks = [SectionBlock(paragraphs=paragraphs, tables=tables)]
-        if plates:
-            blocks.append(SectionBlock("Evidence by round", figures=plates))
+        if report_figures:
+            blocks.append(SectionBlock("Evidence by round", figures=report_figures))
         title = "Detection of shifts"
         return (Section("shifts", title, "Shifts", tuple(blocks)),)
 

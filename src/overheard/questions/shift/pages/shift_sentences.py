@@ -7,19 +7,23 @@ from overheard.findings.threat_results import AttackResult
 from overheard.questions.shift.measures import MEASURES
 
 
-def shift_sentences(case: AttackResult) -> tuple[str, ...]:
+def shift_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     """Describe how well the best attack detects shifts."""
-    return (*_power_sentence(case), *_alarm_sentence(case), *_direction_sentence(case))
+    return (
+        *_power_sentence(attack_result),
+        *_alarm_sentence(attack_result),
+        *_direction_sentence(attack_result),
+    )
 
 
-def _power_sentence(case: AttackResult) -> tuple[str, ...]:
+def _power_sentence(attack_result: AttackResult) -> tuple[str, ...]:
     found = [
         f"{format_percent(row.value.mean)} of shifts{_interval(row)} at {level}{SPACE}% false "
         "alarms"
         for level in (5, 1)
-        if (row := case.rows_by_score.get(f"power_at_{level}")) is not None
+        if (row := attack_result.rows_by_score.get(f"power_at_{level}")) is not None
     ]
-    pairs = MEASURES["auc"].format(case.rows_by_score["auc_told"].value.mean)
+    pairs = MEASURES["auc"].format(attack_result.rows_by_score["auc_told"].value.mean)
     known = f"If the round of the shift is known, the attack is correct in {pairs} pairs."
     if not found:
         few = f"There are too few controls to measure detection at 5{SPACE}% false alarms."
@@ -27,10 +31,10 @@ def _power_sentence(case: AttackResult) -> tuple[str, ...]:
     return (f"{known} If it is unknown, the attack detects {' and '.join(found)}.",)
 
 
-def _alarm_sentence(case: AttackResult) -> tuple[str, ...]:
+def _alarm_sentence(attack_result: AttackResult) -> tuple[str, ...]:
     found, false = (
-        case.rows_by_score.get("detection_rate"),
-        case.rows_by_score.get("false_alarm_rate"),
+        attack_result.rows_by_score.get("detection_rate"),
+        attack_result.rows_by_score.get("false_alarm_rate"),
     )
     if found is None or false is None:
         return ("The attack states no threshold, so it raises no alarm.",)
@@ -41,7 +45,7 @@ def _alarm_sentence(case: AttackResult) -> tuple[str, ...]:
         "is raised "
         f"in {format_percent(false.value.mean)} of controls{_interval(false, stated_rate)}."
     )
-    delay = case.rows_by_score.get("median_delay")
+    delay = attack_result.rows_by_score.get("median_delay")
     if delay is None:
         return (alarms,)
     return (f"{alarms} {_delay_clause(delay.value.mean)}",)
@@ -53,8 +57,10 @@ def _delay_clause(rounds: float) -> str:
     return f"The median delay of the detections is {rounds:g}{SPACE}rounds."
 
 
-def _direction_sentence(case: AttackResult) -> tuple[str, ...]:
-    right = case.rows_by_score.get("direction_detected") or case.rows_by_score.get("direction")
+def _direction_sentence(attack_result: AttackResult) -> tuple[str, ...]:
+    right = attack_result.rows_by_score.get(
+        "direction_detected"
+    ) or attack_result.rows_by_score.get("direction")
     if right is None:
         return ()
     which = "detected shifts" if right.score == "direction_detected" else "shifts"
@@ -63,7 +69,7 @@ def _direction_sentence(case: AttackResult) -> tuple[str, ...]:
         f"{format_percent(right.value.mean)} of "
         f"{which}"
     )
-    error = case.rows_by_score.get("risen_error")
+    error = attack_result.rows_by_score.get("risen_error")
     if error is None:
         return (f"{correct} (guessing: {format_percent(right.blind)}).",)
     size = MEASURES["risen_error"].format(error.value.mean)

@@ -29,58 +29,70 @@ MAX_RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class _DrawnTimeline:
-    """One timeline with its name and its control run."""
+    """A target's timelines: of the planned run and, if there is one, of its control run."""
 
     name: str
     finding: Finding
-    shifted: Timeline
+    planned: Timeline
     control: Timeline | None
 
 
 def timeline_figures(audit: Audit, arms: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Draw a figure for each of the best attacks with timelines, arm by arm."""
     return tuple(
-        plate
+        report_figure
         for arm in arms
-        for exposure in arm.threat_results
-        for plate in _exposure_figures(exposure, _timelines_by_attack(exposure, audit.findings))
+        for threat_result in arm.threat_results
+        for report_figure in _threat_figures(
+            threat_result, _findings_by_attack(threat_result, audit.findings)
+        )
     )
 
 
-def _timelines_by_attack(
-    exposure: ThreatResult, findings: Sequence[Finding]
+def _findings_by_attack(
+    threat_result: ThreatResult, findings: Sequence[Finding]
 ) -> Mapping[str, list[Finding]]:
-    """Return the findings with a timeline by attack, the best attack first."""
-    timed: dict[str, list[Finding]] = {case.attack: [] for case in exposure.attack_results}
+    """Group the findings that have a timeline by their attack; the best attack comes first."""
+    by_attack: dict[str, list[Finding]] = {
+        attack_result.attack: [] for attack_result in threat_result.attack_results
+    }
+    threat = (
+        threat_result.arm,
+        threat_result.observers,
+        threat_result.question,
+        threat_result.target_kind,
+    )
     for finding in findings:
         cell = finding.cell
-        setting = (cell.arm, cell.observers, cell.question)
-        about = "cohort" if finding.target == COHORT else "clients"
-        if finding.timeline is not None and (*setting, about) == (
-            exposure.arm, exposure.observers, exposure.question, exposure.target_kind
-        ):  # fmt: skip
-            timed.setdefault(cell.attack, []).append(finding)
-    return {attack: found for attack, found in timed.items() if found}
+        target_kind = "cohort" if finding.target == COHORT else "clients"
+        if finding.timeline is not None and threat == (
+            cell.arm,
+            cell.observers,
+            cell.question,
+            target_kind,
+        ):
+            by_attack.setdefault(cell.attack, []).append(finding)
+    return {attack: found for attack, found in by_attack.items() if found}
 
 
-def _exposure_figures(
-    exposure: ThreatResult, timed: Mapping[str, Sequence[Finding]]
+def _threat_figures(
+    threat_result: ThreatResult, by_attack: Mapping[str, Sequence[Finding]]
 ) -> tuple[ReportFigure, ...]:
     return tuple(
-        _attack_figure(exposure, attack, found, len(timed))
-        for attack, found in list(timed.items())[:MAX_ATTACKS]
+        _attack_figure(threat_result, attack, found, len(by_attack))
+        for attack, found in list(by_attack.items())[:MAX_ATTACKS]
         if any(not finding.cell.is_control for finding in found)
     )
 
 
 def _attack_figure(
-    exposure: ThreatResult, attack: str, found: Sequence[Finding], attacks: int
+    threat_result: ThreatResult, attack: str, found: Sequence[Finding], attacks: int
 ) -> ReportFigure:
     planned = [finding for finding in found if not finding.cell.is_control]
-    drawn = _select_timelines(planned, found, exposure.observers)
-    label = make_printable(exposure.labels[attack])
-    title = f"{make_printable(exposure.arm)} · {exposure.title} · {label}"
-    height = _axis_range(drawn)
+    drawn = _select_timelines(planned, found, threat_result.observers)
+    label = make_printable(threat_result.labels[attack])
+    title = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"
+    axis_range = _axis_range(drawn)
     return ReportFigure(
         title,
         "The attack's test statistic by round; a larger value is stronger evidence of a shift. "
@@ -90,24 +102,27 @@ def _attack_figure(
             Panel(
                 one.name,
                 timeline_chart(
-                    one.shifted,
+                    one.planned,
                     one.control,
                     one.finding.true_since,
-                    height,
+                    axis_range,
                     f"Evidence of a shift, {one.name}: {title}",
                 ),
             )
             for one in drawn
         ),
         _table(drawn, title),
-        True,
+        is_folded=True,
     )
 
 
 def _select_timelines(
     planned: Sequence[Finding], found: Sequence[Finding], observers: Sequence[Party]
 ) -> list[_DrawnTimeline]:
-    """Select targets of the first run, shifted ones first; or several runs of one target."""
+    """Select targets of the first run, those with a shift first.
+
+    If that run has a single target, select this target in several runs.
+    """
     controls = {
         (finding.cell.seed, finding.target): finding.timeline
         for finding in found
@@ -143,7 +158,7 @@ def _axis_range(drawn: Sequence[_DrawnTimeline]) -> AxisRange:
     values = [0.0]
     for one in drawn:
         control = one.control.statistic if one.control else ()
-        values += chain(one.shifted.statistic, one.shifted.threshold or (), control)
+        values += chain(one.planned.statistic, one.planned.threshold or (), control)
     margin = 0.06 * (max(values) - min(values)) or 1.0
     return AxisRange(min(values) - margin if min(values) < 0 else 0.0, max(values) + margin)
 
@@ -166,7 +181,7 @@ def _table(drawn: Sequence[_DrawnTimeline], title: str) -> ReportTable:
         {
             number
             for one in drawn
-            for timeline in (one.shifted, one.control)
+            for timeline in (one.planned, one.control)
             if timeline is not None
             for number in timeline.rounds
         }
@@ -174,29 +189,31 @@ def _table(drawn: Sequence[_DrawnTimeline], title: str) -> ReportTable:
     return ReportTable(
         f"Evidence by round: {title}",
         ("Target", "Line", "True shift", "Alarm", "Claimed shift", *(f"{n}" for n in rounds)),
-        tuple(line for one in drawn for line in _table_rows(one, rounds)),
-        2,
+        tuple(row for one in drawn for row in _table_rows(one, rounds)),
+        text_columns=2,
     )
 
 
 def _table_rows(one: _DrawnTimeline, rounds: Sequence[int]) -> list[tuple[str, ...]]:
     since = _round_text(one.finding.true_since)
-    run, lines = one.shifted, list[tuple[str, ...]]()
-    marks = (since, _round_text(run.alarm), _round_text(run.since))
-    lines.append((one.name, "planned run", *marks, *_values(run, run.statistic, rounds)))
-    if run.threshold is not None:
-        nothing = (NO_NUMBER,) * 3
-        lines.append((one.name, "threshold", *nothing, *_values(run, run.threshold, rounds)))
+    planned, rows = one.planned, list[tuple[str, ...]]()
+    marks = (since, _round_text(planned.alarm), _round_text(planned.since))
+    values = _values(planned, planned.statistic, rounds)
+    rows.append((one.name, "planned run", *marks, *values))
+    if planned.threshold is not None:
+        no_marks = (NO_NUMBER,) * 3
+        values = _values(planned, planned.threshold, rounds)
+        rows.append((one.name, "threshold", *no_marks, *values))
     if one.control is not None:
         control = one.control
         marks = (NO_NUMBER, _round_text(control.alarm), _round_text(control.since))
         values = _values(control, control.statistic, rounds)
-        lines.append((one.name, "control run", *marks, *values))
-    return lines
+        rows.append((one.name, "control run", *marks, *values))
+    return rows
 
 
-def _values(run: Timeline, column: Sequence[float], rounds: Sequence[int]) -> list[str]:
-    by_round = dict(zip(run.rounds, column, strict=True))
+def _values(timeline: Timeline, column: Sequence[float], rounds: Sequence[int]) -> list[str]:
+    by_round = dict(zip(timeline.rounds, column, strict=True))
     return [format_number(by_round.get(number)) for number in rounds]
 
 
