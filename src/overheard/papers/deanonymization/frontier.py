@@ -40,10 +40,15 @@ def frontier_figure(title: str, points: Mapping[str, Sequence[TradeOffPoint]]) -
             with the suffix `ADAPTIVE_SUFFIX`, and shares its panel.
 
     """
-    every = [point for results in points.values() for point in results]
-    best = undominated_arms(every)
-    across = Axis("average precision per user, %", 0.0, 108 * max(p.precision for p in every))
-    low, high = min(0.95, *(p.utility for p in every)), max(1.0, *(p.utility for p in every))
+    results_of_all = [point for results in points.values() for point in results]
+    best = undominated_arms(results_of_all)
+    across = Axis(
+        "average precision per user, %", 0.0, 108 * max(p.precision for p in results_of_all)
+    )
+    low, high = (
+        min(0.95, *(p.utility for p in results_of_all)),
+        max(1.0, *(p.utility for p in results_of_all)),
+    )
     margin = 0.1 * (high - low)
     up = Axis("utility, %", 100 * (low - margin), 100 * (high + margin))
     groups: dict[str, list[TradeoffSeries]] = {}
