@@ -60,10 +60,10 @@ def test_each_run_of_a_batch_has_its_own_messages_and_knowledge(tmp_path: Path):
 def test_the_partition_is_in_the_truth_of_a_simulated_run_but_in_no_file(
     tmp_path: Path,
 ):
-    supplies = inputs_for(TINY)
+    audit_inputs = inputs_for(TINY)
     for _ in ("trained", "opened again"):
         run = next(
-            simulate_runs(TINY, supplies, AuditFolder(tmp_path), lambda what, done: None)
+            simulate_runs(TINY, audit_inputs, AuditFolder(tmp_path), lambda what, done: None)
         )
         assert run.truth is not None
         for (number, who), counts in run.truth.counts.items():

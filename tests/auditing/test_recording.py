@@ -253,14 +253,16 @@ def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: P
     plan = replace_tables(TINY, arms=(NO_DEFENSE, SECURE_AGGREGATION))
     audit(plan, tmp_path / "simulated", resources=HERE)
     masked = AuditFolder(tmp_path / "simulated").run_path(SECURE_AGGREGATION.name, 0)
-    supplies = inputs_for(TINY)
-    heard = open_recorded_run(replace_tables(plan, threats=(ADAPTIVE,)), supplies, masked)
+    audit_inputs = inputs_for(TINY)
+    heard = open_recorded_run(replace_tables(plan, threats=(ADAPTIVE,)), audit_inputs, masked)
     assert heard.knowledge(ADAPTIVE).defenses == SECURE_AGGREGATION.defenses
     assert heard.record.defenses[0].promise == "as recorded: not verified"
     with pytest.raises(PlanError, match="no arm of the plan has them: add an arm with them"):
-        open_recorded_run(replace_tables(TINY, threats=(ADAPTIVE,)), supplies, masked)
+        open_recorded_run(replace_tables(TINY, threats=(ADAPTIVE,)), audit_inputs, masked)
     # Who does not know them needs no such arm.
-    assert open_recorded_run(TINY, supplies, masked).knowledge(SERVER_THREAT).defenses is None
+    assert (
+        open_recorded_run(TINY, audit_inputs, masked).knowledge(SERVER_THREAT).defenses is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -277,9 +279,9 @@ def test_refuses_a_partition_other_than_that_of_the_run(other, recording):
 
 
 def test_auxiliary_examples_are_those_that_the_run_set_aside(recording: Path):
-    supplies = inputs_for(TINY)
-    known = open_recorded_run(TINY, supplies, recording).knowledge(SERVER_THREAT).auxiliary
-    aside = partition_for_plan(TINY, supplies.dataset, TINY.seeds[0]).auxiliary
+    audit_inputs = inputs_for(TINY)
+    known = open_recorded_run(TINY, audit_inputs, recording).knowledge(SERVER_THREAT).auxiliary
+    aside = partition_for_plan(TINY, audit_inputs.dataset, TINY.seeds[0]).auxiliary
     assert known is not None
     assert torch.equal(known.inputs, aside.inputs)
 

@@ -177,10 +177,10 @@ def test_there_are_no_auxiliary_examples_unless_the_plan_has_some():
 
 
 def test_only_attackers_that_know_the_defenses_simulate_them():
-    supplies, dropout = inputs_for(THREE_ARMS), THREE_ARMS.arms[2]
+    audit_inputs, dropout = inputs_for(THREE_ARMS), THREE_ARMS.arms[2]
     adaptive = SERVER_THREAT.model_copy(update={"knows": ("model", "recipe", "defenses")})
-    plain = attacker_knowledge(dropout, 0, supplies, SERVER_THREAT)
-    knowing = attacker_knowledge(dropout, 0, supplies, adaptive)
+    plain = attacker_knowledge(dropout, 0, audit_inputs, SERVER_THREAT)
+    knowing = attacker_knowledge(dropout, 0, audit_inputs, adaptive)
     assert plain.build_model is not None
     assert knowing.build_model is not None
     assert "Dropout" not in repr(plain.build_model())
@@ -190,10 +190,10 @@ def test_only_attackers_that_know_the_defenses_simulate_them():
 
 
 def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
-    supplies = inputs_for(TINY)
-    one = attacker_knowledge(NO_DEFENSE, 0, supplies, SERVER_THREAT).auxiliary
-    two = attacker_knowledge(SECURE_AGGREGATION, 0, supplies, SERVER_THREAT).auxiliary
-    other = attacker_knowledge(NO_DEFENSE, 1, supplies, SERVER_THREAT).auxiliary
+    audit_inputs = inputs_for(TINY)
+    one = attacker_knowledge(NO_DEFENSE, 0, audit_inputs, SERVER_THREAT).auxiliary
+    two = attacker_knowledge(SECURE_AGGREGATION, 0, audit_inputs, SERVER_THREAT).auxiliary
+    other = attacker_knowledge(NO_DEFENSE, 1, audit_inputs, SERVER_THREAT).auxiliary
     assert one is not None
     assert two is not None
     assert other is not None
@@ -205,18 +205,19 @@ def test_the_plan_configures_the_virtual_clients():
     virtual = VirtualPlan(clients=7, splits=(Dirichlet(alpha=0.1),), examples=(5, 9))
     threat = SERVER_THREAT.model_copy(update={"virtual": virtual})
     resources = Resources(device="cpu", workers=3, cluster="local")
-    supplies = load_inputs(TINY, resources, MemoryTensorCache())
-    known = attacker_knowledge(NO_DEFENSE, 4, supplies, threat)
+    audit_inputs = load_inputs(TINY, resources, MemoryTensorCache())
+    known = attacker_knowledge(NO_DEFENSE, 4, audit_inputs, threat)
     assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
     assert known.compute == ComputeSettings(
         Seed(4).child("bank"), 7, device="cpu", workers=3, cluster="local"
     )
     # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
-    other = attacker_knowledge(SECURE_AGGREGATION, 4, supplies, SERVER_THREAT)
-    assert known.compute.cache is other.compute.cache is supplies.cache
+    other = attacker_knowledge(SECURE_AGGREGATION, 4, audit_inputs, SERVER_THREAT)
+    assert known.compute.cache is other.compute.cache is audit_inputs.cache
     assert other.compute.seed == known.compute.seed
     assert (
-        attacker_knowledge(NO_DEFENSE, 5, supplies, threat).compute.seed != known.compute.seed
+        attacker_knowledge(NO_DEFENSE, 5, audit_inputs, threat).compute.seed
+        != known.compute.seed
     )
 
 
@@ -236,11 +237,11 @@ def test_known_defenses_change_the_assumed_recipes():
 
 
 def test_distortion_changes_auxiliary_examples_only():
-    supplies = inputs_for(TINY)
+    audit_inputs = inputs_for(TINY)
     shifted = SERVER_THREAT.model_copy(update={"auxiliary_shift": 0.5})
-    plain = attacker_knowledge(NO_DEFENSE, 0, supplies, SERVER_THREAT).auxiliary
+    plain = attacker_knowledge(NO_DEFENSE, 0, audit_inputs, SERVER_THREAT).auxiliary
     changed_, again = (
-        attacker_knowledge(NO_DEFENSE, 0, supplies, shifted).auxiliary for _ in "12"
+        attacker_knowledge(NO_DEFENSE, 0, audit_inputs, shifted).auxiliary for _ in "12"
     )
     assert plain is not None
     assert changed_ is not None
@@ -248,7 +249,7 @@ def test_distortion_changes_auxiliary_examples_only():
     assert torch.equal(plain.labels, changed_.labels)
     assert not torch.allclose(plain.inputs, changed_.inputs)
     assert torch.equal(changed_.inputs, again.inputs)
-    dealt = partition_for_plan(TINY, supplies.dataset, 0)
+    dealt = partition_for_plan(TINY, audit_inputs.dataset, 0)
     assert torch.equal(dealt.auxiliary.inputs, plain.inputs)
 
 
@@ -372,10 +373,10 @@ def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
 def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):
     plan = user_plan(tmp_path, IDENTITY_THREAT, people=KnownUserSettings())
     shared = replace_tables(plan, data=plan.data.model_copy(update={"background": 20}))
-    supplies = inputs_for(shared)
-    known = attacker_knowledge(shared.arms[0], 0, supplies, IDENTITY_THREAT).background
-    dealt = partition_for_plan(shared, supplies.dataset, 0)
-    there = build_federation(shared, shared.arms[0], 0, dealt, supplies.dataset.task, HERE)
+    audit_inputs = inputs_for(shared)
+    known = attacker_knowledge(shared.arms[0], 0, audit_inputs, IDENTITY_THREAT).background
+    dealt = partition_for_plan(shared, audit_inputs.dataset, 0)
+    there = build_federation(shared, shared.arms[0], 0, dealt, audit_inputs.dataset.task, HERE)
     assert known is not None
     assert there.background is not None
     assert len(known) == 20

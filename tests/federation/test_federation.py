@@ -52,8 +52,8 @@ class Masks(Still):
         ({"shifts": {client(1): (0,)}}, r"rounds 1 to 1, in order, got \(0,\)"),
         ({"shifts": {client(1): (2,)}}, r"rounds 1 to 1, in order, got \(2,\)"),
         ({"shifts": {client(1): (1, 1)}}, "in order"),
-        ({"shadows": -1}, "fewer than all parties with rows, got -1"),
-        ({"shadows": 2}, "fewer than all parties with rows, got 2"),
+        ({"shadows": -1}, "leave a client that is no shadow device, got -1"),
+        ({"shadows": 2}, "leave a client that is no shadow device, got 2"),
         ({"shadows": 1, "shifts": {client(1): (1,)}}, "shifts: client/1 is none"),
     ],
 )

@@ -163,7 +163,10 @@ def test_the_run_closes_with_the_final_model(recording: Recording) -> None:
         (make_reply("patient 7 not found"), "not NVFlare's"),
         (Shareable(), "no DXO"),
         (DXO("COLLECTION", {"a": 1}).to_shareable(), "'COLLECTION'"),
-        (DXO(DataKind.WEIGHTS, {"w": object()}).to_shareable(), "no array, or is encrypted"),
+        (
+            DXO(DataKind.WEIGHTS, {"w": object()}).to_shareable(),
+            "not an array, or is encrypted",
+        ),
         (DXO(DataKind.WEIGHTS, {}).to_shareable(), "has no weights"),
         (DXO(DataKind.WEIGHTS, {"w": np.zeros((2, 2))}).to_shareable(), "(2, 2)"),
         (DXO(DataKind.WEIGHTS, {"w": np.array([np.nan, 0])}).to_shareable(), "NaN"),

@@ -121,7 +121,7 @@ def _train_batch(
     plan: Plan,
     arm: ArmPlan,
     batch: Sequence[tuple[int, bool]],
-    supplies: AuditInputs,
+    audit_inputs: AuditInputs,
     home: AuditFolder,
     on_round: Callable[[str, int], None],
 ) -> Iterator[AuditedRun]:
@@ -130,9 +130,11 @@ def _train_batch(
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     description = f"{arm.name}, {seeds}: training"
     on_round(description, 0)
-    partitions = [supplies.partition(seed, is_control) for seed, is_control in batch]
+    partitions = [audit_inputs.partition(seed, is_control) for seed, is_control in batch]
     federations = [
-        build_federation(plan, arm, seed, partition, supplies.dataset.task, supplies.resources)
+        build_federation(
+            plan, arm, seed, partition, audit_inputs.dataset.task, audit_inputs.resources
+        )
         for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
     folders = [
@@ -163,11 +165,13 @@ def _train_batch(
         # Models derived from distilled data are in `transcript` but were never sent.
         sent = open_transcript(folder)
         yield AuditedRun(
-            complete_run_record(plan, record, supplies.dataset, partition, sent, transcript),
+            complete_run_record(
+                plan, record, audit_inputs.dataset, partition, sent, transcript
+            ),
             transcript,
             with_partition(truth, federation),
             tuple(range(rounds)),
-            partial(attacker_knowledge, arm, seed, supplies),
+            partial(attacker_knowledge, arm, seed, audit_inputs),
             arm,
         )
 

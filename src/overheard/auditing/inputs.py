@@ -105,11 +105,11 @@ def load_inputs(plan: Plan, resources: Resources, cache: TensorCache) -> AuditIn
         for source in dict.fromkeys(sources)
         if source is not None
     }
-    supplies = AuditInputs(plan, dataset, loaded, resources, cache)
+    audit_inputs = AuditInputs(plan, dataset, loaded, resources, cache)
     for threat in plan.threats:
         if threat.auxiliary_from is not None:
-            draw_auxiliary_from(plan, plan.seeds[0], threat.auxiliary_from, supplies)
-    return supplies
+            draw_auxiliary_from(plan, plan.seeds[0], threat.auxiliary_from, audit_inputs)
+    return audit_inputs
 
 
 def load_data(plan: Plan, resources: Resources) -> Dataset:

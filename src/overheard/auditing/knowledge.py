@@ -66,14 +66,18 @@ def _known_training(
 
 
 def _auxiliary_examples(
-    plan: Plan, seed: int, threat: ThreatPlan, supplies: AuditInputs, partition: DataPartition
+    plan: Plan,
+    seed: int,
+    threat: ThreatPlan,
+    audit_inputs: AuditInputs,
+    partition: DataPartition,
 ) -> Examples:
     """Return the attacker's auxiliary examples, as its threat specifies them."""
     if threat.auxiliary_from is None:
         auxiliary = partition.auxiliary
     else:
-        auxiliary = draw_auxiliary_from(plan, seed, threat.auxiliary_from, supplies)
+        auxiliary = draw_auxiliary_from(plan, seed, threat.auxiliary_from, audit_inputs)
     if not threat.auxiliary_shift or not len(auxiliary):
         return auxiliary
     draws = Seed(seed).child("distortion")
-    return distort(auxiliary, supplies.dataset.task, threat.auxiliary_shift, draws)
+    return distort(auxiliary, audit_inputs.dataset.task, threat.auxiliary_shift, draws)

@@ -168,7 +168,7 @@ def _select_model_tensors(
 
 
 def _check_partition(
-    recording: Path, manifest: Manifest, transcript: Transcript, supplies: AuditInputs
+    recording: Path, manifest: Manifest, transcript: Transcript, audit_inputs: AuditInputs
 ) -> DataPartition:
     """Return the plan's partition, after checking that it is that of the run.
 
@@ -176,10 +176,10 @@ def _check_partition(
     simulated by Overheard has no digest to compare. Its candidate records must be canaries,
     since the membership of other records is unknown.
     """
-    plan, dataset = supplies.plan, supplies.dataset
+    plan, dataset = audit_inputs.plan, audit_inputs.dataset
     seed = plan.seeds[0]
     if not manifest.data:
-        partition = supplies.partition(seed)
+        partition = audit_inputs.partition(seed)
         if partition.candidates is not None and partition.canary_odds is None:
             raise PlanError(
                 f"{recording}: was not simulated by Overheard, so the members among the "

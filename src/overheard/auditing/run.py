@@ -53,14 +53,14 @@ def audit(
     # Check everything before anything is written.
     home.check_plan(claim)
     resources = resources or Resources()
-    supplies = load_inputs(
+    audit_inputs = load_inputs(
         plan, resources, FolderTensorCache(resources.simulation_cache or home.simulation_path)
     )
     progress = Progress(on_step)
     if recording is None:
-        runs = prepare_simulated_runs(plan, supplies, home, progress)
+        runs = prepare_simulated_runs(plan, audit_inputs, home, progress)
     else:
-        runs = prepare_recorded_runs(plan, supplies, recording, progress)
+        runs = prepare_recorded_runs(plan, audit_inputs, recording, progress)
     home.reserve(claim)
     store, records, results = ResultCache(home.cells_path), list[ArmRun](), list[CellResult]()
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
@@ -72,7 +72,7 @@ def audit(
     return Audit(
         title=plan.title,
         subject=runs.subject,
-        class_names=supplies.dataset.task.class_names,
+        class_names=audit_inputs.dataset.task.class_names,
         arms=tuple(records),
         findings=tuple(finding for result in results for finding in result.findings),
         refusals=tuple(refusal for result in results for refusal in result.refusals),

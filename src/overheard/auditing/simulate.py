@@ -122,9 +122,9 @@ def knowledge(
     resources: Resources | None = None,
 ) -> Knowledge:
     """Return the knowledge of the first threat's attacker; see `simulate` for the settings."""
-    supplies = load_inputs(plan, resources or Resources(), MemoryTensorCache())
+    audit_inputs = load_inputs(plan, resources or Resources(), MemoryTensorCache())
     number = plan.seeds[0] if seed is None else seed
-    return attacker_knowledge(_select_arm(plan, arm), number, supplies, plan.threats[0])
+    return attacker_knowledge(_select_arm(plan, arm), number, audit_inputs, plan.threats[0])
 
 
 def _select_arm(plan: Plan, name: str | None) -> ArmPlan:

@@ -15,7 +15,7 @@ def control_kind(plan: Plan) -> Control | None:
     """Return the kind of control that each run of an arm has; None = no control.
 
     "exchange" if a client shifts and an attack asks which one. In this control the same clients
-    exchange their examples in the same rounds, and no distribution shifts; before the first
+    replace as many examples in the same rounds, but no distribution shifts. Before the first
     shift it equals the planned run. "permutation" if clients represent users and an attack asks
     for their identities. In this control the examples are permuted among the clients.
 

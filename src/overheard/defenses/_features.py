@@ -79,8 +79,8 @@ def _extract_features(
         and bool(features.isfinite().all())
     ):
         raise PlanError(
-            f"the extractor {reference} must return finite numbers, one row for each of the "
-            f"{len(inputs)} inputs, got "
+            f"the extractor {reference} must return a matrix of finite numbers with one row "
+            f"for each of the {len(inputs)} inputs, got "
             f"{tuple(features.shape) if isinstance(features, Tensor) else type(features)}"
         )
     return features.float().cpu()

@@ -169,7 +169,7 @@ def shares_chart(
     step = min(15.0, max(3.0, 210 / len(names)))
     width, left, bottom = 230.0, 72.0, 24.0
     height = bottom + 6 + step * len(names)
-    every = ceil(11 / step)
+    name_interval = ceil(11 / step)
 
     def draw(figure: Figure) -> None:
         axes = ChartFrame(width, height, left, bottom, 16.0, 1.0).axes(figure)
@@ -192,7 +192,9 @@ def shares_chart(
             clip_on=False,
             zorder=3,
         )
-        axes.set_yticks(places[::every], [shorten(name, 10) for name in names[::every]])
+        axes.set_yticks(
+            places[::name_interval], [shorten(name, 10) for name in names[::name_interval]]
+        )
         axes.tick_params(axis="y", length=0, labelsize=11)
         axes.tick_params(axis="x", labelsize=11)
         axes.set_xlim(0, 100 * top)

@@ -41,7 +41,7 @@ class Federation:
         device: where to train.
         shifts: by client, the rounds in which the distribution of its examples changes. They
             are recorded in the ground truth and do not affect the run.
-        shadows: number of shadow devices of the server; they are the last parties with rows.
+        shadows: number of shadow devices of the server; they have the last rows of each round.
         are_shadows_defended: whether defenses that clients enforce also act on the examples and
             updates of shadow devices. Changes of the training apply to all in any case.
         users: the user of each client that is one person; recorded in the ground truth.
@@ -104,7 +104,7 @@ class Federation:
             _check_labels(examples, self.task.classes)
         if not 0 <= self.shadows < sizes.pop():
             raise ValueError(
-                "shadows must be 0 or more and fewer than all parties with rows, got "
+                "shadows must be 0 or more and leave a client that is no shadow device, got "
                 f"{self.shadows}"
             )
         if self.background is not None:

@@ -39,7 +39,7 @@ class Cell:
         question: name of the question, which is that of its scorer.
         rounds: the observed rounds, in order.
         is_control: whether the run is the control of the planned run with the same arm and
-            seed. Depending on the question, clients exchange examples without a shift, or
+            seed. Depending on the question, clients replace examples without a shift, or
             examples are permuted at random among all clients.
         part: name of the attack in the registry, without settings, such as "decaf".
         label: name shown to readers, with only what applies to this attack in this arm.

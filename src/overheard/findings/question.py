@@ -18,7 +18,7 @@ C = TypeVar("C", bound=Claim)
 Control = Literal["exchange", "permutation"]
 """A control run beside the planned one, in which there is nothing to find.
 
-"exchange": the same clients exchange their examples in the same rounds, without a shift.
+"exchange": the same clients replace as many examples in the same rounds, without a shift.
 "permutation": examples are permuted at random among all clients.
 """
 

@@ -1,4 +1,4 @@
-"""Checks that a network supports the inputs of a task."""
+"""Input shapes of a task, refused if a network does not support them."""
 
 from math import prod
 
@@ -30,24 +30,23 @@ def image_shape(task: Task, model_name: str, minimum_side: int) -> tuple[int, in
 
     """
     if task.vocabulary is not None or len(task.shape) != 3:
-        kind = "lstm or text_bag" if task.vocabulary is not None else "mlp"
+        alternative = "lstm or text_bag" if task.vocabulary is not None else "mlp"
         raise PlanError(
             f"model: {model_name} takes images (channels, height, width), but the inputs of "
-            "the "
-            f"data set have shape {task.shape}; choose {kind}"
+            f"the data set have shape {task.shape}; choose {alternative}"
         )
     channels, height, width = task.shape
     if min(height, width) < minimum_side:
         raise PlanError(
             f"model: {model_name} takes images of {minimum_side} x {minimum_side} pixels or "
-            "more, but the "
-            f"data set's have {height} x {width}; choose a shallower model, such as mlp"
+            f"more, but the data set's have {height} x {width}; choose a shallower "
+            "model, such as mlp"
         )
     return channels, height, width
 
 
 def vocabulary_size(task: Task, model_name: str) -> int:
-    """Return how many different tokens texts may contain, padding included.
+    """Return how many different tokens texts may contain, including padding.
 
     Raises:
         PlanError: if the inputs are not texts.

@@ -13,7 +13,8 @@ class Model(ABC):
 
     A concrete model is a final frozen dataclass: its fields are its settings. The network ends
     in an `nn.Linear` with one output per class. It has no softmax and no buffers. Use group
-    norm instead of batch norm: running statistics are buffers, which weights do not include.
+    norm instead of batch norm, whose running statistics are buffers: weights and updates do
+    not include them.
     """
 
     name: ClassVar[str]

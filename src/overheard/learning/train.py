@@ -139,8 +139,9 @@ def train_groups(
     if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, target)):
         if has_dropout(model):
             raise PlanError(
-                "engine: 'stacked' cannot train a model with dropout, because clients would "
-                "not draw independently; choose 'auto', 'sequential' or 'processes'"
+                "engine: 'stacked' cannot train a model with dropout, because the "
+                "dropout masks of clients would not be independent; choose 'auto', "
+                "'sequential' or 'processes'"
             )
         if is_recurrent(model):
             raise PlanError(

@@ -25,20 +25,22 @@ class DataPlan(StrictModel):
             `examples`, in a plan for recordings.
         clients: number of clients; for a recording, number of clients to draw canaries for.
         examples: per client: one number, or the ends of a range to draw from.
-        auxiliary_per_class: number of auxiliary examples of each class for attackers, or
-        auxiliary: total number of auxiliary examples, distributed as in the population.
+        auxiliary_per_class: number of auxiliary examples of each class for attackers; excludes
+            `auxiliary`.
+        auxiliary: total number of auxiliary examples, with the label shares of the data set.
         test: number of examples to measure the accuracy on; omitted: all of the data set.
         refresh_every: rounds after which clients get new examples with the same label shares.
         shifts: clients whose data distribution changes, when and how. Attacks on shifts also
-            run on a control of each run, with the same exchanges of examples but no shift.
-        people: prior data of the users that clients stand for; omitted: none. Attacks on
-            identity also run on a control of each run, in which private examples are
-            partitioned among the clients at random.
-        background: largest number of public examples that everyone has, for defenses that mix
-            them in, from the data set or, if it has none, from users who take no part;
-            omitted: all of the data set.
-        candidates: records whose membership attackers infer, used from the first round on;
-            omitted: none.
+            run on a control of each run, in which as many examples are replaced in the same
+            rounds, but no distribution changes.
+        people: what the attacker knows beforehand of the users whose data clients hold;
+            omitted: nothing. Attacks on identity also run on a control of each run, in which
+            private examples are partitioned among the clients at random.
+        background: largest number of public examples, which everyone has, for defenses that
+            mix them with a client's own. They come with the data set; if it has none, they are
+            those of users who take no part. Omitted: all that come with the data set.
+        candidates: records whose membership attackers infer. Members are trained on from the
+            first round on. Omitted: none.
 
     """
 
@@ -62,7 +64,7 @@ class DataPlan(StrictModel):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The sizes of the smallest and the largest client; 0 in a plan for recordings."""
+        """The smallest and the largest number of examples of a client; 0 for recordings."""
         if isinstance(self.examples, tuple):
             return self.examples
         return (self.examples or 0,) * 2

@@ -43,24 +43,27 @@ def _describe_shift(shift: DataShift) -> str:
     return f"; the data of client {shift.client} {verb} in {when}"
 
 
-def _describe_known_users(people: KnownUserSettings | None) -> str:
-    if people is None:
+def _describe_known_users(known_users: KnownUserSettings | None) -> str:
+    if known_users is None:
         return ""
-    known = _PRIOR_PHRASES[people.prior].format(share=f"{people.share:.0%}")
-    if people.records is not None:
-        known += f", at most {people.records} per user"
-    if people.shadow_devices:
+    known = _PRIOR_PHRASES[known_users.prior].format(share=f"{known_users.share:.0%}")
+    if known_users.records is not None:
+        known += f", at most {known_users.records} per user"
+    if known_users.shadow_devices:
         known += ", each on a shadow device in the run"
-    if people.per_label is not None:
+    if known_users.per_label is not None:
         known += (
-            f"; users are label-matched, with {people.per_label} private examples per label"
+            f"; users are label-matched, with {known_users.per_label} private examples per "
+            "label"
         )
-    if people.unseen:
-        known += f"; it has no examples of {people.unseen} client{_plural(people.unseen)}"
-    if people.holdout:
+    if known_users.unseen:
         known += (
-            f"; it also has examples of {people.holdout} user{_plural(people.holdout)} known "
-            "to take no part"
+            f"; it has no examples of {known_users.unseen} client{_plural(known_users.unseen)}"
+        )
+    if known_users.holdout:
+        known += (
+            f"; it also has examples of {known_users.holdout} "
+            f"user{_plural(known_users.holdout)} known to take no part"
         )
     return f"; clients stand for users, and the attacker has {known}"
 

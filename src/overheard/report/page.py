@@ -105,28 +105,32 @@ def render_page(audit: Audit, every: Sequence[ArmResult]) -> str:
     )
 
 
-def _questions(every: Sequence[ArmResult]) -> Sequence[str]:
+def _questions(arm_results: Sequence[ArmResult]) -> Sequence[str]:
     """Return the names of all questions, in the order of the threats."""
-    return list(dict.fromkeys(one.question for arm in every for one in arm.threat_results))
+    return list(
+        dict.fromkeys(one.question for arm in arm_results for one in arm.threat_results)
+    )
 
 
-def _sections(audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+def _sections(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
     """Return the sections that belong to single questions."""
     return merge_sections(
         section
-        for question in _questions(every)
-        for section in _question_sections(question, audit, select_question(every, question))
+        for question in _questions(arm_results)
+        for section in _question_sections(
+            question, audit, select_question(arm_results, question)
+        )
     )
 
 
 def _question_sections(
-    question: str, audit: Audit, every: Sequence[ArmResult]
+    question: str, audit: Audit, arm_results: Sequence[ArmResult]
 ) -> Sequence[Section]:
     """Return a question's sections; the last one ends with a list of unmeasured threats."""
-    sections = list(pages_of(question).sections(audit, every))
+    sections = list(pages_of(question).sections(audit, arm_results))
     unmeasured = tuple(
         f"Not shown, since not measured: {make_printable(arm.name)} · {threat_result.title}."
-        for arm in every
+        for arm in arm_results
         for threat_result in arm.threat_results
         if threat_result.verdict == "unmeasured"
     )
@@ -136,12 +140,14 @@ def _question_sections(
     return sections
 
 
-def _claims(audit: Audit, every: Sequence[ArmResult]) -> Sequence[SectionBlock]:
+def _claims(audit: Audit, arm_results: Sequence[ArmResult]) -> Sequence[SectionBlock]:
     """Return the unchecked claims, question by question."""
     return [
         block
-        for question in _questions(every)
-        for block in pages_of(question).claim_blocks(audit, select_question(every, question))
+        for question in _questions(arm_results)
+        for block in pages_of(question).claim_blocks(
+            audit, select_question(arm_results, question)
+        )
     ]
 
 
@@ -150,8 +156,8 @@ def _terms(
 ) -> Sequence[Term]:
     """Return every term once: those of all reports and those of the questions."""
     by_question = (term for pages in question_pages for term in pages.terms())
-    every = (*TERMS, *by_question, *epsilon_terms(epsilons), *COST_TERMS)
-    return list({term.name: term for term in every}.values())
+    terms = (*TERMS, *by_question, *epsilon_terms(epsilons), *COST_TERMS)
+    return list({term.name: term for term in terms}.values())
 
 
 def _escape_lines(text: str) -> str:
@@ -188,7 +194,7 @@ def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
     )
 
 
-def _defenses(every: Sequence[ArmResult]) -> ReportTable:
+def _defenses(arm_results: Sequence[ArmResult]) -> ReportTable:
     return ReportTable(
         "Defenses: where they are enforced, who could switch them off, what they guarantee",
         ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal guarantee"),
@@ -200,14 +206,14 @@ def _defenses(every: Sequence[ArmResult]) -> ReportTable:
                 make_printable(defense.switched_off_by),
                 make_printable(defense.promise),
             )
-            for arm in every
+            for arm in arm_results
             for defense in arm.runs[0].defenses
         ),
         5,
     )
 
 
-def _scores(every: Sequence[ArmResult]) -> ReportTable:
+def _scores(arm_results: Sequence[ArmResult]) -> ReportTable:
     return ReportTable(
         "Every score, on its own scale",
         (
@@ -229,7 +235,7 @@ def _scores(every: Sequence[ArmResult]) -> ReportTable:
         ),
         tuple(
             _score_row(row, threat_result.labels[row.attack])
-            for arm in every
+            for arm in arm_results
             for threat_result in arm.threat_results
             for row in threat_result.rows
         ),
@@ -263,7 +269,7 @@ def _named_values(values: Mapping[str, float]) -> str:
     ) or (NO_NUMBER)
 
 
-def _refusals(every: Sequence[ArmResult]) -> ReportTable:
+def _refusals(arm_results: Sequence[ArmResult]) -> ReportTable:
     return ReportTable(
         "Attacks that could not run, and what was missing",
         ("Arm", "Observers", "Attack", "Question", "Missing", "Targets", "Claims not made"),
@@ -277,7 +283,7 @@ def _refusals(every: Sequence[ArmResult]) -> ReportTable:
                 str(group.targets),
                 str(group.claims),
             )
-            for group in group_refusals(every)
+            for group in group_refusals(arm_results)
         ),
         5,
     )

@@ -1,4 +1,4 @@
-"""Writes the report of an audit to a folder."""
+"""Writing of an audit's report, as a page and as data files."""
 
 from pathlib import Path
 
@@ -17,14 +17,14 @@ def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
 
     Args:
         audit: the results to report.
-        folder: to write to; created if it does not exist.
-        seed: of the bootstrap for the intervals.
+        folder: where to write; created if it does not exist.
+        seed: the seed of the bootstrap, which gives the intervals.
 
     Raises:
         OutputError: if the folder cannot be written.
 
     """
-    every = collect_arms(audit, seed)
-    write_text(folder / "findings.json", as_json(audit, every))
+    arm_results = collect_arms(audit, seed)
+    write_text(folder / "findings.json", as_json(audit, arm_results))
     write_text(folder / "findings.csv", as_csv(audit))
-    write_text(folder / "report.html", render_page(audit, every))
+    write_text(folder / "report.html", render_page(audit, arm_results))

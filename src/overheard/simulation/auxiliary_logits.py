@@ -26,12 +26,12 @@ class AuxiliaryLogits(Probe):
     def read(
         self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients rows classes"]:
-        """Run one forward pass per client over the held-out examples."""
+        """Return the outputs of each client; runs its model once on the held-out examples."""
         labels = context.held_out.labels
         by_class = _averaging(labels, context.classes)
-        local = (apply_update(context.broadcast, delta) for delta in deltas)
+        local_models = (apply_update(context.broadcast, delta) for delta in deltas)
         logits = logits_of_models(
-            context.build_model, local, context.held_out.inputs, device=context.device
+            context.build_model, local_models, context.held_out.inputs, device=context.device
         )
         return torch.stack([_summary(outputs.float(), labels, by_class) for outputs in logits])
 

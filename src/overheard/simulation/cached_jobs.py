@@ -26,7 +26,7 @@ class CachedJob:
     Args:
         round: the round from whose broadcast the job starts.
         keys: the cache keys of its results.
-        job: returns the job that computes only the results at these positions, in this order.
+        job: builds the job that computes only the results at these positions, in this order.
 
     """
 
@@ -36,7 +36,7 @@ class CachedJob:
 
 
 def single_result_job(number: int, key: str, job: Job) -> CachedJob:
-    """Return a cached job of this round with one result."""
+    """Return a cached job with one result, which starts from the broadcast of this round."""
     return CachedJob(number, (key,), lambda _: job)
 
 
@@ -47,7 +47,7 @@ class JobInputs:
 
     Args:
         shared: returns the bundles that all jobs read; not called if no job must be run.
-        broadcasts: by round.
+        broadcasts: the broadcast of each round.
 
     """
 
@@ -68,16 +68,16 @@ def run_cached_jobs(
     on_result: Callable[[int, int, JobResult], None],
     select_result: Callable[[Mapping[str, Tensor], int], JobResult] = whole_result,
 ) -> None:
-    """Run these jobs as far as their results are not cached, and pass on each result.
+    """Load cached results, compute the missing ones, and pass all of them to `on_result`.
 
-    A job is run only for its missing results, which are the same bit for bit and are cached at
-    once.
+    A job computes only those of its results that are not cached. They equal bit for bit those
+    of a run without a cache. Each is cached as soon as it is computed.
 
     Args:
         description: the description of the jobs for `ComputeSettings.on_progress`.
         jobs: ordered so that jobs of one round are consecutive.
-        inputs: of all jobs.
-        settings: with the cache, and where to compute.
+        inputs: the inputs of all jobs.
+        settings: the cache, and where to compute.
         on_result: called with the number of the job, the position of the result among its keys,
             and the result; in any order.
         select_result: selects a result from all tensors of a job, by its position among the
@@ -106,7 +106,8 @@ def run_cached_jobs(
     if not pending:
         # Connecting to a cluster may take long, so do not do it without need.
         return
-    # Closed at once on an error here, so that workers stop first.
+    # Close the generator on an error in this block, so that its workers stop before the error
+    # is raised.
     with closing(run_tasks(_tasks(pending, inputs), len(pending), settings)) as finished_tasks:
         for finished in finished_tasks:
             pending_job = pending[finished.number]
@@ -121,7 +122,7 @@ def run_cached_jobs(
 @final
 @dataclass(frozen=True, slots=True)
 class _PendingJob:
-    """A job, its number, and the positions of its results that are not cached."""
+    """A job with missing results: its number, and the positions of those results."""
 
     number: int
     job: CachedJob
@@ -131,7 +132,7 @@ class _PendingJob:
 def _tasks(pending: Sequence[_PendingJob], inputs: JobInputs) -> Iterator[WorkerTask]:
     shared = inputs.shared()
     # One broadcast at a time, so that not all rounds are in memory at once.
-    for number, same_round in groupby(pending, lambda pending_job: pending_job.job.round):
-        broadcast = pack_broadcast(inputs.broadcasts[number])
+    for round_number, same_round in groupby(pending, lambda pending_job: pending_job.job.round):
+        broadcast = pack_broadcast(inputs.broadcasts[round_number])
         for pending_job in same_round:
             yield WorkerTask(pending_job.job.job(pending_job.missing), (*shared, broadcast))

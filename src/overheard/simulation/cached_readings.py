@@ -72,16 +72,16 @@ class _ReadingsTable:
         for chunk in chunks:
             self._starts.append(self._starts[-1] + len(chunk.clients_per_reading()))
 
-    def add(self, probe: Probe, number: int, chunk: int, read: Tensor) -> None:
+    def add(self, probe: Probe, number: int, chunk: int, reading: Tensor) -> None:
         begin, end = self._starts[chunk : chunk + 2]
-        if len(read) != end - begin:
+        if len(reading) != end - begin:
             raise ValueError(
-                f"{probe!r} returned {len(read)} readings for {end - begin} clients"
+                f"{probe!r} returned {len(reading)} readings for {end - begin} clients"
             )
         if probe not in self.readings:
-            shape = (self._starts[-1], len(self._rounds), *read.shape[1:])
-            self.readings[probe] = read.new_zeros(shape)
-        self.readings[probe][begin:end, self._rounds[number]] = read
+            shape = (self._starts[-1], len(self._rounds), *reading.shape[1:])
+            self.readings[probe] = reading.new_zeros(shape)
+        self.readings[probe][begin:end, self._rounds[number]] = reading
 
 
 def _make_job(

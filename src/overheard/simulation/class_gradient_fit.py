@@ -1,4 +1,4 @@
-"""A probe that fits the change of the last layer by the mean gradient of each class."""
+"""A probe (see `Probe`) that expresses a change of the last layer by class gradients."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,39 +23,40 @@ JOINT_RIDGE = 1e-3
 
 LARGEST_FACTOR = 1e15
 """Bound of all factors. If a model is certain of all held-out examples, gradients vanish, and
-factors would be infinite. Squares of this bound fit float32."""
+factors would be infinite. Squares of this bound are within the range of float32."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClassGradientFit(Probe):
-    """Fit the change of the last layer by the mean gradient of each class.
+    """Fit the change of the last layer by a linear combination of class gradients.
 
     Let p be the output of the model on an example of class c, and h its features. A gradient
     step changes row k of the last layer by rate * (1{k = c} - p_k) h. The mean of
     (1{k = c} - p_k) h over held-out examples of class c is the *class gradient* of c on row k.
     Ridge regression of the change of row k on its class gradients gives one factor per
-    class. A second fit of all rows has common factors, which are proportional to the label
-    shares as far as class gradients stay constant. Class gradients are taken at the broadcast,
-    and as the mean of those at the broadcast and at the client's model (trapezoid rule).
+    class. A second fit has the same factors for all rows (common factors). They are
+    proportional to the label shares if class gradients stay constant during local training.
+    Both fits are made twice: with class gradients at the broadcast, and with the mean of those
+    at the broadcast and at the client's model (trapezoid rule).
 
-    A reading has 3 C + 2 rows of C numbers; see `row_factors` and `common_factors`. Entry
-    (c, k) of the first C x C is the factor of class c on row k with class gradients at the
-    broadcast. The second C x C is the same with mean class gradients. The third holds the inner
-    products of mean class gradient and change. The last two rows are the common factors, at the
-    broadcast and with mean class gradients.
+    The reading of a client has 3 C + 2 rows of C numbers; see `row_factors` and
+    `common_factors`. Entry (c, k) of the first C x C is the factor of class c on row k with
+    class gradients at the broadcast. The second C x C is the same with mean class gradients.
+    The third holds the inner products of mean class gradient and change. The last two rows are
+    the common factors, at the broadcast and with mean class gradients.
     """
 
     def read(
         self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients rows classes"]:
-        """Run one forward pass per client over the held-out examples."""
+        """Return the factors of each client; runs its model once on the held-out examples."""
         layer = find_last_layer(fresh_model(context.build_model, context.seed))
         (start_features,) = _features(context, [context.broadcast])
         start_gradients = _class_gradients(start_features, context.broadcast, layer, context)
-        local = (apply_update(context.broadcast, delta) for delta in deltas)
-        rows = []
-        for delta, features in zip(deltas, _features(context, local), strict=True):
+        local_models = (apply_update(context.broadcast, delta) for delta in deltas)
+        readings = []
+        for delta, features in zip(deltas, _features(context, local_models), strict=True):
             local_layer = apply_update(
                 _layer_weights(context.broadcast, layer), _layer_weights(delta, layer)
             )
@@ -75,14 +76,18 @@ class ClassGradientFit(Probe):
                     )
                 ),
             )
-            rows.append(torch.cat(parts))
-        return torch.stack(rows).clamp(-LARGEST_FACTOR, LARGEST_FACTOR).float()
+            readings.append(torch.cat(parts))
+        return torch.stack(readings).clamp(-LARGEST_FACTOR, LARGEST_FACTOR).float()
 
 
 def row_factors(
     read: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many three classes classes"]:
-    """Return per (class, row): the factor at the broadcast, the mean one, and the product."""
+    """Return three matrices of the reading, each with an entry for every class and row.
+
+    They are the factors with class gradients at the broadcast, the factors with mean class
+    gradients, and the inner products of mean class gradient and change.
+    """
     classes = read.shape[-1]
     return read[..., : 3 * classes, :].reshape(*read.shape[:-2], 3, classes, classes)
 
@@ -90,15 +95,15 @@ def row_factors(
 def common_factors(
     read: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many two classes"]:
-    """Return one factor per class for all rows: at the broadcast, and with mean gradients."""
+    """Return the common factors, with class gradients at the broadcast and with mean ones."""
     return read[..., -2:, :]
 
 
 def _features(
-    context: ProbeContext, cohort: Iterable[Weights]
+    context: ProbeContext, models: Iterable[Weights]
 ) -> Iterator[Float[Tensor, "examples features"]]:
     return features_of_models(
-        context.build_model, cohort, context.held_out.inputs, device=context.device
+        context.build_model, models, context.held_out.inputs, device=context.device
     )
 
 
@@ -127,10 +132,12 @@ def _class_gradients(
     labels = context.held_out.labels.cpu()
     errors = -(inputs @ rows.T).softmax(1)  # (examples, classes)
     errors[torch.arange(len(labels)), labels] += 1
-    return torch.stack([_mean_of(errors, inputs, labels == c) for c in range(len(rows))], 1)
+    return torch.stack(
+        [_mean_gradient(errors, inputs, labels == c) for c in range(len(rows))], 1
+    )
 
 
-def _mean_of(
+def _mean_gradient(
     errors: Float[Tensor, "examples classes"],
     features: Float[Tensor, "examples columns"],
     is_of_class: Int[Tensor, " examples"] | Tensor,

@@ -1,4 +1,4 @@
-"""The contract of probes, and the context in which they read."""
+"""The base class of probes, which compute a few numbers from each client's update."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -26,7 +26,8 @@ class ProbeContext:
         held_out: auxiliary examples of every class on which no virtual client trains.
         auxiliary: all auxiliary examples, including `held_out`.
         recipe: how clients train; None = unknown.
-        seed: of all draws of a probe; the same for all clients, virtual or real.
+        seed: the seed of all random choices of a probe; the same for all clients, virtual or
+            real.
         device: where to compute.
 
     """
@@ -43,11 +44,13 @@ class ProbeContext:
 
 
 class Probe(ABC):
-    """A reading of a few numbers from the updates of clients, which can then be dropped.
+    """A function that computes a few numbers, the reading, from each client's update.
+
+    The updates, which are much larger, can then be dropped.
 
     A concrete probe is a final frozen dataclass at the top of a module, so that it can be sent
     to worker processes. Its fields are its settings, and its repr is part of its cache key.
-    Virtual and real clients are read by the same probe in the same context.
+    The same probe, with the same context, is applied to virtual and real clients.
     """
 
     @abstractmethod

@@ -30,7 +30,7 @@ class SimulationContext:
         auxiliary: all auxiliary examples.
         auxiliary_split: the rows held out for probes, and the two halves of the others.
         recipe: how clients train; None = unknown.
-        broadcasts: by round.
+        broadcasts: the broadcast of each round.
         seed: of the simulation.
         device: where to compute.
 

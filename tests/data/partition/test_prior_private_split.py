@@ -267,7 +267,7 @@ def test_rare_labels_are_left_out_and_then_users_without_all_labels() -> None:
     assert sorted(split.prior) == [0, 1]
     assert split.prior[0].tolist() == [0, 4, 1, 5]
     # In chronological order, one label would be all prior and the other all private.
-    with pytest.raises(PlanError, match="take a prior that is random or within labels"):
+    with pytest.raises(PlanError, match="choose prior = 'random' or 'chron"):
         split_of(user_dataset(users, labels), KnownUserSettings(per_label=2))
 
 

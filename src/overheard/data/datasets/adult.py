@@ -70,13 +70,13 @@ class Adult(DataSource):
                 if not path
             ]
             raise DataError(f"{failure}; {placement_hint(folder, missing)}") from failure
-        header = (*COLUMNS, INCOME)
+        column_names = (*COLUMNS, INCOME)
         # The first line of UCI's test file is not a row.
         return _dataset(
             train,
-            read_table(train, header=header),
+            read_table(train, header=column_names),
             test,
-            read_table(test, header=header, skipped_lines=1),
+            read_table(test, header=column_names, skipped_lines=1),
         )
 
 

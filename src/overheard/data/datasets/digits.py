@@ -16,10 +16,10 @@ from overheard.data.holdout import hold_out_stratified
 CLASS_NAMES = tuple("0123456789")
 
 TEST_SIZE = 300
-"""Images held out, in proportion from each digit."""
+"""Number of test images, drawn from each digit in proportion to its frequency."""
 
 MAX_LEVEL = 16
-"""The largest value of a pixel."""
+"""The largest grey value of a pixel."""
 
 HOLDOUT_SEED = Seed(1797)
 """Fixed, so that the test part does not depend on the seed of a run."""

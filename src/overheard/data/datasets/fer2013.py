@@ -13,15 +13,16 @@ CLASS_NAMES = ("angry", "disgust", "fear", "happy", "sad", "surprise", "neutral"
 SHAPE = (48, 48)
 
 FILES = ("fer2013/fer2013_subset.npz", "fer2013/fer2013.npz")
+"""Paths in the data folder: the first that exists is read."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Fer2013(DataSource):
-    """The training part and the private test part, as far as they are in the data folder.
+    """The training images and those of Kaggle's private test set, or a subset of both.
 
-    The set has exact duplicates, some with another label, some across training and test part.
-    A partition keeps them out of the auxiliary examples, but not out of those of clients.
+    Some images occur twice, also with different labels, or in training and test part.
+    A partition keeps copies out of the auxiliary examples, but not out of those of clients.
     """
 
     name: ClassVar[str] = "fer2013"
@@ -32,7 +33,7 @@ class Fer2013(DataSource):
     )
 
     def load(self, folder: Path | None) -> Dataset:
-        """Read `fer2013/fer2013_subset.npz` or `fer2013/fer2013.npz`; no download."""
+        """Read the subset if the data folder has it, otherwise the whole set; no download."""
         path = require_file(folder, FILES, self.source)
         return image_dataset(
             read_images(path, "train", SHAPE, len(CLASS_NAMES)),

@@ -135,7 +135,7 @@ def draw_partition(
        once. If the attacker holds any example of a record, no client holds another one.
     2. Canaries are drawn, so that they do not depend on the clients' other examples.
     3. The split partitions examples among clients.
-    4. Later exchanges draw examples that no client has held before.
+    4. When clients replace examples later, they draw ones that no client has held before.
 
     Args:
         dataset: to be partitioned.
@@ -143,7 +143,7 @@ def draw_partition(
         clients: the number of clients.
         auxiliary: the number of auxiliary examples.
         test: the number of test examples, drawn at random; None = all.
-        schedule: when clients exchange their examples.
+        schedule: when clients replace their examples.
         seed: determines the partition.
         known_users: what the attacker knows of the users behind the clients; None = nothing.
         is_permuted: whether the first examples of clients are permuted among them.
@@ -229,14 +229,14 @@ def _assign_canaries(
     candidates: CandidateSettings,
     clients: int,
     free: Bool[Tensor, " examples"],
-    people: KnownUserSettings | None,
+    known_users: KnownUserSettings | None,
     seed: Seed,
 ) -> tuple[CandidateSet, Dataset]:
     """Draw canaries from unused examples, and assign them to clients.
 
     Also return the data set, in which mislabelled canaries have their wrong labels.
     """
-    if people is not None:
+    if known_users is not None:
         raise PlanError(
             "candidates: a canary belongs to no user, so canaries and data.people cannot be "
             "combined: leave out canaries or people"
@@ -364,12 +364,12 @@ def _relabel(dataset: Dataset, rows: Rows, seed: Seed) -> Dataset:
 def _check_label_matching(
     dataset: Dataset,
     user_split: PriorPrivateSplit,
-    people: KnownUserSettings,
+    known_users: KnownUserSettings,
     split_settings: SplitSettings | None,
 ) -> None:
     """Refuse clients that would hold a random part of a label-matched user's examples."""
     smallest = 0 if split_settings is None else split_settings.sizes[0]
-    if people.per_label is None or dataset.users is None:
+    if known_users.per_label is None or dataset.users is None:
         return
     private_count = int(dataset.users[user_split.private].bincount().max())
     if smallest < private_count:

@@ -48,7 +48,7 @@ def draw_timeline(
     schedule: Schedule,
     seed: Seed,
 ) -> DataTimeline:
-    """Exchange the clients' examples by this schedule, round by round.
+    """Draw the rows that each client holds in each round, by this schedule.
 
     No training example is ever held by two clients. A drift (`over` above 1) cuts old and new
     examples into stratified parts: every part has its share of each label, give or take one
@@ -59,7 +59,7 @@ def draw_timeline(
         users: the users of the training part, if each client stands for one user; else None.
         first: the rows that each client holds in round 0.
         free: marks the training examples that no attacker holds.
-        schedule: the exchanges.
+        schedule: when clients replace their examples.
         seed: determines all draws.
 
     Raises:
@@ -99,7 +99,7 @@ class _Holding:
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """An exchange of a client: new examples per stratum, rounds it takes, and distortion."""
+    """A client's replacement of its examples: counts by stratum, duration and distortion."""
 
     client: int
     counts: Int[Tensor, " strata"]

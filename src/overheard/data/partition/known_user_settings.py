@@ -31,9 +31,10 @@ class KnownUserSettings:
         records: the largest number of prior records per user; None = all. Chronological ones
             nearest to the private ones are taken, within labels in the same share per label.
         unseen: the number of clients whose users the attacker does not know.
-        holdout: the number of users who take no part and are known to take none.
-        shadow_devices: whether each prior, including those of holdout users, takes part in the
-            run as a shadow device of the attacker.
+        holdout: the number of users who take no part in the run. The attacker holds prior
+            examples of them and knows that they take no part.
+        shadow_devices: whether a shadow device takes part in the run for each user with prior
+            examples, including holdout users, and trains on these examples.
         per_label: label-matched users: the number of private and of prior examples that each
             user has of every label. Labels and users with too few on either side are left
             out. None = not matched.

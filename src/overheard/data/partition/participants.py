@@ -112,12 +112,12 @@ def permute_examples(client_rows: Sequence[Rows], seed: Seed) -> tuple[Rows, ...
 def _select_known(
     taking_part: Sequence[int],
     priors: Mapping[int, Rows],
-    people: KnownUserSettings,
+    known_users: KnownUserSettings,
     seed: Seed,
 ) -> list[int]:
     """Return the users who take part and whom the attacker knows."""
     order = torch.randperm(len(taking_part), generator=seed.generator())
-    unseen = {taking_part[index] for index in order[: people.unseen].tolist()}
+    unseen = {taking_part[index] for index in order[: known_users.unseen].tolist()}
     seen = [user for user in taking_part if user in priors and user not in unseen]
     if len(seen) < 2:
         raise PlanError(
@@ -128,15 +128,17 @@ def _select_known(
     return seen
 
 
-def _select_holdout(others: Sequence[int], people: KnownUserSettings, seed: Seed) -> list[int]:
-    """Return known users who take no part, chosen at random from those with a prior."""
-    if len(others) < people.holdout:
+def _select_holdout(
+    others: Sequence[int], known_users: KnownUserSettings, seed: Seed
+) -> list[int]:
+    """Return known users who take no part, drawn from those with prior examples."""
+    if len(others) < known_users.holdout:
         raise PlanError(
-            f"people: {people.holdout} holdout users are needed, but {len(others)} users with "
-            "prior examples take no part: take fewer clients, or lower holdout"
+            f"people: {known_users.holdout} holdout users are needed, but {len(others)} users "
+            "with prior examples take no part: take fewer clients, or lower holdout"
         )
     order = torch.randperm(len(others), generator=seed.child("holdout").generator())
-    return sorted(others[index] for index in order[: people.holdout].tolist())
+    return sorted(others[index] for index in order[: known_users.holdout].tolist())
 
 
 def _user_names(dataset: Dataset) -> tuple[str, ...]:

@@ -23,9 +23,10 @@ class PriorPrivateSplit:
     """Prior and private examples of users.
 
     Args:
-        prior: rows of prior examples by user number; empty for a user with too few. They are
-            ordered so that an earlier part differs from a later one as prior examples differ
-            from private ones.
+        prior: rows of prior examples by user number; empty for a user with too few. They
+            are in the order of time (within labels) if the split is by time, otherwise in
+            random order. So differences between a user's prior examples are like those between
+            its prior and its private examples.
         private: marks the examples that clients may hold.
 
     """
@@ -37,16 +38,17 @@ class PriorPrivateSplit:
 def split_prior_private(
     dataset: Dataset, free: Bool[Tensor, " examples"], people: KnownUserSettings, seed: Seed
 ) -> PriorPrivateSplit:
-    """Split the free examples of each user into prior and private ones; records stay whole.
+    """Split each user's free examples into prior and private ones, without dividing a record.
 
-    The only record of a user is private. Examples that the attacker does not get, because of
-    the limit on records or because they are copies, are left out. So clients hold the same
-    examples whatever the limit.
+    Free examples are those marked by `free`. A record is what several examples may be cut
+    from, such as a post. If a user has a single record, it is private. Prior examples beyond
+    the limit on records, and copies of private or test examples, are held by nobody. So
+    clients hold the same examples whatever the limit.
 
     No prior example has the content of any private or test example, since the attacker would
     then hold what it is to infer. Such copies are 1 to 2 % of the prior examples of WISDM, and
     less than 0.1 % of whole blog posts. They are 1 to 2 % of the blogs' windows of ten words,
-    such as the opening of a letter; three of four are copies of the user's own.
+    such as the opening of a letter; three of four copy a window of the same user.
 
     Takes 0.1 s for the 350,000 windows of the blogs.
 
@@ -94,8 +96,8 @@ class _UserSplit:
     Args:
         prior: rows that are not private, in the order of `PriorPrivateSplit.prior`.
         records: the record of each of these rows.
-        strata: these records by stratum (by label, or all in one). A limit takes the same share
-            of each stratum, from its end.
+        strata: these records, divided into strata: one per label, or a single one. If the
+            number of records is limited, the same share of each stratum is taken, from its end.
 
     """
 
@@ -119,7 +121,7 @@ class _UserSplit:
 
 
 def _split_user(
-    dataset: Dataset, rows: Rows, people: KnownUserSettings, seed: Seed
+    dataset: Dataset, rows: Rows, known_users: KnownUserSettings, seed: Seed
 ) -> _UserSplit:
     """Choose the prior records of a user; `rows` are all its rows, in chronological order."""
     records = rows if dataset.records is None else dataset.records[rows]
@@ -127,30 +129,30 @@ def _split_user(
     order = np.argsort(first)
     ordered = torch.from_numpy(numbers[order])  # (records)
     labels = torch.zeros_like(ordered)
-    if people.prior == "chronological_within_labels":
+    if known_users.prior == "chronological_within_labels":
         # A record has the label of its first example.
         labels = dataset.train.labels[rows[torch.from_numpy(first[order])]]  # (records)
     strata = []
     for label in np.unique(labels.numpy()).tolist():
         stratum = ordered[labels == label]
-        if people.prior in ("random", "profile"):
+        if known_users.prior in ("random", "profile"):
             stratum = stratum[torch.randperm(len(stratum), generator=seed.generator())]
-        strata.append(stratum[: _prior_count(len(stratum), people.share)])
-    is_taken = torch.isin(records, torch.cat(strata))
-    order_of_prior = is_taken.nonzero().flatten()[
-        _order_by_stratum_position(records[is_taken], strata)
+        strata.append(stratum[: _prior_count(len(stratum), known_users.share)])
+    is_prior = torch.isin(records, torch.cat(strata))
+    ordered_prior = is_prior.nonzero().flatten()[
+        _order_by_stratum_position(records[is_prior], strata)
     ]
-    return _UserSplit(rows[order_of_prior], records[order_of_prior], tuple(strata))
+    return _UserSplit(rows[ordered_prior], records[ordered_prior], tuple(strata))
 
 
 def _order_by_stratum_position(
     records: Int[Tensor, " rows"], strata: Sequence[Int[Tensor, " _records"]]
 ) -> Int[Tensor, " rows"]:
-    """Sort rows by the relative position of their record within its stratum.
+    """Return the order of rows by the relative position of their record in its stratum.
 
-    So an earlier part differs from a later one as prior examples differ from private ones. An
-    attack that splits a prior into parts, to learn how much one user varies, then meets the
-    right amount of variation.
+    So differences between early and late rows are like those between prior and private
+    examples. An attack may split a user's prior examples into parts, to learn how much the data
+    of one user vary. In this order it learns the right amount.
     """
     prior_records = torch.cat(list(strata))
     positions = torch.cat(
@@ -162,7 +164,7 @@ def _order_by_stratum_position(
 
 
 def _prior_count(records: int, share: float) -> int:
-    """Return the number of prior records: 1 or more, but one record always stays private."""
+    """Return the number of prior records: at least 1 if another record stays private."""
     return min(max(1, round(share * records)), records - 1)
 
 
@@ -179,9 +181,9 @@ def _match_labels(
 ) -> PriorPrivateSplit:
     """Keep `count` prior and private examples of each label for each user.
 
-    Labels of which at least half of the users have enough are kept, then the users who have
-    enough of all these labels. Of their examples, the prior and private ones nearest to each
-    other in time are kept.
+    A label is kept if at least half of the users have enough examples of it. A user is kept if
+    it has enough examples of all these labels. Of its prior and its private examples, those
+    nearest in time to the other kind are kept.
     """
     labels, classes = dataset.train.labels, dataset.task.classes
     private = _rows_by_user(dataset, users, split.private)
@@ -199,7 +201,8 @@ def _match_labels(
     if int(is_complete.sum()) < 2:
         raise PlanError(
             f"people: no two users have {count} prior and {count} private examples of the "
-            "same labels: lower per_label, or take a prior that is random or within labels"
+            "same labels: lower per_label, or choose prior = 'random' or "
+            "'chronological_within_labels'"
         )
     chosen_users = [
         user for user, is_chosen in zip(private, is_complete.tolist(), strict=True) if is_chosen
@@ -228,12 +231,12 @@ def _first_of_each_label(
     frequent_labels: Bool[Tensor, " classes"],
     count: int,
 ) -> Rows:
-    """Return the first `count` rows of each kept label, in the given order."""
+    """Return the first `count` rows of each frequent label, in the given order."""
     row_labels = labels[rows]
-    places = [
+    positions = [
         (row_labels == label).nonzero().flatten()[:count] for label in frequent_labels.nonzero()
     ]
-    return rows[torch.cat(places).sort().values]
+    return rows[torch.cat(positions).sort().values]
 
 
 def _concatenate(parts: Iterable[Rows]) -> Rows:

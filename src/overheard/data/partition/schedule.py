@@ -1,4 +1,4 @@
-"""The schedule of exchanges and distribution shifts of the clients' data."""
+"""When clients replace their examples, and when their distributions shift."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -89,7 +89,7 @@ class DataShift:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The rounds in which clients exchange their examples.
+    """The rounds in which clients replace their examples by new ones (an exchange).
 
     Args:
         rounds: the number of rounds.

@@ -1,4 +1,4 @@
-"""A reader of untrusted tables, and conversion of columns to inputs."""
+"""A reader of untrusted tables, and conversions of their columns to inputs and labels."""
 
 import gzip
 import io
@@ -20,7 +20,8 @@ from overheard.core.errors import DataError
 from overheard.data.reading.arrays import MAX_SIZE, checked_names
 
 MAX_CATEGORIES = 1000
-"""The most categories in a column; one with more has names or texts."""
+"""Largest number of different strings in a column of categories. A column with more is taken
+for names or texts, which cannot be one-hot encoded."""
 
 
 def read_table(
@@ -138,14 +139,14 @@ def text_column(path: Path, table: pd.DataFrame, column: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn:
-    """A column of categories: a number for each cell, and the name of each number."""
+    """A column of categories: the number of each cell's category, and the categories' names."""
 
     numbers: Int64[Tensor, " examples"]
     names: tuple[str, ...]
 
 
 def categorical_column(path: Path, table: pd.DataFrame, column: str) -> CategoricalColumn:
-    """Return a column of labels or users, numbered in the order of their names or numbers.
+    """Return a column of labels or users, numbered in the sorted order of its cells.
 
     Raises:
         DataError: if a cell is missing, or a name is not printable or too long.
@@ -160,7 +161,7 @@ def categorical_column(path: Path, table: pd.DataFrame, column: str) -> Categori
     return CategoricalColumn(torch.from_numpy(numbers.astype(np.int64)), names)
 
 
-def _read_csv(path: Path, header: tuple[str, ...], skipped_lines: int) -> pd.DataFrame:
+def _read_csv(path: Path, column_names: tuple[str, ...], skipped_lines: int) -> pd.DataFrame:
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
         content = stream.read(MAX_SIZE + 1)
     if len(content) > MAX_SIZE:
@@ -170,8 +171,8 @@ def _read_csv(path: Path, header: tuple[str, ...], skipped_lines: int) -> pd.Dat
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
             io.BytesIO(content),
-            header=None if header else 0,
-            names=list(header) or None,
+            header=None if column_names else 0,
+            names=list(column_names) or None,
             skiprows=skipped_lines,
             skipinitialspace=True,
             keep_default_na=False,
@@ -250,7 +251,8 @@ def _one_hot(
     if len(categories) > MAX_CATEGORIES:
         raise DataError(
             f"{path}: column {fit.name!r} has {len(categories)} different strings, but a "
-            f"category may have {MAX_CATEGORIES}: drop it, or name it as the text column"
+            f"column of categories may have {MAX_CATEGORIES}: drop it, or name it as the text "
+            "column"
         )
     cells = column.fillna("").to_numpy(object)
     indicators = [cells == category for category in categories]

@@ -13,9 +13,10 @@ from overheard.learning.model import Model
 @final
 @dataclass(frozen=True, slots=True)
 class ConvNet(Model):
-    """Blocks of a 3 x 3 convolution, instance norm, ReLU and 2 x 2 mean pool; a linear layer.
+    """Blocks of convolution, instance norm, ReLU and average pooling, then a linear layer.
 
-    Instance norm is group norm with one channel per group, as in the authors' code.
+    Convolutions are 3 x 3 and pooling is 2 x 2. Instance norm is group norm with one channel
+    per group, as in the authors' code.
 
     Args:
         blocks: number of blocks, each of which halves the pixels per side.

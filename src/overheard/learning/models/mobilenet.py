@@ -31,7 +31,8 @@ SMALL_SIDE = 64
 """Pixels per side below which the first convolution has stride 1."""
 
 GROUPS = 32
-"""Wu and He 2018, Section 4.1: 32 groups are best for a wide range of widths."""
+"""Largest number of groups of group norm. Wu and He 2018, Section 4.1: 32 groups are best for
+a wide range of widths."""
 
 MIN_CHANNELS_PER_GROUP = 8
 """Fewest channels per group; all widths are multiples of it. Group norm would remove the mean
@@ -41,15 +42,15 @@ activation of a channel that is alone in its group."""
 @final
 @dataclass(frozen=True, slots=True)
 class MobileNet(Model):
-    """Thirteen depthwise separable convolutions, a mean pool to 1024 alpha, a linear layer.
+    """Thirteen depthwise separable convolutions, global average pooling, a linear layer.
 
     For images of 224 pixels per side it is the network of Howard et al. Below 64 pixels the
     first stride is 1 instead of 2, so that 28 or 32 pixels per side become 2 x 2 before the
-    mean pool. Group norm replaces batch norm, whose running statistics are buffers. There is no
-    dropout.
+    pooling. Group norm replaces batch norm, whose running statistics are not parameters, so
+    that updates do not contain them. There is no dropout.
 
     Args:
-        alpha: width multiplier: the share of the channels that every layer has.
+        alpha: width multiplier: every layer has this share of the channels of the full network.
 
     """
 
@@ -71,8 +72,8 @@ class MobileNet(Model):
         in_channels = self._channels(FIRST_CHANNELS)
         stride = 1 if min(height, width) < SMALL_SIDE else 2
         layers = [_convolution(channels, in_channels, 3, stride)]
-        for width, stride in BLOCKS:
-            out_channels = self._channels(width)
+        for full_channels, stride in BLOCKS:
+            out_channels = self._channels(full_channels)
             layers += [
                 _convolution(in_channels, in_channels, 3, stride, groups=in_channels),
                 _convolution(in_channels, out_channels, 1, 1),
@@ -82,9 +83,10 @@ class MobileNet(Model):
             *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(in_channels, task.classes)
         )
 
-    def _channels(self, whole: int) -> int:
+    def _channels(self, full_channels: int) -> int:
         return (
-            max(1, round(self.alpha * whole / MIN_CHANNELS_PER_GROUP)) * MIN_CHANNELS_PER_GROUP
+            max(1, round(self.alpha * full_channels / MIN_CHANNELS_PER_GROUP))
+            * MIN_CHANNELS_PER_GROUP
         )
 
 

@@ -20,7 +20,7 @@ class ResNet18(Model):
 
     For images of 28, 32 or 48 pixels per side: the first layer is a 3 x 3 convolution of stride
     1 without a pool, as in He et al. for CIFAR-10 (Section 4.2). Group norm replaces batch
-    norm, whose running statistics are buffers.
+    norm, whose running statistics are not parameters, so that updates do not contain them.
     """
 
     name: ClassVar[str] = "resnet18"

@@ -20,11 +20,12 @@ POOLED_SIDE = 4
 @final
 @dataclass(frozen=True, slots=True)
 class TinyResnet(Model):
-    """A 3 x 3 convolution, a residual block of two more, a mean pool to 4 x 4, a linear layer.
+    """A 3 x 3 convolution, a residual block of two more, average pooling, a linear layer.
 
     The paper names the block's kernel and its 64 channels. The width of the first convolution
-    and the mean pool are this project's choices. There is no norm: batch norm has buffers, and
-    is meaningless for a batch of one example.
+    and the pooling to 4 x 4 are this project's choices. There is no norm: batch norm has
+    running statistics, which updates do not contain, and is meaningless for a batch of one
+    example.
     """
 
     name: ClassVar[str] = "tiny_resnet"

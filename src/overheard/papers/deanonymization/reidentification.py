@@ -155,7 +155,7 @@ class ReidentificationExperiment(Experiment):
 
 
 def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
-    every = tuple(
+    attacks = tuple(
         one for source in UPDATE_SOURCES for one in build_identity_attacks(scenario, source)
     )
-    return (threat_per_update(every), threat_per_sender(every))
+    return (threat_per_update(attacks), threat_per_sender(attacks))

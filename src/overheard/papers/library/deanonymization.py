@@ -41,7 +41,7 @@ class DeanonymizationPaper(Paper):
 
     def experiments(self) -> Mapping[str, Experiment]:
         """Return the experiments by name, in the order of the paper."""
-        every: tuple[Experiment, ...] = (
+        experiments: tuple[Experiment, ...] = (
             DistancesExperiment(),
             UtilityExperiment(),
             ReidentificationExperiment(),
@@ -69,4 +69,4 @@ class DeanonymizationPaper(Paper):
             BiasExperiment(),
             DefendedIdentityExperiment(),
         )
-        return {one.name: one for one in every}
+        return {one.name: one for one in experiments}

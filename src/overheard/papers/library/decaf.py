@@ -28,7 +28,7 @@ class DecafPaper(Paper):
 
     def experiments(self) -> Mapping[str, Experiment]:
         """Return the experiments by name, in the order of the paper."""
-        every: tuple[Experiment, ...] = (
+        experiments: tuple[Experiment, ...] = (
             *(DecafTableExperiment(benchmark.table, benchmark) for benchmark in BENCHMARKS),
             RoundsExperiment(),
             AuxiliaryExperiment(),
@@ -40,4 +40,4 @@ class DecafPaper(Paper):
             DeepNetworksExperiment(),
             DefendedDecafExperiment(),
         )
-        return {one.name: one for one in every}
+        return {one.name: one for one in experiments}

@@ -23,11 +23,11 @@ class FlipPaper(Paper):
 
     def experiments(self) -> Mapping[str, Experiment]:
         """Return the experiments by name, in the order of the paper."""
-        every: tuple[Experiment, ...] = (
+        experiments: tuple[Experiment, ...] = (
             AccuracyExperiment(),
             SamplesExperiment(),
             AttributeExperiment(),
             MembershipExperiment(),
             MethodsExperiment(),
         )
-        return {one.name: one for one in every}
+        return {one.name: one for one in experiments}

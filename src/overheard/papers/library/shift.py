@@ -30,7 +30,7 @@ class ShiftPaper(Paper):
 
     def experiments(self) -> Mapping[str, Experiment]:
         """Return the experiments by name, in the order of the paper."""
-        every: tuple[Experiment, ...] = (
+        experiments: tuple[Experiment, ...] = (
             CentralisedExperiment(),
             LayersExperiment(),
             SensitivityExperiment("figure7a", MNIST, GRADIENTS_CMD),
@@ -40,4 +40,4 @@ class ShiftPaper(Paper):
             ScalabilityExperiment("figure9", FASHION_MNIST, GRADIENTS_COSINE),
             ScalabilityExperiment("figure10", CENSUS, REPRESENTATIONS_CMD),
         )
-        return {one.name: one for one in every}
+        return {one.name: one for one in experiments}

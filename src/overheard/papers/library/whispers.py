@@ -45,7 +45,7 @@ class WhispersPaper(Paper):
 
     def experiments(self) -> Mapping[str, Experiment]:
         """Return the experiments by name, in the order of the paper."""
-        every: tuple[Experiment, ...] = (
+        experiments: tuple[Experiment, ...] = (
             SizesExperiment(),
             WhispersTableExperiment("table2", "IID clients", IID_SCENARIOS),
             LinesExperiment("figure3", "IID clients", IID_SCENARIOS),
@@ -55,4 +55,4 @@ class WhispersPaper(Paper):
             DefendedWhispersExperiment(),
             LinesExperiment("figure6", "noise of epsilon 1", NOISE_SCENARIOS, epsilon=1.0),
         )
-        return {one.name: one for one in every}
+        return {one.name: one for one in experiments}

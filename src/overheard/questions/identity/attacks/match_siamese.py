@@ -34,7 +34,7 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
     A Siamese network (`linkage.matcher`) learns whether two updates come from one sender. It is
     trained on pairs of updates of known users and holdout users; half of the pairs come from
     one user. The network compares updates and does not classify users, so it can also match
-    users outside its training set. The attack ranks the users for whom it has a prior.
+    users outside its training set. The attack ranks users with prior examples.
 
     Differs from the paper, which scores pairs: a user's score is the mean over all pairs of an
     update of the target and a known update of the user. The paper does not state the number

@@ -48,7 +48,8 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
 
     A defense may draw something once per client, such as the mode of `mm_aug`. In a simulation
     it then draws once per known user, and the network can mistake the draw for a mark of the
-    user. Several chunks of a prior are several clients, each with its own draw.
+    user. If a user's prior examples are cut into chunks, each chunk is a client with a draw of
+    its own.
 
     Args:
         updates: the source of labelled updates: "shadow" as published.

@@ -37,13 +37,13 @@ SIMULATED_ROUNDS = 6
 class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     """Similarity of an update to each known user after within-class covariance normalisation.
 
-    1. Each prior is cut into chunks in order of time. Each chunk is trained at some broadcasts
-       as a separate client. Differences between the chunks of one user estimate how its private
-       data may differ from its prior.
+    1. Each user's prior examples are cut into chunks in order of time. On each chunk, the
+       attacker trains from some broadcasts, as a separate client would. Differences between the
+       chunks of one user estimate how its private examples may differ from its prior ones.
     2. An update is scaled to length 1, the mean of its round is subtracted, and it is whitened
        so that chunks of one user vary equally in all directions (`linkage.wccn`). The
        cosine with each user is the evidence. Several layers are read in this way.
-    3. Weights of the cosines are learned on the prior only: half of the chunks is used to
+    3. Weights of the cosines are learned on prior examples only: half of the chunks is used to
        classify the other half (`linkage.user_evidence`). They turn cosines into probabilities.
     4. Updates under pseudonyms that last one round are linked first if they are near enough to
        come from the same data. Linked updates are combined.
@@ -51,16 +51,16 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
        fitted to that (`estimators.sinkhorn_assignment`). `unseen` is calibrated on left-out
        users and on holdout users.
 
-    Misleading if private data differ from the prior in ways in which chunks of the prior do not
-    differ. This is the case with shadow devices, which hold the same data in all rounds:
-    `unseen` is then too high, and more so the less users differ. `unseen` assumes that known
-    and unknown users are equally likely a priori (`linkage.open_set`).
+    Misleading if private examples differ from prior ones in ways in which chunks of prior
+    examples do not differ. This is the case with shadow devices, which hold the same data in
+    all rounds: `unseen` is then too high, and more so the less users differ. `unseen` assumes
+    that known and unknown users are equally likely a priori (`linkage.open_set`).
 
     Args:
         updates: the source of labelled updates.
         layers: the parts of an update that are read separately; None = the last layer's bias
             if it has one, the last layer, and all layers.
-        pieces: number of chunks of each simulated prior; at least 2.
+        pieces: number of chunks of each user's prior examples, if simulated; at least 2.
         most_rounds: maximum number of rounds in which known users are trained.
         link: whether updates of short-lived pseudonyms are linked.
         at_most_one: whether a user may be behind at most one sender.

@@ -22,7 +22,7 @@ class SizeRatioPosterior:
     """Posterior over the ratio between private and prior sizes, given the observed sizes.
 
     Model: a user u of prior size n_u sends log n = log n_u + log ratio + deviation * noise,
-    with normal noise. If the prior is one half of each user's records, the ratio is 1 and the
+    with normal noise. If one half of each user's records is prior, the ratio is 1 and the
     deviation almost 0. The attacker does not know this, but can infer it from observed sizes.
 
     Args:

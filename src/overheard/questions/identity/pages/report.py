@@ -95,9 +95,9 @@ _TERMS = (
     ),
     Term(
         f"95{SPACE}% permutation range",
-        "The range of the mean average precision if users are swapped at random among devices, "
-        "each device with all that it sent. If the control lies outside this range, something "
-        "other than their examples distinguishes the clients.",
+        "The range of the mean average precision if users are permuted at random among "
+        "devices, each device with all that it sent. If the control lies outside this range, "
+        "something other than their examples distinguishes the clients.",
     ),
     INTERVALS_TERM,
 )

@@ -283,13 +283,13 @@ def _sampling_errors(simulation: Simulation, seed: Seed) -> Float[Tensor, "virtu
 
 
 def _label_features(
-    read: Mapping[Probe, Float[Tensor, "clients rounds ..."]],
+    readings: Mapping[Probe, Float[Tensor, "clients rounds ..."]],
 ) -> Float[Tensor, "clients rounds classes signs"]:
     """Return features of each label: its outputs on own and other examples, and weights."""
-    change = read[LAST_LAYER_PROBE]
+    change = readings[LAST_LAYER_PROBE]
     bias = change[..., -1]
     parts = [change[..., :-1].mean(-1), bias - bias.mean(-1, keepdim=True)]
-    for outputs in (mean_softmax(read[LOGITS_PROBE]), mean_logits(read[LOGITS_PROBE])):
+    for outputs in (mean_softmax(readings[LOGITS_PROBE]), mean_logits(readings[LOGITS_PROBE])):
         centred = outputs - outputs.mean(-1, keepdim=True)
         own_label = centred.diagonal(dim1=-2, dim2=-1)
         parts += [own_label, centred.sum(-2) - own_label]
