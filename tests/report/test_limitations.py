@@ -6,21 +6,21 @@ from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
-from overheard.report.limitations import limitation_words
+from overheard.report.limitations import limitation_sentences
 from overheard.report.refusals import group_refusals
 
 CELL = Cell("none", 0, (SERVER,), "melis", "Melis()", "label_shares", (0, 1))
 
 
 def test_the_last_limitation_is_that_tests_prove_no_absence(small: Audit) -> None:
-    assert limitation_words(small, collect_arms(small, Seed(0)))[-1] == (
+    assert limitation_sentences(small, collect_arms(small, Seed(0)))[-1] == (
         "An audit cannot prove that there is no risk."
     )
 
 
 def test_refusals_are_counted(small: Audit) -> None:
     refused = replace(small, refusals=(Refusal(CELL, client(0), ("auxiliary examples",)),) * 3)
-    assert limitation_words(refused, collect_arms(refused, Seed(0)))[0].startswith(
+    assert limitation_sentences(refused, collect_arms(refused, Seed(0)))[0].startswith(
         "3 claims were not made"
     )
 
@@ -28,7 +28,7 @@ def test_refusals_are_counted(small: Audit) -> None:
 def test_names_single_seeds_missing_updates_and_unattacked_arms(small: Audit) -> None:
     late = replace(small.arms[1], arm="late", missing=1, answers=3)
     audit = replace(small, arms=(*small.arms, late))
-    told = " ".join(limitation_words(audit, collect_arms(audit, Seed(0))))
+    told = " ".join(limitation_sentences(audit, collect_arms(audit, Seed(0))))
     assert "one run per arm" in told
     assert "1 of 12 updates of clients are missing" in told  # 4 + 4 + 3 came, 1 did not
     assert "No attack ran on the arm late." in told

@@ -13,7 +13,7 @@ from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
 from overheard.report.threat_sentences import headlines
-from overheard.report.unchecked_claims import claim_words
+from overheard.report.unchecked_claims import unchecked_claim_sentences
 from tests.runs.audits import HOSTILE, NO_DEFENSE, shares_finding
 
 GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
@@ -46,11 +46,11 @@ def test_the_first_sentence_says_that_claims_were_not_checked(audit: Audit):
 
 
 def test_counts_the_intervals_that_exclude_a_guess(audit: Audit):
-    words = claim_words(collect_arms(audit, Seed(0))[0].threat_results[0])
+    words = unchecked_claim_sentences(collect_arms(audit, Seed(0))[0].threat_results[0])
     assert "50.0 % of the 4 intervals" in words[1].replace("\N{NO-BREAK SPACE}", " ")
     assert "(auxiliary prior)" in words[1]
     bare = unchecked(claim(client(0), 0.6, 0.4))
-    assert len(claim_words(collect_arms(bare, Seed(0))[0].threat_results[0])) == 2
+    assert len(unchecked_claim_sentences(collect_arms(bare, Seed(0))[0].threat_results[0])) == 2
 
 
 def test_the_page_lists_claims_as_not_checked(audit: Audit):

@@ -69,7 +69,7 @@ class RunStream:
 
 
 def prepare_simulated_runs(
-    plan: Plan, supplies: AuditInputs, folder: AuditFolder, progress: Progress
+    plan: Plan, audit_inputs: AuditInputs, folder: AuditFolder, progress: Progress
 ) -> RunStream:
     """Check a plan and return its runs; each federation is trained when it is requested.
 
@@ -80,17 +80,17 @@ def prepare_simulated_runs(
     """
     refuse_plan_without_split(plan)
     for is_control in control_flags(plan):
-        supplies.partition(plan.seeds[0], is_control)
+        audit_inputs.partition(plan.seeds[0], is_control)
     refuse_unknown_observers(plan, (SERVER, *map(client, range(plan.data.clients))))
     progress.set_total(count_work_items(plan))
     return RunStream(
-        describe_plan(plan), simulate_runs(plan, supplies, folder, progress.report_rounds)
+        describe_plan(plan), simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
     )
 
 
 def simulate_runs(
     plan: Plan,
-    supplies: AuditInputs,
+    audit_inputs: AuditInputs,
     folder: AuditFolder,
     on_round: Callable[[str, int], None],
 ) -> Iterator[AuditedRun]:
@@ -103,7 +103,7 @@ def simulate_runs(
 
     Args:
         plan: the federations to run.
-        supplies: the plan's data, and the compute resources.
+        audit_inputs: the plan's data, and the compute resources.
         folder: the folder for the transcripts.
         on_round: called with the arm and the number of rounds that the current batch has
             finished, summed over its runs.
@@ -114,7 +114,7 @@ def simulate_runs(
         size = MAX_BATCH if arm.distillation is None else 1
         for start in range(0, len(runs), size):
             batch = runs[start : start + size]
-            yield from _train_batch(plan, arm, batch, supplies, folder, on_round)
+            yield from _train_batch(plan, arm, batch, audit_inputs, folder, on_round)
 
 
 def _train_batch(

@@ -162,12 +162,12 @@ def _auxiliary_size(plan: Plan) -> AuxiliarySize:
 
 
 def draw_auxiliary_from(
-    plan: Plan, seed: int, source: DataSource, supplies: AuditInputs
+    plan: Plan, seed: int, source: DataSource, audit_inputs: AuditInputs
 ) -> Examples:
     """Draw auxiliary examples from a data set other than the audited one."""
     return draw_external_auxiliary(
-        supplies.auxiliary_datasets[source],
-        supplies.dataset,
+        audit_inputs.auxiliary_datasets[source],
+        audit_inputs.dataset,
         _auxiliary_size(plan),
         Seed(seed).child("elsewhere"),
         f"auxiliary_from {source.name}",

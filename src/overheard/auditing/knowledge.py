@@ -19,20 +19,20 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
 
 def attacker_knowledge(
-    arm: ArmPlan, seed: int, supplies: AuditInputs, threat: ThreatPlan
+    arm: ArmPlan, seed: int, audit_inputs: AuditInputs, threat: ThreatPlan
 ) -> Knowledge:
     """Return what a threat's attacker knows before it observes the run of an arm and seed."""
-    plan, resources = supplies.plan, supplies.resources
+    plan, resources = audit_inputs.plan, audit_inputs.resources
     knows, virtual = threat.knows, threat.virtual
-    partition = supplies.partition(seed)
-    auxiliary = _auxiliary_examples(plan, seed, threat, supplies, partition)
-    training = _known_training(plan, threat, arm, plan.training.recipe, supplies.dataset)
+    partition = audit_inputs.partition(seed)
+    auxiliary = _auxiliary_examples(plan, seed, threat, audit_inputs, partition)
+    training = _known_training(plan, threat, arm, plan.training.recipe, audit_inputs.dataset)
     assumed_recipes = [
-        _known_training(plan, threat, arm, recipe, supplies.dataset).recipe
+        _known_training(plan, threat, arm, recipe, audit_inputs.dataset).recipe
         for recipe in virtual.prior.recipes
     ]
     return Knowledge(
-        classes=supplies.dataset.task.classes,
+        classes=audit_inputs.dataset.task.classes,
         build_model=training.build_model if "model" in knows else None,
         auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
         recipe=training.recipe if "recipe" in knows else None,
@@ -41,7 +41,7 @@ def attacker_knowledge(
         compute=ComputeSettings(
             seed=Seed(seed).child("bank"),
             virtual_clients=virtual.clients,
-            cache=supplies.cache,
+            cache=audit_inputs.cache,
             device=str(choose_device(resources.device)),
             workers=resources.workers,
             cluster=resources.cluster,

@@ -43,10 +43,10 @@ RECORDED = "recorded"
 
 
 def prepare_recorded_runs(
-    plan: Plan, supplies: AuditInputs, recording: Path, progress: Progress
+    plan: Plan, audit_inputs: AuditInputs, recording: Path, progress: Progress
 ) -> RunStream:
     """Open the run of a recording and check the observers; see `open_recorded_run`."""
-    run = open_recorded_run(plan, supplies, recording)
+    run = open_recorded_run(plan, audit_inputs, recording)
     parties = run.transcript.parties()
     refuse_unknown_observers(plan, parties)
     progress.set_total(count_cells(plan, len(run.rounds), is_control=False))
@@ -55,7 +55,7 @@ def prepare_recorded_runs(
     return RunStream(subject, iter((run,)))
 
 
-def open_recorded_run(plan: Plan, supplies: AuditInputs, recording: Path) -> AuditedRun:
+def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:
     """Open a recorded run: `transcript/` and, if it exists, `truth.json`.
 
     Attacks do not get tensors that are not parameters of the plan's model, such as the running
@@ -67,11 +67,11 @@ def open_recorded_run(plan: Plan, supplies: AuditInputs, recording: Path) -> Aud
         TranscriptError: if the recording is damaged, or its ground truth is incomplete.
 
     """
-    manifest, dataset = read_manifest(recording), supplies.dataset
+    manifest, dataset = read_manifest(recording), audit_inputs.dataset
     whole = open_transcript(recording)
     _refuse_other_data(recording, manifest, dataset)
     transcript = _select_model_tensors(recording, manifest, whole, plan, dataset)
-    partition = _check_partition(recording, manifest, transcript, supplies)
+    partition = _check_partition(recording, manifest, transcript, audit_inputs)
     truth = read_recorded_truth(
         recording, transcript, dataset.task.classes, partition, is_external=not manifest.data
     )
@@ -91,7 +91,7 @@ def open_recorded_run(plan: Plan, supplies: AuditInputs, recording: Path) -> Aud
         transcript,
         truth,
         rounds,
-        partial(attacker_knowledge, arm, seed, supplies),
+        partial(attacker_knowledge, arm, seed, audit_inputs),
         arm,
     )
 

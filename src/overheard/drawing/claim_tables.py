@@ -18,12 +18,12 @@ MAX_TARGETS = 24
 
 
 def unchecked_claim_tables(
-    every: Sequence[ArmResult], claim_in_words: Callable[[Finding], str]
+    arm_results: Sequence[ArmResult], claim_in_words: Callable[[Finding], str]
 ) -> tuple[ReportTable, ...]:
     """Return one table per attack, with one line per target."""
     return tuple(
         _table(threat_result, attack, claim_in_words)
-        for arm in every
+        for arm in arm_results
         for threat_result in arm.threat_results
         for attack in attacks_with_claims(threat_result)
     )

@@ -13,7 +13,7 @@ than random variation over a hundred intervals."""
 LEVEL_TEXT = f"{100 * INTERVAL_LEVEL:.0f}{SPACE}%"
 
 
-def coverage_words(
+def coverage_sentences(
     threat_result: ThreatResult, score: str, told: Measure, what: str
 ) -> tuple[str, ...]:
     """State how often the intervals of each attack contain the true value.

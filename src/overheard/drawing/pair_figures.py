@@ -25,7 +25,7 @@ FALSE_POSITIVE_RATES = np.linspace(0, 1, 101)
 TABLE_RATES = (0.001, 0.01, 0.1)
 """False positive rates in the table."""
 
-NOTE = "Each line is one attack; a higher line means a stronger attack."
+CURVES_NOTE = "Each line is one attack; a higher line means a stronger attack."
 
 _FALSE_POSITIVE_AXIS = Axis("false positive rate, %", 0.0, 100.0)
 
@@ -57,7 +57,7 @@ class ExtraColumns:
 def pair_figure(
     threat_result: ThreatResult,
     drawn: Sequence[NamedRocCurve],
-    note: str = NOTE,
+    note: str = CURVES_NOTE,
     panels: Sequence[Panel] = (),
     more: ExtraColumns | None = None,
 ) -> ReportFigure:

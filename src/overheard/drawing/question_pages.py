@@ -15,7 +15,7 @@ from overheard.drawing.score_tables import (
     value_with_interval,
 )
 from overheard.drawing.sections import Section, SectionBlock, Term
-from overheard.drawing.sentences import Statement, best_target_words
+from overheard.drawing.sentences import Statement, best_target_sentences
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.question import Question
@@ -67,7 +67,7 @@ class QuestionPages(ABC):
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Return the sentences between the first one and the one on the attack."""
         row = self.summary_row(threat_result.attack_results[0])
-        return best_target_words(threat_result, row, self.question.measure(row.score))
+        return best_target_sentences(threat_result, row, self.question.measure(row.score))
 
     def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """Return the sentence for attacks that ran but have no headline score."""
@@ -93,13 +93,13 @@ class QuestionPages(ABC):
         return candidate_words(finding)
 
     def claim_blocks(
-        self, audit: Audit, every: Sequence[ArmResult]
+        self, audit: Audit, arm_results: Sequence[ArmResult]
     ) -> tuple[SectionBlock, ...]:
         """Return the claims that were not checked against the ground truth."""
-        tables = unchecked_claim_tables(every, self.describe_claim)
+        tables = unchecked_claim_tables(arm_results, self.describe_claim)
         return (SectionBlock(tables=tables),) if tables else ()
 
-    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return the report sections that belong to this question alone."""
         return ()
 
@@ -132,7 +132,7 @@ class DefaultQuestionPages(QuestionPages):
             f"For {_question_words(self.question.name)}: {_lower_first(self._headline_title)}."
         )
 
-    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return a table of all scores of the question, with uninformed guesses."""
         what = _question_words(self.question.name)
         columns = [
@@ -144,7 +144,7 @@ class DefaultQuestionPages(QuestionPages):
             )
         ]
         title = f"{what[:1].upper()}{what[1:]}"
-        tables = score_tables(every, [ScoreTable(title, tuple(columns))])
+        tables = score_tables(arm_results, [ScoreTable(title, tuple(columns))])
         if not tables:
             return ()
         anchor = re.sub(r"\W+", "-", f"question-{self.question.name}")

@@ -81,7 +81,7 @@ class ScoreTable:
 
 
 def score_tables(
-    every: Sequence[ArmResult], tables: Sequence[ScoreTable]
+    arm_results: Sequence[ArmResult], tables: Sequence[ScoreTable]
 ) -> tuple[ReportTable, ...]:
     """Return these tables for each threat, with the best attacks first.
 
@@ -90,7 +90,7 @@ def score_tables(
     """
     return tuple(
         filled
-        for title, threat_results in group_by_threat(every).items()
+        for title, threat_results in group_by_threat(arm_results).items()
         for table in tables
         if (filled := _table(table, title, threat_results)) is not None
     )

@@ -35,7 +35,7 @@ def bracketed_interval(row: ScoreRow, told: Measure, addition: str = "") -> str:
     return f" ({words})" if words else ""
 
 
-def best_target_words(
+def best_target_sentences(
     threat_result: ThreatResult, row: ScoreRow, told: Measure, preposition: str = ""
 ) -> tuple[str, ...]:
     """Name the target on which the best attack does best; nothing for a single target.

@@ -65,7 +65,7 @@ def user_section(
     return (Section("people", "Users and their re-identification", "Users", tuple(blocks)),)
 
 
-def unmeasured_user_words(threat_result: ThreatResult) -> str:
+def unmeasured_user_sentence(threat_result: ThreatResult) -> str:
     """Return the sentence for attacks that ran without any known user among their targets."""
     whom = (
         name_other_clients(threat_result.observers)
@@ -79,7 +79,7 @@ def unmeasured_user_words(threat_result: ThreatResult) -> str:
     )
 
 
-def pair_words(attack_result: AttackResult) -> tuple[str, ...]:
+def pair_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     """State the equal error rate of the attack's pair matching."""
     row = attack_result.rows_by_score.get(EQUAL_ERROR_RATE)
     if row is None:
@@ -91,7 +91,7 @@ def pair_words(attack_result: AttackResult) -> tuple[str, ...]:
     )
 
 
-def control_words(attack_result: AttackResult, told: Measure) -> str:
+def control_sentence(attack_result: AttackResult, told: Measure) -> str:
     """State the result of the same attack in the control.
 
     Args:

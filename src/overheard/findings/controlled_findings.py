@@ -118,10 +118,10 @@ def pair_rows(
     `estimate_auc` and `estimate_equal_error_rate` over all pairs, the mean over runs, each with
     a coin flip and the control as references. No row if all pairs are of one kind.
     """
-    scored = [run for run in runs if run.has_both]
+    scored = [run for run in runs if run.has_both_kinds]
     if not scored:
         return []
-    control_curves = [compute_roc(run) for run in control if run.has_both]
+    control_curves = [compute_roc(run) for run in control if run.has_both_kinds]
     control_auc = (
         {CONTROL_NAME: _mean(curve_of_run.auc()[0] for curve_of_run in control_curves)}
         if control_curves

@@ -16,10 +16,10 @@ from overheard.findings.threat_results import (
 from overheard.plans.registries import row_measure
 
 
-def arm_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
+def arm_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return one figure per threat, which compares all arms and attacks."""
     report_figures = []
-    for title, threat_results in group_by_threat(every).items():
+    for title, threat_results in group_by_threat(arm_results).items():
         by_arm = {
             threat_result.arm: threat_result.attack_results for threat_result in threat_results
         }

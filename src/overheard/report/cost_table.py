@@ -17,9 +17,9 @@ from overheard.findings.threat_results import ArmResult, find_undefended_arm
 UNMEASURED = "not measured"
 
 
-def cost_table(every: Sequence[ArmResult]) -> ReportTable:
+def cost_table(arm_results: Sequence[ArmResult]) -> ReportTable:
     """Return accuracy, bytes and time of each arm, as means over its runs."""
-    bare = find_undefended_arm(every)
+    bare = find_undefended_arm(arm_results)
     return ReportTable(
         "Cost of each arm, mean over runs",
         (
@@ -39,7 +39,7 @@ def cost_table(every: Sequence[ArmResult]) -> ReportTable:
                 *_accuracy_cells(arm, bare),
                 *_overhead_cells(arm_costs(arm)),
             )
-            for arm in every
+            for arm in arm_results
         ),
         1,
     )

@@ -28,12 +28,12 @@ class DefenseEffects:
     effects: tuple[str, ...]
 
 
-def describe_defense_effects(every: Sequence[ArmResult]) -> tuple[DefenseEffects, ...]:
+def describe_defense_effects(arm_results: Sequence[ArmResult]) -> tuple[DefenseEffects, ...]:
     """Describe what each arm's defenses change for the best attack, and what they cost.
 
     Empty unless there are arms with defenses and one without.
     """
-    bare = find_undefended_arm(every)
+    bare = find_undefended_arm(arm_results)
     if bare is None:
         return ()
     undefended = {threat_result.title: threat_result for threat_result in bare.threat_results}
@@ -47,7 +47,7 @@ def describe_defense_effects(every: Sequence[ArmResult]) -> tuple[DefenseEffects
                 for threat_result in arm.threat_results
             ),
         )
-        for arm in every
+        for arm in arm_results
         if not arm.is_undefended
     )
 

@@ -18,9 +18,9 @@ MAX_NUMBERS = 1000
 """Longest claim in a CSV cell, in numbers; a claim about thousands of records is left out."""
 
 
-def as_json(audit: Audit, every: Sequence[ArmResult]) -> str:
+def as_json(audit: Audit, arm_results: Sequence[ArmResult]) -> str:
     """Return all results of the audit as one JSON document; NaN and infinity become null."""
-    return findings_document(audit, every, map(epsilon_entry, epsilon_results(audit)))
+    return findings_document(audit, arm_results, map(epsilon_entry, epsilon_results(audit)))
 
 
 def as_csv(audit: Audit) -> str:

@@ -43,16 +43,16 @@ class FrontierPoint:
         return value if self.row.blind is None else max(value, sign * self.row.blind)
 
 
-def frontier_points(every: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint]]:
+def frontier_points(arm_results: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint]]:
     """Return the points of each threat, by its title, if there are two arms or more.
 
     There are none without an arm that has no defenses and a measured accuracy.
     """
-    bare = find_undefended_arm(every)
+    bare = find_undefended_arm(arm_results)
     bare_accuracy = bare.accuracy if bare is not None else None
     if not bare_accuracy:
         return {}
-    tested = {arm.name: (arm, arm.accuracy) for arm in every if arm.accuracy is not None}
+    tested = {arm.name: (arm, arm.accuracy) for arm in arm_results if arm.accuracy is not None}
     found = {
         title: [
             FrontierPoint(
@@ -71,7 +71,7 @@ def frontier_points(every: Sequence[ArmResult]) -> Mapping[str, Sequence[Frontie
             for row in [pages_of(threat_result.question).frontier_row(attack_result)]
             if isfinite(row.value.mean)
         ]
-        for title, threat_results in group_by_threat(every).items()
+        for title, threat_results in group_by_threat(arm_results).items()
     }
     return {
         title: points for title, points in found.items() if len({one.arm for one in points}) > 1

@@ -33,17 +33,17 @@ MIN_AXIS_SPAN = 0.1
 """Smallest span of an axis, on the score's own scale: less would magnify random variation."""
 
 
-def frontier_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
+def frontier_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return a figure for each threat, over all arms.
 
     An arm is on the Pareto front if no other arm has less leakage under its strongest attack,
     adaptive ones included, at the same or a higher accuracy. With more than `MAX_NAMED_ARMS`
     arms only those are named. A second panel shows the bytes sent, if arms differ in them.
     """
-    threats = group_by_threat(every)
+    threats = group_by_threat(arm_results)
     return tuple(
         _figure(title, points, labels_of_results(threats[title]))
-        for title, points in frontier_points(every).items()
+        for title, points in frontier_points(arm_results).items()
     )
 
 

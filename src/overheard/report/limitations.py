@@ -7,12 +7,12 @@ from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
 
 
-def limitation_words(audit: Audit, every: Sequence[ArmResult]) -> tuple[str, ...]:
+def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return the limitations of the results, one per sentence."""
     count = len(audit.refusals)
     updates = sum(run.answers for run in audit.arms)
     missing = sum(run.missing for run in audit.arms)
-    unattacked = [make_printable(arm.name) for arm in every if not arm.threat_results]
+    unattacked = [make_printable(arm.name) for arm in arm_results if not arm.threat_results]
     seeds = len({run.seed for run in audit.arms})
     unchecked = not all(run.has_truth for run in audit.arms)
     return (

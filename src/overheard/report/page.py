@@ -33,7 +33,7 @@ from overheard.report.cost_table import cost_table
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.frontier_figures import frontier_figures
 from overheard.report.glossary import COST_TERMS, TERMS
-from overheard.report.limitations import limitation_words
+from overheard.report.limitations import limitation_sentences
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import group_refusals
 from overheard.report.round_figures import accuracy_figure, round_figures
@@ -72,32 +72,32 @@ class ArmSummary:
         return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_NUMBER)
 
 
-def render_page(audit: Audit, every: Sequence[ArmResult]) -> str:
+def render_page(audit: Audit, arm_results: Sequence[ArmResult]) -> str:
     """Return the whole report as HTML, with all names and control characters escaped."""
     epsilons = epsilon_results(audit)
-    question_pages = [pages_of(name) for name in _questions(every)]
+    question_pages = [pages_of(name) for name in _questions(arm_results)]
     return load_template("page.html.j2").render(
         title=make_printable(audit.title),
         subject=make_printable(audit.subject),
-        arms=[_arm_summary(arm) for arm in every],
+        arms=[_arm_summary(arm) for arm in arm_results],
         threat_titles=list(
-            dict.fromkeys(one.title for arm in every for one in arm.threat_results)
+            dict.fromkeys(one.title for arm in arm_results for one in arm.threat_results)
         ),
         intros=[intro for pages in question_pages if (intro := pages.intro())],
-        changes=describe_defense_effects(every),
-        limits=limitation_words(audit, every),
-        costs=cost_table(every),
-        side_by_side=arm_figures(every),
-        defenses=_defenses(every),
+        changes=describe_defense_effects(arm_results),
+        limits=limitation_sentences(audit, arm_results),
+        costs=cost_table(arm_results),
+        side_by_side=arm_figures(arm_results),
+        defenses=_defenses(arm_results),
         epsilons=epsilon_blocks(epsilons),
         broken_claims=epsilon_sentences(epsilons),
-        sections=_sections(audit, every),
-        claims=_claims(audit, every),
-        frontiers=frontier_figures(every),
-        by_round=round_figures(every),
-        accuracy=accuracy_figure(every),
-        scores=_scores(every),
-        refusals=_refusals(every),
+        sections=_sections(audit, arm_results),
+        claims=_claims(audit, arm_results),
+        frontiers=frontier_figures(arm_results),
+        by_round=round_figures(arm_results),
+        accuracy=accuracy_figure(arm_results),
+        scores=_scores(arm_results),
+        refusals=_refusals(arm_results),
         terms=_terms(question_pages, epsilons),
         glossary_address=GLOSSARY_ADDRESS,
         plan=_escape_lines(audit.plan),

@@ -33,11 +33,11 @@ class RefusalGroup:
     claims: int
 
 
-def group_refusals(every: Sequence[ArmResult]) -> tuple[RefusalGroup, ...]:
+def group_refusals(arm_results: Sequence[ArmResult]) -> tuple[RefusalGroup, ...]:
     """Return one group per arm and reason, in the order of each group's first refusal."""
     groups: dict[tuple[str, tuple[Party, ...], str, str, tuple[str, ...]], list[Refusal]]
     groups = defaultdict(list)
-    for arm in every:
+    for arm in arm_results:
         for threat_result in arm.threat_results:
             for refusal in threat_result.refusals:
                 label = threat_result.labels[refusal.cell.attack]

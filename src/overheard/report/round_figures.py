@@ -21,11 +21,11 @@ from overheard.statistics.estimate import Estimate
 ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
 
 
-def round_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
+def round_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return the headline score of each single round, with one panel per arm."""
     return tuple(
         _round_figure(title, threat_results, measured)
-        for title, threat_results in group_by_threat(every).items()
+        for title, threat_results in group_by_threat(arm_results).items()
         if (
             measured := [
                 one
@@ -142,9 +142,9 @@ def _round_rows(
     ]
 
 
-def accuracy_figure(every: Sequence[ArmResult]) -> ReportFigure | None:
+def accuracy_figure(arm_results: Sequence[ArmResult]) -> ReportFigure | None:
     """Return the accuracy of the global model by round; None if no arm measured it."""
-    tested = [arm for arm in every if arm.accuracy_by_round]
+    tested = [arm for arm in arm_results if arm.accuracy_by_round]
     if not tested:
         return None
     courses = [

@@ -32,7 +32,7 @@ COLUMNS: dict[str, type[MessageBody]] = {
     "missing updates": MissingReply,
 }
 
-SIZES = "example counts"
+EXAMPLE_COUNTS = "example counts"
 
 MAX_ROWS = 20
 """Observers that get a row each; of more, those with equal counts share a row."""
@@ -152,7 +152,7 @@ def _table(
         for name, low, high in _group_parties(rows)
     )
     total = ObserverRow("total", tuple(f"{totals[index]:,}" for index in columns))
-    return tuple((*COLUMNS, SIZES)[index] for index in columns), observers, total
+    return tuple((*COLUMNS, EXAMPLE_COUNTS)[index] for index in columns), observers, total
 
 
 def _range_text(low: int, high: int) -> str:

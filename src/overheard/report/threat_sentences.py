@@ -15,7 +15,7 @@ from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult, Verdict
 from overheard.report.page_registry import pages_of
-from overheard.report.unchecked_claims import claim_words
+from overheard.report.unchecked_claims import unchecked_claim_sentences
 
 BADGES: dict[Verdict, str] = {
     "leaks": "Leaks",
@@ -41,7 +41,7 @@ def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     pages = pages_of(threat_result.question)
     if not threat_result.attack_results:
         return (
-            claim_words(threat_result)
+            unchecked_claim_sentences(threat_result)
             if threat_result.unchecked_claims
             else (_unmeasured_sentence(threat_result, pages),)
         )

@@ -12,7 +12,7 @@ from overheard.findings.unchecked_claims import (
 )
 
 
-def claim_words(threat_result: ThreatResult) -> tuple[str, ...]:
+def unchecked_claim_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe the claims of these observers, and state that they were not checked."""
     attacks = attacks_with_claims(threat_result)
     targets = {one.target for one in threat_result.unchecked_claims}

@@ -37,24 +37,24 @@ class AuxiliaryLogits(Probe):
 
 
 def mean_logits(
-    read: Float[Tensor, "*many rows classes"],
+    reading: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many classes classes"]:
     """Return the mean logits: entry (k, c) is that of class c over examples of class k."""
-    return read[..., : read.shape[-1], :]
+    return reading[..., : reading.shape[-1], :]
 
 
 def mean_softmax(
-    read: Float[Tensor, "*many rows classes"],
+    reading: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many classes classes"]:
     """Return the mean softmax output, arranged as `mean_logits`; each row sums to 1."""
-    return read[..., read.shape[-1] : 2 * read.shape[-1], :]
+    return reading[..., reading.shape[-1] : 2 * reading.shape[-1], :]
 
 
 def accuracies(
-    read: Float[Tensor, "*many rows classes"],
+    reading: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many classes"]:
     """Return the share of correctly classified examples of each class (0..1)."""
-    return read[..., -1, :]
+    return reading[..., -1, :]
 
 
 def _averaging(

@@ -26,18 +26,19 @@ class CachedJob:
     Args:
         round: the round from whose broadcast the job starts.
         keys: the cache keys of its results.
-        job: builds the job that computes only the results at these positions, in this order.
+        build_job: builds the job that computes only the results at these positions, in this
+            order.
 
     """
 
     round: int
     keys: tuple[str, ...]
-    job: Callable[[tuple[int, ...]], Job]
+    build_job: Callable[[tuple[int, ...]], Job]
 
 
-def single_result_job(number: int, key: str, job: Job) -> CachedJob:
+def single_result_job(round: int, key: str, job: Job) -> CachedJob:
     """Return a cached job with one result, which starts from the broadcast of this round."""
-    return CachedJob(number, (key,), lambda _: job)
+    return CachedJob(round, (key,), lambda _: job)
 
 
 @final
@@ -135,4 +136,6 @@ def _tasks(pending: Sequence[_PendingJob], inputs: JobInputs) -> Iterator[Worker
     for round_number, same_round in groupby(pending, lambda pending_job: pending_job.job.round):
         broadcast = pack_broadcast(inputs.broadcasts[round_number])
         for pending_job in same_round:
-            yield WorkerTask(pending_job.job.job(pending_job.missing), (*shared, broadcast))
+            yield WorkerTask(
+                pending_job.job.build_job(pending_job.missing), (*shared, broadcast)
+            )

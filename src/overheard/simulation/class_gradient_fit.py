@@ -81,22 +81,22 @@ class ClassGradientFit(Probe):
 
 
 def row_factors(
-    read: Float[Tensor, "*many rows classes"],
+    reading: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many three classes classes"]:
     """Return three matrices of the reading, each with an entry for every class and row.
 
     They are the factors with class gradients at the broadcast, the factors with mean class
     gradients, and the inner products of mean class gradient and change.
     """
-    classes = read.shape[-1]
-    return read[..., : 3 * classes, :].reshape(*read.shape[:-2], 3, classes, classes)
+    classes = reading.shape[-1]
+    return reading[..., : 3 * classes, :].reshape(*reading.shape[:-2], 3, classes, classes)
 
 
 def common_factors(
-    read: Float[Tensor, "*many rows classes"],
+    reading: Float[Tensor, "*many rows classes"],
 ) -> Float[Tensor, "*many two classes"]:
     """Return the common factors, with class gradients at the broadcast and with mean ones."""
-    return read[..., -2:, :]
+    return reading[..., -2:, :]
 
 
 def _features(

@@ -38,7 +38,7 @@ class ScoredPairs:
     unknown_users: int
 
     @property
-    def has_both(self) -> bool:
+    def has_both_kinds(self) -> bool:
         """Whether there are pairs of the same user and pairs of different users."""
         return bool(self.is_same_user.any()) and not bool(self.is_same_user.all())
 

@@ -74,9 +74,9 @@ class Adult(DataSource):
         # The first line of UCI's test file is not a row.
         return _dataset(
             train,
-            read_table(train, header=column_names),
+            read_table(train, column_names=column_names),
             test,
-            read_table(test, header=column_names, skipped_lines=1),
+            read_table(test, column_names=column_names, skipped_lines=1),
         )
 
 

@@ -24,7 +24,7 @@ TRAIN = RemoteFile("train.csv", (PUBLISHED + "train.csv",), "b1a00f826fdfbd249f7
 
 TEST = RemoteFile("test.csv", (PUBLISHED + "test.csv",), "d52ea96a97a2d943681189a97654912d")
 
-HEADER = ("label", "title", "description")
+COLUMN_NAMES = ("label", "title", "description")
 """Columns of the published files, which have no header; labels there are 1 to 4."""
 
 
@@ -86,7 +86,7 @@ class AgNews(DataSource):
 
 
 def _read_published(path: Path) -> pd.DataFrame:
-    table = read_table(path, header=HEADER)
+    table = read_table(path, column_names=COLUMN_NAMES)
     numbers = integer_column(path, table, "label", len(CLASS_NAMES) + 1)
     titles, bodies = text_column(path, table, "title"), text_column(path, table, "description")
     texts = [f"{title} {body}" for title, body in zip(titles, bodies, strict=True)]

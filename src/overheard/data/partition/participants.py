@@ -47,7 +47,7 @@ def identify_participants(
     dataset: Dataset,
     split: PriorPrivateSplit,
     client_rows: Sequence[Rows],
-    people: KnownUserSettings,
+    known_users: KnownUserSettings,
     seed: Seed,
 ) -> Participants:
     """Identify the user behind each client, and choose the users whom the attacker knows.
@@ -59,7 +59,7 @@ def identify_participants(
         PlanError: if there are too few holdout users, or fewer than two known clients.
 
     """
-    if people.prior == "profile":
+    if known_users.prior == "profile":
         return _label_profiles(dataset, split, client_rows)
     assert dataset.users is not None
     owners = {
@@ -68,8 +68,8 @@ def identify_participants(
         if len(rows)
     }
     priors = {user: rows for user, rows in split.prior.items() if len(rows)}
-    seen = _select_known(sorted(owners.values()), priors, people, seed.child("unseen"))
-    holdout = _select_holdout(sorted(priors.keys() - set(owners.values())), people, seed)
+    seen = _select_known(sorted(owners.values()), priors, known_users, seed.child("unseen"))
+    holdout = _select_holdout(sorted(priors.keys() - set(owners.values())), known_users, seed)
     names = _user_names(dataset)
     attributes = {
         attribute: dict(zip(names, values, strict=True))
@@ -77,7 +77,7 @@ def identify_participants(
     }
     rows = {user: priors[user] for user in (*seen, *holdout)}
     known = {names[user] for user in rows}
-    shadow_users = tuple(rows) if people.shadow_devices else ()
+    shadow_users = tuple(rows) if known_users.shadow_devices else ()
     return Participants(
         {party: names[user] for party, user in owners.items()},
         attributes,

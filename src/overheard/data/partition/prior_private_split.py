@@ -36,7 +36,10 @@ class PriorPrivateSplit:
 
 
 def split_prior_private(
-    dataset: Dataset, free: Bool[Tensor, " examples"], people: KnownUserSettings, seed: Seed
+    dataset: Dataset,
+    free: Bool[Tensor, " examples"],
+    known_users: KnownUserSettings,
+    seed: Seed,
 ) -> PriorPrivateSplit:
     """Split each user's free examples into prior and private ones, without dividing a record.
 
@@ -61,18 +64,21 @@ def split_prior_private(
     if users is None:
         raise PlanError("people: the data set names no users: choose one that does")
     splits = {
-        user: _split_user(dataset, rows, people, seed.child("user", user))
+        user: _split_user(dataset, rows, known_users, seed.child("user", user))
         for user, rows in _rows_by_user(dataset, users, free).items()
     }
     private = free.clone()
     private[_concatenate(split.prior for split in splits.values())] = False
     is_allowed = ~_mark_copies(dataset, private)
     prior = {
-        user: split.known_rows(is_allowed, people.records) for user, split in splits.items()
+        user: split.known_rows(is_allowed, known_users.records)
+        for user, split in splits.items()
     }
-    if people.per_label is None:
+    if known_users.per_label is None:
         return PriorPrivateSplit(prior, private)
-    return _match_labels(dataset, users, PriorPrivateSplit(prior, private), people.per_label)
+    return _match_labels(
+        dataset, users, PriorPrivateSplit(prior, private), known_users.per_label
+    )
 
 
 def _rows_by_user(

@@ -25,7 +25,7 @@ for names or texts, which cannot be one-hot encoded."""
 
 
 def read_table(
-    path: Path, *, header: tuple[str, ...] = (), skipped_lines: int = 0
+    path: Path, *, column_names: tuple[str, ...] = (), skipped_lines: int = 0
 ) -> pd.DataFrame:
     """Read the table in a `.csv`, `.csv.gz`, `.data`, `.test` or `.parquet` file.
 
@@ -33,7 +33,7 @@ def read_table(
 
     Args:
         path: the file.
-        header: column names of a CSV file without a header line.
+        column_names: column names of a CSV file without a header line.
         skipped_lines: lines to skip at the start of a CSV file.
 
     Raises:
@@ -45,7 +45,7 @@ def read_table(
         if path.suffix == ".parquet":
             table = _read_parquet(path)
         else:
-            table = _read_csv(path, header, skipped_lines)
+            table = _read_csv(path, column_names, skipped_lines)
     # Pandas' errors and most of Arrow's are ValueErrors.
     except (
         OSError,

@@ -155,7 +155,7 @@ def _balanced(audit: Audit, attack: str, is_control: bool) -> Estimate | None:
     values = [
         balanced_precision(pairs)
         for pairs in map(build_matches, build_rankings(findings))
-        if pairs.has_both
+        if pairs.has_both_kinds
     ]
     return mean_over_seeds(values) if values else None
 

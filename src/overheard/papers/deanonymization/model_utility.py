@@ -19,7 +19,7 @@ from overheard.papers.estimates import BOOTSTRAP_SEED
 from overheard.papers.runs import ExperimentRuns
 from overheard.statistics.estimate import Estimate, estimate_mean
 
-TOP = 5
+TOP_LABELS = 5
 """Number of most probable labels that count under the measure "top5"."""
 
 
@@ -33,7 +33,7 @@ def measure_utility(
     build = partial(scenario.model.build, task)
     match scenario.utility:
         case "top5":
-            return top_k_accuracy(build, weights, test, TOP)
+            return top_k_accuracy(build, weights, test, TOP_LABELS)
         case "absolute_error":
             return mean_absolute_error(build, weights, test)
         case "accuracy":
@@ -46,7 +46,7 @@ def chance_utility(
     """Return the expected utility of a label drawn uniformly at random."""
     match utility:
         case "top5":
-            return TOP / classes
+            return TOP_LABELS / classes
         case "accuracy":
             return 1 / classes
         case "absolute_error":

@@ -18,7 +18,7 @@ PRIOR_NAMES: dict[PriorKind, str] = {
 
 def build_plan(
     scenario: IdentityScenario,
-    people: KnownUserSettings,
+    known_users: KnownUserSettings,
     threats: tuple[ThreatPlan, ...],
     *,
     arms: tuple[ArmPlan, ...] = (),
@@ -29,7 +29,7 @@ def build_plan(
 
     Args:
         scenario: data and training.
-        people: prior data that the server has of users.
+        known_users: prior data that the server has of users.
         threats: threats that are run.
         arms: arms with defenses, in addition to the undefended one.
         clients: number of participating users; None = all of the scenario.
@@ -45,7 +45,7 @@ def build_plan(
             clients=clients or scenario.clients,
             examples=scenario.examples,
             test=scenario.test,
-            people=people,
+            people=known_users,
             background=background,
         ),
         training=TrainingPlan(

@@ -24,7 +24,7 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import Estimate, estimate_mean
 
-COMMON = (
+COMMON_DIFFERENCES = (
     "The paper distils for 30 epochs with batches of 1,024 in each of 100 rounds, which is "
     "360 steps per round for 12,000 examples. Here a round is one step with a batch of 256, "
     "over more rounds, so that all clients share the training in each of them. The paper does "
@@ -61,7 +61,8 @@ class AccuracyExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} Plain gradient descent at the paper's rate is reported as a control. "
+            f"{COMMON_DIFFERENCES} Plain gradient descent at the paper's rate is reported as a "
+            "control. "
             "CIFAR-10 consists of what the data folder holds of it, and has ten examples per "
             "class only. In a quick run MNIST has 14 x 14 pixels, and a training step on "
             "synthetic examples learns from ten of them, each at its own rate; the paper's "

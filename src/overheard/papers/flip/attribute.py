@@ -11,7 +11,7 @@ from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.threads import one_thread
 from overheard.papers.estimates import final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.flip.accuracy import COMMON
+from overheard.papers.flip.accuracy import COMMON_DIFFERENCES
 from overheard.papers.flip.attribute_charts import attribute_figure
 from overheard.papers.flip.attribute_tests import (
     AFFINITY,
@@ -96,7 +96,8 @@ class AttributeExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} Only CIFAR-10 rows are run, on 300 images per client; CIFAR-100 is not "
+            f"{COMMON_DIFFERENCES} Only CIFAR-10 rows are run, on 300 images per client; "
+            "CIFAR-100 is not "
             "available. Each federation has 5 clients and is run once per seed for all rows "
             "in which it occurs. The paper does not name the attacker's classifier. Here it "
             f"is the federation's own network, trained by Adam for {self.schedule.epochs} "

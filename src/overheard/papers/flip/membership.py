@@ -19,7 +19,7 @@ from overheard.papers.estimates import (
     select_findings,
 )
 from overheard.papers.experiment import Experiment
-from overheard.papers.flip.accuracy import COMMON
+from overheard.papers.flip.accuracy import COMMON_DIFFERENCES
 from overheard.papers.flip.published_numbers import published_membership_accuracy
 from overheard.papers.flip.scenarios import (
     CIFAR10,
@@ -124,7 +124,8 @@ class MembershipExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} The paper attacks the models of rounds 1, 25, 50, 75 and 100, and "
+            f"{COMMON_DIFFERENCES} The paper attacks the models of rounds 1, 25, 50, 75 and "
+            "100, and "
             "reports one accuracy. It does not say whether that is a mean, how members and "
             "non-members are balanced, and at which threshold it is measured; 49.75 % is "
             "below the uninformed guess. Here the candidate records have equal total weight "

@@ -14,7 +14,7 @@ from overheard.learning.distillation.methods.distribution_matching import Distri
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.papers.estimates import BOOTSTRAP_SEED, final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.flip.accuracy import COMMON
+from overheard.papers.flip.accuracy import COMMON_DIFFERENCES
 from overheard.papers.flip.scenarios import MNIST, QUICK_MNIST, TEN_PER_STEP_FLIP, FlipScenario
 from overheard.papers.page_content import IllustratedExperiment, PageContent
 from overheard.papers.reproduced_value import ReproducedValue
@@ -104,7 +104,8 @@ class MethodsExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} The paper has only the first of these methods and reports no times. "
+            f"{COMMON_DIFFERENCES} The paper has only the first of these methods and reports "
+            "no times. "
             "Times are seconds of all cores during the rounds, so they depend on this "
             "machine. Those of FLiP include two to three seconds in which the network's "
             "operations are recorded. In a quick run MNIST has 14 x 14 pixels."

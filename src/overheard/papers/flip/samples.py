@@ -17,7 +17,7 @@ from overheard.data.datasets.cifar10 import Cifar10
 from overheard.drawing.figures import Panel, ReportFigure
 from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
 from overheard.papers.experiment import Experiment
-from overheard.papers.flip.accuracy import COMMON
+from overheard.papers.flip.accuracy import COMMON_DIFFERENCES
 from overheard.papers.flip.class_similarity import (
     is_nearest_to_own_class,
     measure_class_similarity,
@@ -99,7 +99,8 @@ class SamplesExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{COMMON} The paper says that samples are visually obfuscated, and shows some. "
+            f"{COMMON_DIFFERENCES} The paper says that samples are visually obfuscated, and "
+            "shows some. "
             "Those shown here are the first of each class in the first run, without "
             "selection. Overheard adds a score: how often a sample of the last set is more "
             "similar to the mean image of its own class than to those of all other classes. "

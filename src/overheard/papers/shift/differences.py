@@ -2,7 +2,7 @@
 
 from overheard.papers.shift.scenarios import BATCH_SIZE, ShiftScenario
 
-COMMON = (
+COMMON_DIFFERENCES = (
     "The paper gives the networks, the rounds, the round of the shift, the sizes of clients "
     "and Adam's rate (1e-4, for the centralized model; used for the federation too). It does "
     f"not give the batch size (here: {BATCH_SIZE}), the length of the trend (here: the five "
@@ -34,7 +34,7 @@ CENTRALISED = (
 
 def common_differences(scenario: ShiftScenario) -> str:
     """Describe the differences from the paper for a data set."""
-    return f"{COMMON} {describe_data_budget(scenario)}"
+    return f"{COMMON_DIFFERENCES} {describe_data_budget(scenario)}"
 
 
 def describe_data_budget(scenario: ShiftScenario) -> str:

@@ -29,7 +29,7 @@ def build_federated_plan(
     scenario: ShiftScenario,
     size: ShiftSize,
     clients: int,
-    even: float,
+    even_share: float,
     measures: Sequence[LeakageMeasure],
 ) -> Plan:
     """Build the plan of an audit of a federation with one of its clients as the observer.
@@ -38,24 +38,27 @@ def build_federated_plan(
         scenario: data set and federation.
         size: data, model and rounds of the run.
         clients: number of clients, including the attacker; the last of them shift.
-        even: share of even labels after the shift, if even and odd labels were equally
+        even_share: share of even labels after the shift, if even and odd labels were equally
             frequent before.
         measures: what the attacker measures in each round, each with its own attack.
 
     """
     shifting = range(clients - SHIFTING_CLIENTS.get(clients, 1), clients)
     return Plan(
-        title=f"A shift to {format_ratio(even)} on {scenario.name} among {clients} clients",
+        title=f"A shift to {format_ratio(even_share)} on {scenario.name} among {clients} clients",
         seeds=size.seeds,
         data=_data(
-            size, clients, size.examples[clients], build_shifts(scenario, size, shifting, even)
+            size,
+            clients,
+            size.examples[clients],
+            build_shifts(scenario, size, shifting, even_share),
         ),
         training=_training(size, LOCAL_EPOCHS),
         threats=(
             ThreatPlan(
                 observers=(OBSERVER,),
                 about="cohort",
-                attacks=measure_attacks(measures),
+                attacks=attacks_of_measures(measures),
                 by_round=False,
             ),
             *_tracking_threats(size),
@@ -64,18 +67,23 @@ def build_federated_plan(
 
 
 def build_centralized_plan(
-    scenario: ShiftScenario, size: ShiftSize, even: float, measures: Sequence[LeakageMeasure]
+    scenario: ShiftScenario,
+    size: ShiftSize,
+    even_share: float,
+    measures: Sequence[LeakageMeasure],
 ) -> Plan:
     """Build the plan of a centralized model: one client with one epoch per round.
 
     The client has as many examples as one of two clients in a federation.
     """
     return Plan(
-        title=f"A shift to {format_ratio(even)} on {scenario.name} without a federation",
+        title=f"A shift to {format_ratio(even_share)} on {scenario.name} without a federation",
         seeds=size.seeds,
-        data=_data(size, 1, size.examples[2], build_shifts(scenario, size, range(1), even)),
+        data=_data(
+            size, 1, size.examples[2], build_shifts(scenario, size, range(1), even_share)
+        ),
         training=_training(size, 1),
-        threats=(ThreatPlan(attacks=measure_attacks(measures), by_round=False),),
+        threats=(ThreatPlan(attacks=attacks_of_measures(measures), by_round=False),),
     )
 
 
@@ -85,25 +93,28 @@ def plan_target(plan: Plan) -> Party:
 
 
 def build_shifts(
-    scenario: ShiftScenario, size: ShiftSize, clients: Sequence[int], even: float
+    scenario: ShiftScenario, size: ShiftSize, clients: Sequence[int], even_share: float
 ) -> tuple[DataShift, ...]:
-    """Make the shifts of these clients: even labels get weight `even`, odd ones 1 - `even`."""
-    weights = tuple(even if label % 2 == 0 else 1 - even for label in range(scenario.labels))
+    """Make the shifts of these clients: even labels get weight `even_share`, odd ones 1 -
+    `even_share`."""
+    weights = tuple(
+        even_share if label % 2 == 0 else 1 - even_share for label in range(scenario.labels)
+    )
     return tuple(
         DataShift(client=index, round=size.shift_round, weights=weights) for index in clients
     )
 
 
-def measure_attacks(
+def attacks_of_measures(
     measures: Sequence[LeakageMeasure],
 ) -> tuple[ShiftTrend | ValidationShift, ...]:
     """Return the attacks of these measures."""
     return tuple(one.attack for one in measures)
 
 
-def format_ratio(even: float) -> str:
+def format_ratio(even_share: float) -> str:
     """Format the ratio of even to odd labels, such as "70-30"."""
-    return f"{100 * even:.0f}-{100 - 100 * even:.0f}"
+    return f"{100 * even_share:.0f}-{100 - 100 * even_share:.0f}"
 
 
 def _data(

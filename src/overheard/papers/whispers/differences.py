@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from overheard.papers.whispers.benchmark import WhispersBenchmark
 
-COMMON = (
+COMMON_DIFFERENCES = (
     "The paper gives the data sets, the splits, 1,200 virtual clients (900 for training, 300 "
     "for testing) of 3,000 to 5,000 examples, and four distances. Its public text gives no "
     "model, optimizer, learning rate, batch size, number of local epochs or rounds, and no "
@@ -41,4 +41,4 @@ MISPRINTS = (
 def common_differences(benchmarks: Iterable[WhispersBenchmark]) -> str:
     """Describe the differences from the paper for these data sets."""
     notes = [f"{one.name}: {one.note}" for one in dict.fromkeys(benchmarks) if one.note]
-    return " ".join([COMMON, *notes])
+    return " ".join([COMMON_DIFFERENCES, *notes])

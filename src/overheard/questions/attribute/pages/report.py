@@ -19,8 +19,8 @@ from overheard.drawing.users import (
     CONTROL_HEADER,
     INTERVALS_TERM,
     UNMEASURED_REASON,
-    control_words,
-    unmeasured_user_words,
+    control_sentence,
+    unmeasured_user_sentence,
     user_section,
 )
 from overheard.findings.finding import Audit
@@ -65,25 +65,25 @@ class AttributePages(QuestionPages):
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe the control."""
         attack_result = threat_result.attack_results[0]
-        return (control_words(attack_result, self.question.measure(attack_result.headline)),)
+        return (control_sentence(attack_result, self.question.measure(attack_result.headline)),)
 
     def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_user_words(threat_result)
+        return unmeasured_user_sentence(threat_result)
 
     def unmeasured_reason(self) -> str:
         """Return the same reason in a few words."""
         return UNMEASURED_REASON
 
-    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show the table of attributes."""
-        return user_section(attribute_tables(every), ())
+        return user_section(attribute_tables(arm_results), ())
 
     def terms(self) -> tuple[Term, ...]:
         """Define intervals over users."""
         return (INTERVALS_TERM,)
 
 
-def attribute_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
+def attribute_tables(arm_results: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Return one table per group of observers."""
-    return score_tables(every, (TABLE,))
+    return score_tables(arm_results, (TABLE,))

@@ -43,15 +43,15 @@ class GaussianUsers:
     round_variance: Float[Tensor, " features"]
 
     def log_likelihood_ratios(
-        self, numbers: Float[Tensor, "updates features"]
+        self, features: Float[Tensor, "updates features"]
     ) -> Float[Tensor, " users"]:
         """Return, for each user, how likely the features of one device are under this user.
 
         It is the logarithm of their likelihood under this user over that under all users. A
         feature that is missing from the device or from all known users contributes 0.
         """
-        counts = numbers.isfinite().sum(0)
-        observed = numbers.nanmean(0)
+        counts = features.isfinite().sum(0)
+        observed = features.nanmean(0)
         within = self.device_variance + self.round_variance / counts.clamp(min=1)
         total = within + self.user_variance
         centre = self.means.nanmean(0)
@@ -63,27 +63,28 @@ class GaussianUsers:
 
 
 def fit_gaussian_users(
-    numbers: Float[Tensor, "updates features"],
+    features: Float[Tensor, "updates features"],
     users: Int[Tensor, " updates"],
     devices: Int[Tensor, " updates"],
-    count: int,
+    user_count: int,
 ) -> GaussianUsers:
     """Estimate the variance components by the method of moments, feature by feature.
 
     Args:
-        numbers: features of updates of known users; NaN = missing.
+        features: features of updates of known users; NaN = missing.
         users: the user of each update, 0 to count - 1.
         devices: the device of each update; a device belongs to one user.
-        count: number of users. A user without updates gets the mean of all.
+        user_count: number of users. A user without updates gets the mean of all.
 
     """
     fits = [
-        _fit_feature(column, users, devices, count) for column in numbers.double().unbind(1)
+        _fit_feature(column, users, devices, user_count)
+        for column in features.double().unbind(1)
     ]
     return GaussianUsers(
         torch.stack([fit.means for fit in fits], 1)
         if fits
-        else torch.zeros(count, 0, dtype=torch.float64),
+        else torch.zeros(user_count, 0, dtype=torch.float64),
         torch.tensor([fit.user_variance for fit in fits], dtype=torch.float64),
         torch.tensor([fit.device_variance for fit in fits], dtype=torch.float64),
         torch.tensor([fit.round_variance for fit in fits], dtype=torch.float64),

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from overheard.drawing.figures import Panel, ReportFigure
 from overheard.drawing.line_charts import Axis, ChartLine, histogram_chart, lines_chart
 from overheard.drawing.pair_figures import (
+    CURVES_NOTE,
     FALSE_POSITIVE_RATES,
     MAX_ATTACKS,
-    NOTE,
     TABLE_RATES,
     ExtraColumns,
     NamedRocCurve,
@@ -32,10 +32,10 @@ from overheard.questions.identity.statistics.ranking import (
     precision_by_user,
 )
 
-MAX_LIST_LENGTH = 50
+MAX_GUESSES = 50
 """The largest number of guesses for which the cumulative match curve is drawn."""
 
-REPORTED_LENGTHS = (1, 5, 10)
+REPORTED_GUESSES = (1, 5, 10)
 """Numbers of guesses in the table."""
 
 _REPORTED_PERCENTS = [100 * rate for rate in TABLE_RATES[1:]]
@@ -71,7 +71,7 @@ def _best_attacks(threat_result: ThreatResult) -> list[_RankedAttack]:
         ranked = build_rankings(
             finding for finding in attack_result.findings if not finding.cell.is_control
         )
-        pairs = tuple(one for one in map(build_matches, ranked) if one.has_both)
+        pairs = tuple(one for one in map(build_matches, ranked) if one.has_both_kinds)
         if pairs:
             attacks.append(_RankedAttack(NamedRocCurve(attack_result.label, pairs), ranked))
     return attacks[:MAX_ATTACKS]
@@ -87,13 +87,13 @@ def _threat_figure(
         _precision_panel(attacks[0], best, title),
         *_open_set_panels(attacks, title),
     )
-    note = f"{NOTE} The histogram shows only the best attack."
+    note = f"{CURVES_NOTE} The histogram shows only the best attack."
     return pair_figure(threat_result, curves, note, panels, _table_columns(attacks))
 
 
 def _cmc_panel(attacks: Sequence[_RankedAttack], title: str) -> Panel:
     users = len(attacks[0].rankings[0].users)
-    lengths = range(1, min(users, MAX_LIST_LENGTH) + 1)
+    lengths = range(1, min(users, MAX_GUESSES) + 1)
     x = [float(length) for length in lengths]
     lines = [
         ChartLine(index, x, (100 * cmc_curve(attack.rankings, lengths)).tolist())
@@ -137,7 +137,7 @@ def _open_set_panels(attacks: Sequence[_RankedAttack], title: str) -> list[Panel
 def _table_columns(attacks: Sequence[_RankedAttack]) -> ExtraColumns:
     return ExtraColumns(
         (
-            *(f"True user in the top {length}" for length in REPORTED_LENGTHS),
+            *(f"True user in the top {length}" for length in REPORTED_GUESSES),
             *(
                 "Average precision, 10th percentile",
                 "Average precision, median",
@@ -152,7 +152,7 @@ def _table_columns(attacks: Sequence[_RankedAttack]) -> ExtraColumns:
 def _table_row(attack: _RankedAttack) -> tuple[str, ...]:
     rates = identification_curve(attack.rankings, _REPORTED_PERCENTS)
     return (
-        *percent_cells(cmc_curve(attack.rankings, REPORTED_LENGTHS)),
+        *percent_cells(cmc_curve(attack.rankings, REPORTED_GUESSES)),
         *percent_cells(np.quantile(attack.precisions, (0.1, 0.5, 0.9))),
         *((NO_NUMBER,) * len(_REPORTED_PERCENTS) if rates is None else percent_cells(rates)),
     )

@@ -1,13 +1,13 @@
 """Sentences on how well users are re-identified, compared with uninformed guesses."""
 
 from overheard.drawing.sentences import bracketed_interval
-from overheard.drawing.users import control_words, pair_words
+from overheard.drawing.users import control_sentence, pair_sentences
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import SPACE, format_number, format_percent
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult
 from overheard.questions.identity.measures import MEASURES
-from overheard.questions.identity.statistics.identity_rows import FALSE_ALARM_PERCENT
+from overheard.questions.identity.statistics.identity_rows import FALSE_POSITIVE_PERCENT
 
 
 def identity_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
@@ -15,7 +15,7 @@ def identity_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     attack_result = threat_result.attack_results[0]
     return (
         *_precision_sentences(attack_result),
-        *pair_words(attack_result),
+        *pair_sentences(attack_result),
         *_open_set_sentences(attack_result),
         _control_sentence(attack_result),
         *_gain_sentences(attack_result, threat_result),
@@ -39,17 +39,18 @@ def _precision_sentences(attack_result: AttackResult) -> tuple[str, ...]:
 
 
 def _open_set_sentences(attack_result: AttackResult) -> tuple[str, ...]:
-    row = attack_result.rows_by_score.get(f"dir_at_{FALSE_ALARM_PERCENT}_percent")
+    row = attack_result.rows_by_score.get(f"dir_at_{FALSE_POSITIVE_PERCENT}_percent")
     if row is None:
         return ()
     count = row.references["unknown targets"]
     warning = (
         ""
-        if count * FALSE_ALARM_PERCENT >= 100
+        if count * FALSE_POSITIVE_PERCENT >= 100
         else " The targets of unknown users are too few to measure this rate."
     )
     return (
-        f"If at most {FALSE_ALARM_PERCENT}{SPACE}% of the {count:.0f} targets of unknown users "
+        f"If at most {FALSE_POSITIVE_PERCENT}{SPACE}% of the {count:.0f} targets of unknown "
+        "users "
         "may be mistaken for a known user, the attack names the right user for "
         f"{format_percent(row.value.mean)} of the targets of known users"
         f"{_interval(row)}.{warning}",
@@ -59,7 +60,7 @@ def _open_set_sentences(attack_result: AttackResult) -> tuple[str, ...]:
 def _control_sentence(attack_result: AttackResult) -> str:
     row = attack_result.rows_by_score.get("control_excess")
     if row is None:
-        return control_words(attack_result, MEASURES[attack_result.headline])
+        return control_sentence(attack_result, MEASURES[attack_result.headline])
     low, high = (format_percent(row.references[f"null {end} %"]) for end in ("2.5", "97.5"))
     within = row.references["null 2.5 %"] <= row.value.mean <= row.references["null 97.5 %"]
     return (

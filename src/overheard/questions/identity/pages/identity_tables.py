@@ -17,7 +17,7 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, SPACE, format_number
 from overheard.findings.threat_results import ArmResult
 from overheard.questions.identity.measures import MEASURES
-from overheard.questions.identity.statistics.identity_rows import FALSE_ALARM_PERCENT
+from overheard.questions.identity.statistics.identity_rows import FALSE_POSITIVE_PERCENT
 
 CellText = Callable[[ScoreCell], str]
 
@@ -57,7 +57,7 @@ def _column(score: str, head: str = "", cell: CellText = value_with_interval) ->
     return ScoreColumn(score, MEASURES[score], head, cell)
 
 
-_PRECISION, _OPEN = "mean_average_precision", f"dir_at_{FALSE_ALARM_PERCENT}_percent"
+_PRECISION, _OPEN = "mean_average_precision", f"dir_at_{FALSE_POSITIVE_PERCENT}_percent"
 
 _GAIN = "gain_over_published"
 

@@ -11,7 +11,7 @@ from overheard.drawing.users import (
     INTERVALS_TERM,
     PAIRS_TERM,
     UNMEASURED_REASON,
-    unmeasured_user_words,
+    unmeasured_user_sentence,
     user_section,
 )
 from overheard.findings.finding import Audit
@@ -56,15 +56,15 @@ class IdentityPages(QuestionPages):
 
     def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_user_words(threat_result)
+        return unmeasured_user_sentence(threat_result)
 
     def unmeasured_reason(self) -> str:
         """Give the reason: no known user took part."""
         return UNMEASURED_REASON
 
-    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return the tables and figures."""
-        return user_section(identity_tables(every), identity_figures(every))
+        return user_section(identity_tables(arm_results), identity_figures(arm_results))
 
     def terms(self) -> tuple[Term, ...]:
         """Explain precision, first guesses, pairs, unknown users and the control."""

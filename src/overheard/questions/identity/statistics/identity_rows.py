@@ -33,7 +33,7 @@ from overheard.questions.identity.statistics.ranking import (
 )
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate, estimate_mean
 
-FALSE_ALARM_PERCENT = 1
+FALSE_POSITIVE_PERCENT = 1
 """Percentage of unknown targets mistaken for a known user in `dir_at_1_percent`."""
 
 
@@ -133,24 +133,24 @@ def _open_set_rows(
     }
     if controls:
         references[CONTROL_NAME] = _mean(
-            detection_identification_rate(split, float(FALSE_ALARM_PERCENT))
+            detection_identification_rate(split, float(FALSE_POSITIVE_PERCENT))
             for split in controls
         )
     blind = _mean(
         len(split.unknown_evidence)
-        * FALSE_ALARM_PERCENT
+        * FALSE_POSITIVE_PERCENT
         // 100
         / len(split.unknown_evidence)
         / len(run.users)
         for run, split in splits
     )
     value = estimate_identification_rate(
-        [split for _, split in splits], float(FALSE_ALARM_PERCENT), seed.child("open")
+        [split for _, split in splits], float(FALSE_POSITIVE_PERCENT), seed.child("open")
     )
     guess = {"a random order, an alarm at random": blind}
     return [
         place.make_row(
-            f"dir_at_{FALSE_ALARM_PERCENT}_percent", "higher", value, guess, references
+            f"dir_at_{FALSE_POSITIVE_PERCENT}_percent", "higher", value, guess, references
         )
     ]
 

@@ -17,12 +17,12 @@ from overheard.questions.label_shares.pages.shares_figures import stated_interva
 
 
 def claims_figures(
-    every: Sequence[ArmResult], class_names: Sequence[str]
+    arm_results: Sequence[ArmResult], class_names: Sequence[str]
 ) -> tuple[ReportFigure, ...]:
     """Draw each client's claimed shares beside a guess, one figure per attack."""
     return tuple(
         _claims_figure(threat_result, attack, class_names)
-        for arm in every
+        for arm in arm_results
         for threat_result in arm.threat_results
         for attack in attacks_with_claims(threat_result)
     )

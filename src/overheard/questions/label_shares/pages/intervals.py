@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.drawing.coverage import LEVEL_TEXT, coverage_words
+from overheard.drawing.coverage import LEVEL_TEXT, coverage_sentences
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sentences import bracketed_interval
 from overheard.findings.names import make_printable, name_other_clients, shorten_attack_names
@@ -38,7 +38,7 @@ def interval_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         if "size_factor" in attack_result.rows_by_score
     ]
     return (
-        *coverage_words(threat_result, "coverage", MEASURES["coverage"], "share"),
+        *coverage_sentences(threat_result, "coverage", MEASURES["coverage"], "share"),
         *(
             _size_sentence(attack_result, names[attack_result.label], threat_result)
             for attack_result in sizes[:1]
@@ -85,13 +85,13 @@ def _format_factor(doublings: float) -> str:
     return format_number(2**doublings)
 
 
-def interval_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
+def interval_tables(arm_results: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Tabulate coverage and width of intervals, one table per threat.
 
     Rows use the most observed rounds. Attacks without intervals are left out.
     """
     tables = []
-    for threat, threat_results in group_by_threat(every).items():
+    for threat, threat_results in group_by_threat(arm_results).items():
         rows = tuple(
             _table_row(threat_result.arm, attack_result)
             for threat_result in threat_results

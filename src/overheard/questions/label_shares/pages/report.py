@@ -7,7 +7,7 @@ from typing import final
 from overheard.drawing.coverage import LEVEL_TEXT
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
-from overheard.drawing.sentences import Statement, best_target_words
+from overheard.drawing.sentences import Statement, best_target_sentences
 from overheard.findings.finding import Audit
 from overheard.findings.names import name_other_clients, possessive
 from overheard.findings.number_format import SPACE
@@ -58,7 +58,7 @@ class LabelSharesPages(QuestionPages):
         preposition = "to within " if row.score == WORST_CLASS_ERROR else ""
         return (
             *_misplaced_sentences(threat_result, attack_result),
-            *best_target_words(
+            *best_target_sentences(
                 threat_result, row, self.question.measure(row.score), preposition
             ),
             *absence_sentences(threat_result),
@@ -66,10 +66,10 @@ class LabelSharesPages(QuestionPages):
         )
 
     def claim_blocks(
-        self, audit: Audit, every: Sequence[ArmResult]
+        self, audit: Audit, arm_results: Sequence[ArmResult]
     ) -> tuple[SectionBlock, ...]:
         """Show claimed shares without ground truth beside an uninformed guess."""
-        figures = claims_figures(every, audit.class_names)
+        figures = claims_figures(arm_results, audit.class_names)
         if not figures:
             return ()
         note = (
@@ -79,12 +79,15 @@ class LabelSharesPages(QuestionPages):
         )
         return (SectionBlock(paragraphs=(note,), figures=figures, panel_width=PANEL_WIDTH),)
 
-    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show true and inferred shares of each client, and the coverage of intervals."""
-        figures, tables = shares_figures(every, audit.class_names), interval_tables(every)
+        figures, tables = (
+            shares_figures(arm_results, audit.class_names),
+            interval_tables(arm_results),
+        )
         has_claims = any(
             threat_result.unchecked_claims
-            for arm in every
+            for arm in arm_results
             for threat_result in arm.threat_results
         )
         restriction = " for clients whose true shares are known" if has_claims else ""

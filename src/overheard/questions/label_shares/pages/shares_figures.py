@@ -16,12 +16,12 @@ from overheard.findings.threat_results import ArmResult, AttackResult, ThreatRes
 
 
 def shares_figures(
-    every: Sequence[ArmResult], class_names: Sequence[str]
+    arm_results: Sequence[ArmResult], class_names: Sequence[str]
 ) -> tuple[ReportFigure, ...]:
     """Draw true and claimed shares of each client for the best attack on each arm."""
     return tuple(
         _shares_figure(threat_result, class_names)
-        for arm in every
+        for arm in arm_results
         for threat_result in arm.threat_results
         if threat_result.attack_results
         and _has_shares(threat_result.attack_results[0], len(class_names))

@@ -5,7 +5,7 @@ from typing import final
 
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Term
-from overheard.drawing.sentences import Statement, best_target_words
+from overheard.drawing.sentences import Statement, best_target_sentences
 from overheard.findings.finding import Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ThreatResult
@@ -39,7 +39,7 @@ class MembershipPages(QuestionPages):
         row = self.summary_row(attack_result)
         return (
             *membership_sentences(attack_result),
-            *best_target_words(threat_result, row, self.question.measure(row.score)),
+            *best_target_sentences(threat_result, row, self.question.measure(row.score)),
         )
 
     def describe_claim(self, finding: Finding) -> str:

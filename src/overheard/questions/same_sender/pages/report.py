@@ -16,9 +16,9 @@ from overheard.drawing.users import (
     PAIRS_TERM,
     PAIRS_TITLE,
     UNMEASURED_REASON,
-    control_words,
-    pair_words,
-    unmeasured_user_words,
+    control_sentence,
+    pair_sentences,
+    unmeasured_user_sentence,
     user_section,
 )
 from overheard.findings.finding import Audit
@@ -66,35 +66,35 @@ class SameSenderPages(QuestionPages):
         """Describe pairs and the control."""
         attack_result = threat_result.attack_results[0]
         measure = self.question.measure(attack_result.headline)
-        return (*pair_words(attack_result), control_words(attack_result, measure))
+        return (*pair_sentences(attack_result), control_sentence(attack_result, measure))
 
     def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
         """State that no known user took part."""
-        return unmeasured_user_words(threat_result)
+        return unmeasured_user_sentence(threat_result)
 
     def unmeasured_reason(self) -> str:
         """Return the same reason in a few words."""
         return UNMEASURED_REASON
 
-    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Show a table and curves."""
-        return user_section(link_tables(every), link_figures(every))
+        return user_section(link_tables(arm_results), link_figures(arm_results))
 
     def terms(self) -> tuple[Term, ...]:
         """Define pairs, and intervals over users."""
         return (PAIRS_TERM, INTERVALS_TERM)
 
 
-def link_tables(every: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
+def link_tables(arm_results: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     """Return one table per group of observers."""
-    return score_tables(every, (TABLE,))
+    return score_tables(arm_results, (TABLE,))
 
 
-def link_figures(every: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
+def link_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
     """Return one figure per arm and group of observers."""
     return tuple(
         pair_figure(threat_result, curves)
-        for arm in every
+        for arm in arm_results
         for threat_result in arm.threat_results
         if (curves := _curves(threat_result))
     )

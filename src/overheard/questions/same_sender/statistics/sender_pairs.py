@@ -19,7 +19,7 @@ def collect_sender_pairs(findings: Iterable[Finding]) -> tuple[ScoredPairs, ...]
         if finding.candidates and finding.true_user is not None:
             by_seed[finding.cell.seed].append(finding)
     runs = (_collect_run(run) for _, run in sorted(by_seed.items()))
-    return tuple(run for run in runs if run.has_both)
+    return tuple(run for run in runs if run.has_both_kinds)
 
 
 def _collect_run(findings: Sequence[Finding]) -> ScoredPairs:

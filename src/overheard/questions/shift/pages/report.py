@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.drawing.claim_tables import candidate_words
-from overheard.drawing.coverage import coverage_words
+from overheard.drawing.coverage import coverage_sentences
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement
@@ -48,7 +48,7 @@ class ShiftPages(QuestionPages):
         """Describe detection, delay, direction, and the coverage of intervals."""
         return (
             *shift_sentences(threat_result.attack_results[0]),
-            *coverage_words(threat_result, "coverage", MEASURES["coverage"], "change"),
+            *coverage_sentences(threat_result, "coverage", MEASURES["coverage"], "change"),
         )
 
     def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
@@ -77,9 +77,12 @@ class ShiftPages(QuestionPages):
         raised = "no alarm" if alarm is None else f"alarm in round {alarm}"
         return raised if since is None else f"{raised}; new data since round {since}"
 
-    def sections(self, audit: Audit, every: Sequence[ArmResult]) -> tuple[Section, ...]:
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return tables that compare shifts with controls, and figures of evidence by round."""
-        tables, report_figures = detection_tables(every), timeline_figures(audit, every)
+        tables, report_figures = (
+            detection_tables(arm_results),
+            timeline_figures(audit, arm_results),
+        )
         if not tables and not report_figures:
             return ()
         paragraphs = (_NOTE,) if tables else (_NOTE, _NO_CONTROLS)

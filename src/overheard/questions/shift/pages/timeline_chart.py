@@ -25,24 +25,24 @@ class AxisRange:
 
 
 def timeline_chart(
-    shifted: Timeline,
+    planned: Timeline,
     control: Timeline | None,
     since: int | None,
-    height: AxisRange,
+    axis_range: AxisRange,
     label: str,
 ) -> Markup:
     """Draw the statistic of a run with its threshold and alarm, and that of its control.
 
     Args:
-        shifted: the evidence in the planned run.
+        planned: the evidence in the planned run.
         control: the evidence in its control run; None = there is no control run.
         since: the true round of the shift, marked by a vertical line; None = no shift.
-        height: the limits of the vertical axis, the same in charts to be compared.
+        axis_range: the limits of the vertical axis, the same in charts to be compared.
         label: the description of the chart.
 
     """
     frame = ChartFrame(300.0, 180.0, 46.0, 40.0, 12.0)
-    rounds = sorted({*shifted.rounds, *(control.rounds if control else ())})
+    rounds = sorted({*planned.rounds, *(control.rounds if control else ())})
 
     def draw(figure: Figure) -> None:
         axes = frame.axes(figure)
@@ -50,15 +50,15 @@ def timeline_chart(
             axes.axvline(since, color=INK, ls=SHIFT_DASHES, lw=1.6)
         if control is not None:
             axes.plot(control.rounds, control.statistic, color=SOFT, lw=1.0)
-        if shifted.threshold is not None:
-            axes.plot(shifted.rounds, shifted.threshold, color=INK, ls=THRESHOLD_DASHES, lw=1.2)
-        axes.plot(shifted.rounds, shifted.statistic, color=ACCENT, marker="o", ms=3.2)
-        _mark_alarm(axes, shifted)
+        if planned.threshold is not None:
+            axes.plot(planned.rounds, planned.threshold, color=INK, ls=THRESHOLD_DASHES, lw=1.2)
+        axes.plot(planned.rounds, planned.statistic, color=ACCENT, marker="o", ms=3.2)
+        _mark_alarm(axes, planned)
         if rounds:
             margin = max(0.4, 0.03 * (rounds[-1] - rounds[0]))
             axes.set_xlim(rounds[0] - margin, rounds[-1] + margin)
             axes.set_xticks(rounds[:: ceil(len(rounds) / 7)])
-        axes.set_ylim(height.low, height.high)
+        axes.set_ylim(axis_range.low, axis_range.high)
         axes.locator_params(axis="y", nbins=5)
         axes.tick_params(axis="y", labelcolor=SOFT, labelsize=11)
         axes.tick_params(axis="x", labelsize=11)
