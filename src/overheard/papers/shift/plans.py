@@ -45,7 +45,8 @@ def build_federated_plan(
     """
     shifting = range(clients - SHIFTING_CLIENTS.get(clients, 1), clients)
     return Plan(
-        title=f"A shift to {format_ratio(even_share)} on {scenario.name} among {clients} clients",
+        title=f"A shift to {format_ratio(even_share)} on {scenario.name} "
+        f"among {clients} clients",
         seeds=size.seeds,
         data=_data(
             size,
@@ -95,8 +96,10 @@ def plan_target(plan: Plan) -> Party:
 def build_shifts(
     scenario: ShiftScenario, size: ShiftSize, clients: Sequence[int], even_share: float
 ) -> tuple[DataShift, ...]:
-    """Make the shifts of these clients: even labels get weight `even_share`, odd ones 1 -
-    `even_share`."""
+    """Make the shifts of these clients.
+
+    Even labels get weight `even_share`, odd labels 1 - `even_share`.
+    """
     weights = tuple(
         even_share if label % 2 == 0 else 1 - even_share for label in range(scenario.labels)
     )
