@@ -12,7 +12,9 @@ the number of uses of each part.
 Times and versions are left out. Each plan is simulated and attacked, then the seconds of its
 runs are replaced by fixed ones, and then the command audits it in the same folder. It reuses
 the results, so reading them back is tested too. Comparing does not import overheard. Added keys
-and files are no difference. Differences between report pages count only with --strict.
+and files are no difference. Differences between report pages count only with --strict. With
+`--rewordings FILE`, sentences of that table are equal, and files of sentences do not count.
+`_reference/rewordings.json` has the sentences that changed after commit 8d578da.
 """
 
 import argparse
@@ -30,7 +32,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter
 
-from _reference.comparison import differences
+from _reference.comparison import NO_REWORDINGS, differences, read_rewordings
 from _reference.coverage import coverage, table
 from _reference.storage import store_audit, store_digests, store_json
 
@@ -138,7 +140,10 @@ def main() -> None:
     request = read_command_line()
     if request.compare is not None:
         old, new = request.compare
-        sys.exit(differences(old, new, strict=request.strict))
+        rewordings = NO_REWORDINGS
+        if request.rewordings is not None:
+            rewordings = read_rewordings(request.rewordings)
+        sys.exit(differences(old, new, strict=request.strict, rewordings=rewordings))
     if request.out.exists() and any(request.out.iterdir()):
         sys.exit(f"{request.out}: not empty: choose another folder")
     began = perf_counter()
@@ -294,6 +299,9 @@ def read_command_line() -> argparse.Namespace:
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--out", type=Path, help="empty folder for a reference")
     mode.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"))
+    parser.add_argument(
+        "--rewordings", type=Path, help="with --compare: sentences that were rewritten"
+    )
     parser.add_argument(
         "--strict", action="store_true", help="count differences between report pages"
     )

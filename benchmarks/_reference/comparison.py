@@ -2,8 +2,9 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 PAGE = "report.html"
@@ -15,6 +16,50 @@ IGNORED = ("versions",)
 """Keys that differ between machines."""
 
 MISSING = object()
+
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+TEXTS = (".html", ".md", ".txt", ".xml")
+"""Endings of files that consist of sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewordings:
+    """Sentences and keys that were rewritten on purpose.
+
+    Args:
+        sentences: pairs of an old and a new sentence, with "N" in place of numbers.
+        keys: new name of each renamed key of claims.
+
+    """
+
+    sentences: frozenset[tuple[str, str]] = frozenset()
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def allow(self, before: object, after: object) -> bool:
+        """Return whether a text is a known rewording with the same numbers."""
+        if not (isinstance(before, str) and isinstance(after, str)):
+            return False
+        pair = (NUMBER.sub("N", before), NUMBER.sub("N", after))
+        has_same_numbers = pair[0].count("N") != pair[1].count("N") or sorted(
+            NUMBER.findall(before)
+        ) == sorted(NUMBER.findall(after))
+        return pair in self.sentences and has_same_numbers
+
+    def rename(self, value: object) -> object:
+        """Return an old document with the new keys."""
+        if isinstance(value, dict):
+            return {self.keys.get(key, key): self.rename(one) for key, one in value.items()}
+        return [self.rename(one) for one in value] if isinstance(value, list) else value
+
+
+NO_REWORDINGS = Rewordings()
+
+
+def read_rewordings(path: Path) -> Rewordings:
+    """Read a table of rewordings: JSON with `sentences` (pairs) and `keys`."""
+    table = json.loads(path.read_text(encoding="utf-8"))
+    return Rewordings(frozenset(map(tuple, table["sentences"])), table["keys"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +75,13 @@ class Difference:
         return f"  {self.place}\n    - {_excerpt(self.before)}\n    + {_excerpt(self.after)}"
 
 
-def differences(old: Path, new: Path, *, strict: bool) -> int:
-    """Print every difference; return 1 if any counts, else 0."""
+def differences(
+    old: Path, new: Path, *, strict: bool, rewordings: Rewordings = NO_REWORDINGS
+) -> int:
+    """Print every difference; return 1 if any counts, else 0.
+
+    With rewordings, files of sentences do not count.
+    """
     for folder in (old, new):
         if not folder.is_dir():
             print(f"{folder}: folder not found")
@@ -42,10 +92,11 @@ def differences(old: Path, new: Path, *, strict: bool) -> int:
         print(f"{name}: missing in the new reference")
         counts += 1
     for name in sorted(before.keys() & after.keys()):
-        found, new_keys = _compare_files(before[name], after[name])
+        found, new_keys = _compare_files(before[name], after[name], rewordings)
         added += new_keys
         if found:
-            is_counted = strict or not name.endswith(PAGE)
+            is_sentences = rewordings is not NO_REWORDINGS and name.endswith(TEXTS)
+            is_counted = strict or not (is_sentences or name.endswith(PAGE))
             counts += len(found) if is_counted else 0
             note = "" if is_counted else " (not counted)"
             print(f"{name}: {len(found)} differences{note}")
@@ -63,13 +114,18 @@ def _files(folder: Path) -> dict[str, Path]:
     return {str(path.relative_to(folder)): path for path in paths}
 
 
-def _compare_files(old: Path, new: Path) -> tuple[list[str], int]:
+def _compare_files(old: Path, new: Path, rewordings: Rewordings) -> tuple[list[str], int]:
     """Return the differences of two files, and the number of added keys."""
     before, after = old.read_text(encoding="utf-8"), new.read_text(encoding="utf-8")
     if before == after:
         return [], 0
     if old.suffix == ".json":
-        found = list(_compare_values("", json.loads(before), json.loads(after)))
+        documents = rewordings.rename(json.loads(before)), json.loads(after)
+        found = [
+            one
+            for one in _compare_values("", *documents)
+            if not rewordings.allow(one.before, one.after)
+        ]
         changed = [str(one) for one in found if one.before is not MISSING]
         return changed, len(found) - len(changed)
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
