@@ -35,8 +35,14 @@ class Masks(Still):
         ({"rounds": 3}, "3 rounds and rows for 2"),
         ({"rows": [[torch.tensor([0])], []]}, r"the same clients, one or more, got \[0, 1\]"),
         ({"rows": [[], []]}, r"one or more, got \[0\]"),
-        ({"rows": [[torch.tensor([0])], [torch.tensor([4])]]}, "round 1 has rows outside"),
-        ({"rows": [[torch.tensor([-1])], [torch.tensor([0])]]}, "round 0 has rows outside"),
+        (
+            {"rows": [[torch.tensor([0])], [torch.tensor([4])]]},
+            "round 1 refers to rows",
+        ),
+        (
+            {"rows": [[torch.tensor([-1])], [torch.tensor([0])]]},
+            "round 0 refers to rows",
+        ),
         ({"participation": 0.0}, "participation"),
         ({"participation": 1.1}, "participation"),
         ({"failure_rate": 1.0}, "failure_rate"),

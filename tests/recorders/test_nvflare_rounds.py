@@ -165,7 +165,7 @@ def test_the_run_closes_with_the_final_model(recording: Recording) -> None:
         (DXO("COLLECTION", {"a": 1}).to_shareable(), "'COLLECTION'"),
         (
             DXO(DataKind.WEIGHTS, {"w": object()}).to_shareable(),
-            "not an array, or is encrypted",
+            "not an array; it may be encrypted",
         ),
         (DXO(DataKind.WEIGHTS, {}).to_shareable(), "has no weights"),
         (DXO(DataKind.WEIGHTS, {"w": np.zeros((2, 2))}).to_shareable(), "(2, 2)"),

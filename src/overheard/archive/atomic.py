@@ -49,7 +49,7 @@ def write_unflushed(
     one, and 2 ms per file for the ten files of a round together (ext4 on a virtual disk).
 
     Args:
-        path: of the file.
+        path: the path of the file.
         content: chunks of the content, in order.
         direct_writer: writes past the page cache, for files that are not read soon; None =
             write normally.

@@ -74,8 +74,7 @@ def weights_path(transcript: Path, number: int, name: str) -> Path:
         raise TranscriptError(
             f"{messages_path(transcript, number)} names the file "
             f"{printable_excerpt(repr(name))}, which is no name of a weights file in the same "
-            "folder: "
-            "get the transcript again from its source"
+            "folder: get the transcript again from its source"
         )
     return round_folder(transcript, number) / name
 
@@ -124,8 +123,7 @@ def read_checked_file(path: Path, transcript: Path) -> bytes:
     if size > MAX_JSON_BYTES:
         raise TranscriptError(
             f"{path} has {size} bytes, but at most {MAX_JSON_BYTES} are read: get the "
-            "transcript "
-            "again from its source"
+            "transcript again from its source"
         )
     try:
         return path.read_bytes()

@@ -239,16 +239,14 @@ def _check_format(path: Path, content: bytes) -> None:
     except (ValueError, RecursionError) as error:
         raise TranscriptError(
             f"{path} is damaged, it is no JSON ({printable_excerpt(str(error))}): copy the "
-            "whole "
-            "transcript again"
+            "whole transcript again"
         ) from error
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
         writer = printable_excerpt(str(document.get("overheard")))
         raise TranscriptError(
             f"{path} is of format {printable_excerpt(str(found))}, written by overheard "
-            f"{writer}; "
-            f"overheard {_OVERHEARD} reads formats up to {FORMAT}: upgrade overheard"
+            f"{writer}; overheard {_OVERHEARD} reads formats up to {FORMAT}: upgrade overheard"
         )
 
 

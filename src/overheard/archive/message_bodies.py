@@ -45,12 +45,12 @@ class LineLocation:
 
     transcript: Path
     round: int
-    number: int
+    line: int
 
     def error(self, why: str) -> TranscriptError:
         """Return an error that this line cannot be read, with the reason."""
         path = messages_path(self.transcript, self.round)
-        return TranscriptError(f"{path} line {self.number}: {printable_excerpt(why)}")
+        return TranscriptError(f"{path} line {self.line}: {printable_excerpt(why)}")
 
 
 def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> Message:
@@ -59,8 +59,8 @@ def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> M
     Args:
         line: the line.
         location: its location.
-        shapes: of the tensors in this round's broadcast, which may be this line; None if there
-            was no broadcast yet.
+        shapes: the shapes of the tensors in this round's broadcast (which may be the message of
+            this line); None if there was no broadcast yet.
 
     Raises:
         TranscriptError: if the line contradicts itself, its location or its file.
@@ -130,7 +130,7 @@ def _read_body(
 
 def _check_examples(examples: int | None, location: LineLocation) -> int | None:
     if examples is not None and not 0 <= examples < MAX_EXAMPLES:
-        raise location.error(f"reports {examples} examples: record the true size, or null")
+        raise location.error(f"reports {examples} examples: record the true number, or null")
     return examples
 
 

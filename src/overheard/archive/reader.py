@@ -31,7 +31,7 @@ def open_transcript(folder: Path) -> Transcript:
     accesses them, one tensor at a time. `verify_transcript` checks every byte.
 
     Args:
-        folder: of the run or of the transcript.
+        folder: the folder of the run or of the transcript.
 
     Raises:
         TranscriptError: if the folder has no transcript, or a damaged one.

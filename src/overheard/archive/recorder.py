@@ -73,8 +73,8 @@ class Recorder:
         """Start a run in this folder, or continue the same run.
 
         Args:
-            folder: of the run.
-            manifest: of the run.
+            folder: the folder of the run.
+            manifest: the manifest of the run.
             direct_writer: writes weights past the page cache; None = write normally.
 
         Raises:

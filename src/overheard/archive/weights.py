@@ -33,8 +33,8 @@ class StoredWeights(Mapping[str, Tensor]):
     if you use it twice.
 
     Args:
-        path: of the safetensors file.
-        shapes: of the tensors that it must have.
+        path: the path of the safetensors file.
+        shapes: the shapes of the tensors that it must have.
 
     """
 
@@ -74,9 +74,10 @@ def read_tensors(
     Models compute in float32. The conversion is exact for 16 bits, and rounds 64 bits.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         names: the tensors to read.
-        shapes: of all tensors that the file must have; None = it must have just `names`.
+        shapes: the shapes of all tensors that the file must have; None = it must have just
+            `names`.
 
     Raises:
         TranscriptError: naming the file, the tensor and a remedy.

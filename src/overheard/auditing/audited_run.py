@@ -42,7 +42,7 @@ class AuditedRun:
         truth: the ground truth; None if unknown.
         rounds: the rounds with updates, in order.
         knowledge: returns the attacker's knowledge under a threat.
-        arm: of the plan, with the defenses in force.
+        arm: the arm of the plan, with the defenses in force.
 
     """
 

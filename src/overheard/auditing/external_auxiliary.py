@@ -21,7 +21,7 @@ def draw_external_auxiliary(
         source: the data set to draw from; its training part is used.
         audited: the audited data set; no example of its training or test part is drawn.
         size: how many examples.
-        seed: of the draw.
+        seed: the seed of the draw.
         place: where the plan names the source, for error messages.
 
     Raises:

@@ -41,10 +41,10 @@ def read_recorded_truth(
     """
     if not has_truth(recording):
         return None
-    truth, place = read_truth(recording), truth_path(recording)
+    truth, path = read_truth(recording), truth_path(recording)
     if truth.has_label_counts:
-        _refuse_incomplete_counts(place, transcript, truth, classes)
-    _refuse_unknown_parties(place, transcript, truth)
+        _refuse_incomplete_counts(path, transcript, truth, classes)
+    _refuse_unknown_parties(path, transcript, truth)
     candidates = partition.candidates
     if candidates is None or not truth.members:
         return truth
@@ -52,14 +52,14 @@ def read_recorded_truth(
         candidates
     ):
         raise TranscriptError(
-            f"{place}: lists other canaries than the plan draws: use the [data] and the seed "
+            f"{path}: lists other canaries than the plan draws: use the [data] and the seed "
             "with which `overheard canaries` drew them"
         )
     unclaimed = [set(rows) for rows in partition.members.values()]
     for party, rows in truth.members.items():
         if set(rows) not in unclaimed:
             raise TranscriptError(
-                f"{place}: the records of {party} are not those that the plan gives to one "
+                f"{path}: the records of {party} are not those that the plan gives to one "
                 "client: use the [data] and the seed of the run. For canaries, use the "
                 "truth.json that `overheard canaries` wrote, and change nothing in it but "
                 "names of clients"
@@ -69,12 +69,12 @@ def read_recorded_truth(
 
 
 def _refuse_incomplete_counts(
-    place: Path, transcript: Transcript, truth: GroundTruth, classes: int
+    path: Path, transcript: Transcript, truth: GroundTruth, classes: int
 ) -> None:
     for (number, party), counts in truth.counts.items():
         if len(counts) != classes or int(counts.min()) < 0 or not bool(counts.any()):
             raise TranscriptError(
-                f"{place}: round {number}, {party}: {counts.tolist()} are not counts of "
+                f"{path}: round {number}, {party}: {counts.tolist()} are not counts of "
                 f"{classes} labels: write how many examples of each label it trained on"
             )
     for message in transcript.messages:
@@ -85,17 +85,17 @@ def _refuse_incomplete_counts(
             and update_key not in truth.counts
         ):
             raise TranscriptError(
-                f"{place}: has no label counts of {message.sender} in round "
+                f"{path}: has no label counts of {message.sender} in round "
                 f"{message.round}, in which it sent an update: add them"
             )
 
 
-def _refuse_unknown_parties(place: Path, transcript: Transcript, truth: GroundTruth) -> None:
+def _refuse_unknown_parties(path: Path, transcript: Transcript, truth: GroundTruth) -> None:
     parties, last = transcript.parties(), max((n for n, _ in truth.counts), default=0)
     for party, rounds in truth.shifts.items():
         if party not in parties or not all(1 <= number <= last for number in rounds):
             raise TranscriptError(
-                f"{place}: says that {party} shifts in the rounds {list(rounds)}, but the "
+                f"{path}: says that {party} shifts in the rounds {list(rounds)}, but the "
                 f"parties of the run are {', '.join(parties)} and its last round is {last}: "
                 f"name its clients, and rounds from 1 to {last}"
             )
@@ -104,6 +104,6 @@ def _refuse_unknown_parties(place: Path, transcript: Transcript, truth: GroundTr
     for key, named, allowed in entries:
         if unknown := sorted(named.keys() - set(allowed)):
             raise TranscriptError(
-                f"{place}: {key!r} names {', '.join(unknown)}, but the parties of the run are "
+                f"{path}: {key!r} names {', '.join(unknown)}, but the parties of the run are "
                 f"{', '.join(parties)}: use the names of its clients"
             )

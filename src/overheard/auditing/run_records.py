@@ -30,7 +30,7 @@ def complete_run_record(
     """Complete the record of a run with figures of its transcript and partition.
 
     Args:
-        plan: of the audit.
+        plan: the plan of the audit.
         run: the record so far.
         dataset: the audited data set.
         partition: which client holds which examples.

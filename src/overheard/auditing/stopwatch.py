@@ -23,7 +23,7 @@ class Stopwatch:
         """Start.
 
         Args:
-            folders: of the runs, at least one of which is unfinished.
+            folders: the folders of the runs, at least one of which is unfinished.
 
         Raises:
             TranscriptError: if a stored time is damaged.

@@ -25,7 +25,7 @@ def collect_arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
 
     Args:
         audit: the findings and refusals.
-        seed: of the bootstrap for the intervals.
+        seed: the seed of the bootstrap for the intervals.
 
     """
     findings: dict[_Threat, list[Finding]] = defaultdict(list)

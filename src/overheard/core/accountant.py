@@ -32,12 +32,12 @@ class RecomputedEpsilon:
     """Upper bounds of epsilon, recomputed from a mechanism's settings.
 
     Args:
-        pld: of the run without amplification by sampling, by privacy loss distributions
+        pld: epsilon of the run without amplification by sampling, by privacy loss distributions
             (Doroshenko et al. 2022, PoPETs); infinite without noise or above `MAX_MU`.
         rdp: the same by Renyi divergences (Mironov 2017, CSF), as a check; `pld` is tighter,
             so `rdp` is never much below it.
-        subsampled: of the run with amplification by sampling clients, by `sampled_epsilon`;
-            None where sampling does not count or does not lower epsilon.
+        subsampled: epsilon of the run with amplification by sampling clients, by
+            `sampled_epsilon`; None where sampling does not count or does not lower epsilon.
         one_round: as `pld`, for a single round.
 
     """

@@ -52,7 +52,8 @@ class ComputeSettings:
     Only `seed` and `virtual_clients` affect results.
 
     Args:
-        seed: of the virtual clients; attacks with equal seed, knowledge and view share them.
+        seed: the seed of the virtual clients; attacks with equal seed, knowledge and view share
+            them.
         virtual_clients: number of virtual clients to train, for fitting and calibration.
         cache: cache of the features that the simulation yields.
         device: device to train virtual clients on.

@@ -24,7 +24,7 @@ class Mechanism:
     Args:
         noise_multiplier: standard deviation of the noise, in units of `clip`; 0 = no noise.
         clip: the L2 norm to which the noise is calibrated.
-        delta: of the guarantee (0..1).
+        delta: the delta of the guarantee (0..1).
         noised_at: the party that adds the noise; it sees the values without noise.
         bounded_at: the party that enforces `clip`; None = nobody.
         moves: sensitivity in units of `clip`: 2 if one unit is replaced by another, 1 if one

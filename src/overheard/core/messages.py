@@ -1,4 +1,4 @@
-"""The messages that parties exchange; nothing else can leak."""
+"""The messages that parties exchange."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Broadcast:
     """The global model as sent at the start of a round.
 
     Args:
-        weights: of the global model.
+        weights: the weights of the global model.
         config: configuration sent in clear text (learning rate, ...), by name, as text.
 
     """
@@ -54,7 +54,14 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """The size-weighted mean update of a cohort whose single updates cannot be read."""
+    """The mean update of a cohort whose single updates cannot be read.
+
+    Args:
+        delta: the mean of the updates, weighted by their numbers of examples.
+        cohort: the clients whose updates are aggregated.
+        examples: the total number of their examples; None if the protocol hides it.
+
+    """
 
     delta: Weights
     cohort: frozenset[Party]
@@ -69,8 +76,8 @@ class DistilledSet:
         inputs: shaped as the task's inputs, in the order of training steps.
         labels: soft targets.
         rates: learning rates of the steps.
-        counts: weight of each in the mean over clients; 0 if its sender has no example of the
-            class.
+        counts: weight of each synthetic example in the mean over clients; 0 if the client that
+            sent it holds no example of its class.
 
     """
 

@@ -53,7 +53,7 @@ class PluginRegistry(Generic[T]):
     precedence, then packages in alphabetical order. Entry points are read once, on first use.
 
     Args:
-        name: of the registry, in the plural, such as "attacks".
+        name: the name of the registry, in the plural, such as "attacks".
         contract: the class that each plugin implements.
         package: dotted name of the package with the built-in plugins, one per module.
         submodule: if the package has a folder per question: the package or module in each

@@ -40,8 +40,8 @@ class Split(ABC):
         A split that `keeps_users` takes the sizes as upper bounds.
 
         Args:
-            labels: of the pool.
-            users: of the pool; None where unknown.
+            labels: the labels of the pool.
+            users: the users of the pool; None where unknown.
             sizes: number of examples of each client.
             classes: number of labels of the task.
             seed: equal seeds give equal rows.

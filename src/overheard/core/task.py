@@ -8,7 +8,8 @@ class Task:
     """What a model architecture must know of the data.
 
     Args:
-        shape: of one input: (channels, height, width), (columns,) or, for texts, (tokens,).
+        shape: the shape of one input: (channels, height, width), (columns,) or, for texts,
+            (tokens,).
         class_names: the meaning of each label, in order; public.
         vocabulary: number of tokens, padding (0) included; None where inputs are numbers.
 

@@ -28,7 +28,7 @@ class Partition:
 
     Args:
         pool: examples of all clients.
-        rows: of the pool, by (round, client); only for clients with a reply in that round.
+        rows: rows of the pool, by (round, client); only for clients with a reply in that round.
 
     """
 
@@ -50,7 +50,7 @@ class GroundTruth:
         counts: label counts of each client, by (round, client); only with a reply in that
             round. They are counted before any defense changes the examples, since scores
             measure what the defense is meant to hide.
-        accuracy: of the global model on the test set at broadcasts, by round (0..1).
+        accuracy: the accuracy of broadcast models on the test set, by round (0..1).
         shifts: by client, the rounds in which its data distribution changed, in order. New
             examples of the same distribution are no shift.
         users: the user of each client that stands for one user.

@@ -29,7 +29,7 @@ def distort(examples: Examples, task: Task, strength: float, seed: Seed) -> Exam
         examples: to be distorted.
         task: says whether inputs are images, numbers or texts.
         strength: 0 (no distortion) to 1.
-        seed: of the noise.
+        seed: the seed of the noise.
 
     """
     if not 0 <= strength <= 1:

@@ -1,4 +1,4 @@
-"""Clustering of examples into modes, cached within a process."""
+"""Clustering of examples into modes (clusters of similar inputs), cached within a process."""
 
 from hashlib import blake2b
 
@@ -28,7 +28,7 @@ _DIGESTS = WeakTensorKeyDictionary()
 """Digests of inputs, by weak reference to the tensor."""
 
 _MODES: dict[tuple[str, int, str | None], tuple[Rows, ...]] = {}
-"""Modes by digest of the inputs and settings, the last used last.
+"""Modes by digest of the inputs and settings; the most recently used ones come last.
 
 The key is the content, because a worker process gets the same inputs as a new tensor in each
 task."""
@@ -41,9 +41,9 @@ def find_modes(
 
     K-means (Lloyd 1982) with k-means++ initialization (Arthur and Vassilvitskii 2007), fitted
     to `SAMPLE_SIZE` examples. The seed is fixed and one thread computes, so every party with
-    the inputs finds the same modes, to the bit. There are fewer modes if the inputs have fewer
-    different features, or a cluster is empty. 300 modes of 100,000 texts of 20 words, or of
-    60,000 images of 28 x 28, take 6 s.
+    the inputs finds the same modes, to the bit. There are fewer than `modes` if fewer inputs
+    have distinct features, or if a cluster is empty. 300 modes of 100,000 texts of 20 words,
+    or of 60,000 images of 28 x 28, take 6 s.
 
     Raises:
         PlanError: if the extractor cannot be used.

@@ -88,8 +88,7 @@ class LocalDp(Defense):
             f"{self.delta:g}. Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
             f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1, "
             f"{run.rounds} rounds, accountant dp-accounting PLD. The sampling rate is the "
-            "worst "
-            f"case of a client in every round; the run's participation of "
+            f"worst case of a client in every round; the run's participation of "
             f"{run.participation:g} is not used. Example counts and metrics stay in clear text "
             "and are not covered"
         )

@@ -23,11 +23,11 @@ class ChartFrame:
     """The size of a chart and the room around its axes, in pixels.
 
     Args:
-        width: of the chart.
-        height: of the chart.
-        left: of the axes, for their labels.
-        bottom: of the axes.
-        right: of the axes.
+        width: the width of the chart.
+        height: the height of the chart.
+        left: the left edge of the axes, for their labels.
+        bottom: the bottom edge of the axes.
+        right: the right edge of the axes.
         top: the upper end of the axes, as a share of the height.
 
     """
@@ -64,7 +64,7 @@ def list_legend(
     Args:
         lines: returns the legend entries.
         count: the number of entries.
-        width: of the chart, in pixels.
+        width: the width of the chart, in pixels.
         label: what the chart shows; unique on its page.
 
     """

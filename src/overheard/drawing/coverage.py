@@ -19,7 +19,7 @@ def coverage_sentences(
     """State how often the intervals of each attack contain the true value.
 
     Args:
-        threat_result: of attacks that may state intervals.
+        threat_result: the result of attacks that may state intervals.
         score: name of the coverage score.
         told: how that score is written.
         what: the quantity that an interval bounds, such as "share".
@@ -35,8 +35,7 @@ def coverage_sentences(
             continue
         sentence = (
             f"The {LEVEL_TEXT} intervals of {make_printable(names[attack_result.label])} "
-            "contain the "
-            f"true {what} for "
+            f"contain the true {what} for "
             f"{format_percent(row.value.mean)} of the {what}s{bracketed_interval(row, told)}"
         )
         if row.value.mean < MIN_COVERAGE:

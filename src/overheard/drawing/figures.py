@@ -36,7 +36,7 @@ class ReportFigure:
     """A figure: its drawings and their values.
 
     Args:
-        title: of the figure.
+        title: the title of the figure.
         note: how to read it, and what is left out.
         legend: shared by the panels; None if each has its own.
         panels: the drawings.

@@ -1,4 +1,4 @@
-"""The contract of a question's pages: the parts of a report that belong to it alone."""
+"""The base class of a question's pages: the parts of a report that belong to it alone."""
 
 import re
 from abc import ABC, abstractmethod
@@ -40,11 +40,11 @@ class QuestionPages(ABC):
     question: Question[Any]
 
     name: ClassVar[str]
-    """Of the question."""
+    """The name of the question; `plain` for the default pages."""
 
     @abstractmethod
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
-        """Return the phrases of the first sentence, for a row of `told_row`.
+        """Return the phrases of a threat's first sentence, about a row of `summary_row`.
 
         Args:
             row: the result to state.
@@ -53,7 +53,7 @@ class QuestionPages(ABC):
         """
 
     def intro(self) -> str:
-        """Return a sentence that explains the score of `told_row`; "" for none."""
+        """Return a sentence that explains the score of `summary_row`; "" for none."""
         return ""
 
     def summary_row(self, attack_result: AttackResult) -> ScoreRow:
@@ -65,7 +65,7 @@ class QuestionPages(ABC):
         return attack_result.headline_row
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
-        """Return the sentences between the first one and the one on the attack."""
+        """Return the sentences after a threat's first sentence, before those on its attacks."""
         row = self.summary_row(threat_result.attack_results[0])
         return best_target_sentences(threat_result, row, self.question.measure(row.score))
 
@@ -79,13 +79,11 @@ class QuestionPages(ABC):
         what, score = _question_words(self.question.name), self._headline_title
         return (
             f"What {name_observers(threat_result.observers)} can learn about {whom} ({what}) "
-            "was "
-            "not "
-            f"measured: attacks ran, but no run has the headline score ({score})."
+            f"was not measured: attacks ran, but no run has the headline score ({score})."
         )
 
     def unmeasured_reason(self) -> str:
-        """Return the same reason as a clause, for the comparison of defenses."""
+        """Return the reason in `unmeasured_sentence` as a clause, to compare defenses."""
         return f"no run has the headline score ({self._headline_title})"
 
     def describe_claim(self, finding: Finding) -> str:
@@ -153,14 +151,14 @@ class DefaultQuestionPages(QuestionPages):
     def terms(self) -> tuple[Term, ...]:
         """Return the headline score."""
         headline = self.question.scorer.headline
-        rows = (
+        meaning = (
             f"Score {make_printable(headline)} of the question "
             f"“{_question_words(self.question.name)}”."
         )
         source = (
             f" Source: {make_printable(self.question.source)}." if self.question.source else ""
         )
-        return (Term(self._headline_title, f"{rows}{source}"),)
+        return (Term(self._headline_title, f"{meaning}{source}"),)
 
 
 def _question_words(question: str) -> str:

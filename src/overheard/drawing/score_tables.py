@@ -58,7 +58,7 @@ class ScoreColumn:
     Args:
         score: name of the score.
         measure: how the score is written.
-        header: of the column; "" = the score's title.
+        header: the header of the column; "" = the score's title.
         cell: returns the text of a cell.
         is_text: whether the cells are text instead of numbers; text columns come first.
 

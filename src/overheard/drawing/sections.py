@@ -22,8 +22,9 @@ class SectionBlock:
     """A part of a section: paragraphs, then tables, then figures.
 
     Args:
-        heading: of the block; "" for none.
-        paragraphs: of text, with names already escaped by `findings.names.make_printable`.
+        heading: the heading of the block; "" for none.
+        paragraphs: paragraphs of text, with names already escaped by
+            `findings.names.make_printable`.
         tables: with names escaped likewise.
         figures: the figures.
         panel_width: width of one drawing of a figure, in pixels.
@@ -43,8 +44,8 @@ class Section:
     """A section of a report.
 
     Args:
-        anchor: of links to it; sections with the same anchor are merged.
-        title: of the section.
+        anchor: the anchor of links to it; sections with the same anchor are merged.
+        title: the title of the section.
         menu_title: its title in the table of contents.
         blocks: its parts.
 

@@ -66,8 +66,8 @@ def inline_svg(
 
     Args:
         draw: draws the chart on an empty figure.
-        width: of the chart in CSS pixels; the page may scale it.
-        height: of the chart in CSS pixels.
+        width: the width of the chart in CSS pixels; the page may scale it.
+        height: the height of the chart in CSS pixels.
         label: description of the chart for screen readers; unique on its page, since the
             chart's internal references are derived from it.
 

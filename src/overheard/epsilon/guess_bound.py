@@ -48,9 +48,9 @@ def epsilon_from_guesses(counts: GuessCounts, odds: float, delta: float) -> floa
     2.444
 
     Args:
-        counts: of the guesses.
-        odds: of a canary to be a member.
-        delta: of the mechanism (0..1).
+        counts: the numbers of guesses.
+        odds: the odds of a canary to be a member.
+        delta: the delta of the mechanism (0..1).
 
     """
     delta_term = 2 * odds / (1 + odds) ** 2 * counts.canaries * delta
@@ -83,11 +83,11 @@ def bound_epsilon_by_guesses(
     one non-members.
 
     Args:
-        findings: of membership of single clients, with the same seeds and targets for each
-            attack. Only those from the most rounds are used.
+        findings: findings on membership of single clients, with the same seeds and targets for
+            each attack. Only those from the most rounds are used.
         odds: expected number of canaries of a client per held-out canary.
-        delta: of the mechanism.
-        seed: of the random clients.
+        delta: the delta of the mechanism.
+        seed: the seed by which clients are drawn.
 
     Returns:
         The bound; None if there are fewer than two canaries.

@@ -103,8 +103,7 @@ def _broken_claim_sentence(line: EpsilonResult) -> str:
         f"proves an epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but "
         "the claim "
         f"allows at most {format_epsilon(line.upper_bound)}. The run adds less noise than "
-        "stated, or the "
-        "noise covers less."
+        "stated, or the noise covers less."
     )
 
 

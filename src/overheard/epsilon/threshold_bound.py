@@ -103,7 +103,7 @@ def epsilon_from_rates(
     Args:
         true_positive_rate: at most the true positive rate (0..1).
         false_positive_rate: at least the false positive rate (above 0, at most 1).
-        delta: of the mechanism (0..1).
+        delta: the delta of the mechanism (0..1).
 
     """
     sides = (
@@ -131,9 +131,9 @@ def bound_epsilon_by_thresholds(
     3.7), and a stronger attack may prove more: a small bound is no proof of privacy.
 
     Args:
-        findings: of membership, with the same seeds and targets for each attack. Only those
-            from the most rounds are used.
-        delta: of the mechanism.
+        findings: findings on membership, with the same seeds and targets for each attack. Only
+            those from the most rounds are used.
+        delta: the delta of the mechanism.
 
     Returns:
         The bound; None if no finding has two members and two non-members.

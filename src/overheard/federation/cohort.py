@@ -46,8 +46,8 @@ def participants_per_round(clients: int, participation: float) -> int:
 def sampling_rate(clients: int, participation: float) -> float:
     """Return an upper bound on the probability that a client was sampled in a round.
 
-    The bound holds from the view of another client. The number of sampled clients is fixed, so
-    a client that was not sampled knows that all of them are among the others.
+    Another client may know more than the sampling: the number of sampled clients is fixed, so a
+    client that was not sampled knows that all of them are among the others.
 
     >>> sampling_rate(5, 0.4), sampling_rate(2, 0.5)
     (0.5, 1.0)

@@ -141,7 +141,7 @@ class Federation:
 
 def _check_rows(number: int, rows: Int[Tensor, " examples"], length: int) -> None:
     if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < length:
-        raise ValueError(f"round {number} has rows outside the pool's {length} examples")
+        raise ValueError(f"round {number} refers to rows outside the pool of {length} examples")
 
 
 def _check_shifts(

@@ -27,8 +27,8 @@ class CheckResult:
     """The verdicts of a policy on an audit.
 
     Args:
-        title: of the audit.
-        verdicts: of all rules, in the order of the policy.
+        title: the title of the audit.
+        verdicts: the verdicts of all rules, in the order of the policy.
         notes: caveats on the verdicts.
 
     """

@@ -16,7 +16,10 @@ _ELEMENTS: dict[Status, str] = {
 
 
 def as_junit(checked: CheckResult) -> str:
-    """Return one test case per verdict; inconclusive = error, excused = skipped."""
+    """Return JUnit XML with one test case per verdict.
+
+    A failed rule is a failure, an inconclusive one an error, and an excused one is skipped.
+    """
     statuses = [verdict.status for verdict in checked.verdicts]
     counts = {
         "tests": str(len(statuses)),
@@ -31,12 +34,12 @@ def as_junit(checked: CheckResult) -> str:
     for note in checked.notes:
         SubElement(properties, "property", {"name": "note", "value": _xml_text(note)})
     for verdict in checked.verdicts:
-        _case(suite, verdict)
+        _add_case(suite, verdict)
     indent(suites)
     return tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: Element, verdict: RuleVerdict) -> None:
+def _add_case(suite: Element, verdict: RuleVerdict) -> None:
     name = _xml_text(f"{verdict.subject}; {verdict.score}")
     case = SubElement(suite, "testcase", {"classname": _xml_text(verdict.rule), "name": name})
     parts = (verdict.figure_text, f"limit: {verdict.limit}", verdict.why)

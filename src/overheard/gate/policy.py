@@ -31,7 +31,7 @@ class LeakRule(StrictModel):
     Set exactly one limit: `no_better_than`, `gain_at_most` or `grows_at_most`.
 
     Args:
-        name: of the rule.
+        name: the name of the rule.
         question: such as "membership", as in the findings.
         score: such as "membership_auc", as in the findings.
         arms: the arms to check, each of which must exist; default: every arm.
@@ -88,7 +88,7 @@ class EpsilonRule(StrictModel):
     Set exactly one of `guaranteed_at_most`, `proven_at_most` and `claims_hold`.
 
     Args:
-        name: of the rule.
+        name: the name of the rule.
         arms: the arms to check, each of which must exist and have a mechanism; default: every
             arm with a mechanism, at least one of which must exist.
         observers: the complete group of observers to check; [] = readers of the global models
@@ -131,7 +131,7 @@ class CostRule(StrictModel):
     Set exactly one limit. An arm passes if all of its runs keep it, and fails if none does.
 
     Args:
-        name: of the rule.
+        name: the name of the rule.
         arms: the arms to check, each of which must exist; default: every arm.
         accuracy_at_least: accuracy of the last global model that was tested, 0 to 1.
         bytes_at_most: bytes sent in a run, up and down.

@@ -16,7 +16,7 @@ class RuleFigure:
 
     Args:
         figure: the value with its interval; None = there is none.
-        limit: of the rule.
+        limit: the limit of the rule.
         missing_reason: why there is no value.
 
     """
@@ -31,7 +31,7 @@ def select_figure(rule: LeakRule, row: SummaryRow, earlier: RuleMatches | None) 
 
     Args:
         rule: the rule.
-        row: of the findings to judge.
+        row: the row of the findings to judge.
         earlier: the earlier findings that the rule applies to; None = there are none.
 
     """

@@ -14,8 +14,8 @@ class RuleMatches:
     """The findings of one audit that a rule applies to.
 
     Args:
-        rows: of the rule's score.
-        refusals: of attacks on the rule's question, by place.
+        rows: the rows of the rule's score.
+        refusals: the refusals of attacks on the rule's question, by place.
 
     """
 

@@ -29,7 +29,7 @@ class Limit:
 
     Args:
         side: whether the limit is an upper or a lower bound.
-        value: of the limit.
+        value: the figure of the limit.
         quantity: the limited quantity, with a trailing space; "" = the score itself.
 
     """
@@ -54,7 +54,7 @@ class RuleVerdict:
         score: name of the limited score.
         subject: the judged arm, observers or attack; names in it may come from anybody.
         status: see `Status`.
-        limit: of the rule, in words.
+        limit: the limit of the rule, in words.
         figure: the judged value; None = there is none.
         why: the reason; "" if value and limit suffice.
 

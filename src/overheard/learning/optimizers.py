@@ -81,8 +81,8 @@ class _Adam(Optimizer):
         scale = torch._foreach_sqrt(self._square)
         torch._foreach_div_(scale, (1 - beta2**self._steps) ** 0.5)
         torch._foreach_add_(scale, ADAM_EPSILON)
-        stride = self._recipe.rate / (1 - beta1**self._steps)
-        torch._foreach_addcdiv_(parameters, self._mean, scale, -stride)
+        step_size = self._recipe.rate / (1 - beta1**self._steps)
+        torch._foreach_addcdiv_(parameters, self._mean, scale, -step_size)
 
     def keep_first(self, clients: int) -> None:
         self._mean = [old[:clients] for old in self._mean]
@@ -91,12 +91,12 @@ class _Adam(Optimizer):
 
 @final
 class _Adadelta(Optimizer):
-    """Zeiler 2012, Algorithm 1, with PyTorch's learning rate."""
+    """Zeiler 2012, Algorithm 1, with a learning rate, as in PyTorch."""
 
     def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
         self._recipe = recipe
         self._square = _zeros(parameters)
-        self._stride = _zeros(parameters)
+        self._square_change = _zeros(parameters)
 
     def step(self, parameters: Tensors, gradients: Tensors) -> None:
         gradients = _add_weight_decay(self._recipe, parameters, gradients)
@@ -104,17 +104,17 @@ class _Adadelta(Optimizer):
         torch._foreach_addcmul_(self._square, gradients, gradients, 1 - ADADELTA_RHO)
         scale = torch._foreach_add(self._square, ADADELTA_EPSILON)
         torch._foreach_sqrt_(scale)
-        change = torch._foreach_add(self._stride, ADADELTA_EPSILON)
+        change = torch._foreach_add(self._square_change, ADADELTA_EPSILON)
         torch._foreach_sqrt_(change)
         torch._foreach_div_(change, scale)
         torch._foreach_mul_(change, gradients)
-        torch._foreach_mul_(self._stride, ADADELTA_RHO)
-        torch._foreach_addcmul_(self._stride, change, change, 1 - ADADELTA_RHO)
+        torch._foreach_mul_(self._square_change, ADADELTA_RHO)
+        torch._foreach_addcmul_(self._square_change, change, change, 1 - ADADELTA_RHO)
         torch._foreach_add_(parameters, change, alpha=-self._recipe.rate)
 
     def keep_first(self, clients: int) -> None:
         self._square = [old[:clients] for old in self._square]
-        self._stride = [old[:clients] for old in self._stride]
+        self._square_change = [old[:clients] for old in self._square_change]
 
 
 def _zeros(parameters: Tensors) -> list[Tensor]:

@@ -26,8 +26,7 @@ def describe_plan(plan: Plan) -> str:
     return (
         f"{data.clients} clients with {sizes} examples each of {data.source.name}, partitioned "
         f"by {plugin_label(split)}; model {plugin_label(training.model)}; {training.rounds} "
-        "rounds of "
-        f"FedAvg, {training.epochs} local epoch{_plural(training.epochs)} of "
+        f"rounds of FedAvg, {training.epochs} local epoch{_plural(training.epochs)} of "
         f"{training.optimizer} at learning rate {training.rate:g} with batches of "
         f"{training.batch}"
         + "".join(map(_describe_shift, data.shifts))
@@ -76,8 +75,8 @@ def describe_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int
     """Describe a recorded run; what its manifest does not have is taken from the plan.
 
     Args:
-        plan: of the audit.
-        manifest: of the recording.
+        plan: the plan of the audit.
+        manifest: the manifest of the recording.
         parties: number of parties that sent or could read a message.
         rounds: number of rounds with a reply.
 

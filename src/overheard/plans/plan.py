@@ -57,7 +57,7 @@ class ArmPlan(StrictModel):
     """A variant of the federation, with these defenses in this order.
 
     Args:
-        name: of the arm.
+        name: the name of the arm.
         defenses: applied in this order.
         shadows_defended: whether the attacker's shadow devices apply the defenses to their data
             and updates as clients do, as an adaptive attacker would. They always follow a

@@ -134,6 +134,5 @@ def question_of_claim_type(claim_type: type[Claim], claimant: str) -> Question[A
             return question
     raise PlanError(
         f"{claimant} makes claims of {claim_type.__name__}, for which there is no question: "
-        "install the "
-        "package that has the question"
+        "install the package that has the question"
     )

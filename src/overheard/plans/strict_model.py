@@ -51,7 +51,7 @@ def read_toml(kind: type[T], path: Path, noun: str) -> T:
 
     Args:
         kind: the class of the table.
-        path: of the file.
+        path: the path of the file.
         noun: noun for such a file in errors, such as "plan".
 
     Raises:

@@ -20,8 +20,8 @@ class RecipePlan(StrictModel):
         rate: local learning rate.
         epochs: local passes over the data per round.
         batch: examples per local step.
-        optimizer: of the clients.
-        momentum: of SGD.
+        optimizer: the optimizer of the clients.
+        momentum: the momentum of SGD.
         weight_decay: L2.
         loss: the loss function; "squared_error" treats labels as ordered ratings.
 

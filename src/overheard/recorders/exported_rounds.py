@@ -61,8 +61,7 @@ def list_round_folders(folder: Path) -> tuple[Path, ...]:
                 continue
             raise TranscriptError(
                 f"{_escape_path(entry)} is no folder of a round, such as round-0003: remove or "
-                "rename "
-                "it"
+                "rename it"
             )
         number = int(match[1])
         if number in found:
@@ -74,23 +73,20 @@ def list_round_folders(folder: Path) -> tuple[Path, ...]:
     if not found:
         raise TranscriptError(
             f"{_escape_path(folder)} has no folder of a round: name them round-0000, "
-            "round-0001, "
-            "..., each with global.safetensors (or .npz) and a file for each client"
+            "round-0001, ..., each with global.safetensors (or .npz) and a file for each client"
         )
     first, last = min(found), max(found)
     if first > 1:
         raise TranscriptError(
             f"{_escape_path(folder)} begins with round {first}: rounds must start at 0 or 1: "
-            "rename "
-            "them, or add the earlier ones"
+            "rename them, or add the earlier ones"
         )
     gaps = (number for number in range(first, last) if number not in found)
     gap = next(gaps, None)
     if gap is not None:
         raise TranscriptError(
             f"{_escape_path(folder)} has no round {gap}, but a round {last}: add it, or remove "
-            "the "
-            "later rounds"
+            "the later rounds"
         )
     return tuple(found[number] for number in range(first, last + 1))
 
@@ -127,8 +123,7 @@ def list_round_files(round_: Path) -> RoundFiles:
     if not models:
         raise TranscriptError(
             f"{_escape_path(round_)} does not contain the broadcast model, which is needed to "
-            "compute "
-            "updates: save it there as global.safetensors (or .npz)"
+            "compute updates: save it there as global.safetensors (or .npz)"
         )
     order = sorted(answers, key=natural_sort_key)
     return RoundFiles(
@@ -172,8 +167,7 @@ def _entries(folder: Path) -> Iterator[Path]:
     except OSError as error:
         raise TranscriptError(
             f"{_escape_path(folder)} cannot be read ({error.strerror}): give the folder with "
-            "the "
-            "rounds, and check its permissions"
+            "the rounds, and check its permissions"
         ) from error
     return (folder / name for name in names if not name.startswith("."))
 

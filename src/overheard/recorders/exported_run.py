@@ -121,25 +121,27 @@ def read_exported_run(folder: Path) -> ExportedRun:
 
     """
     rounds = list_round_folders(folder)
-    place, about = read_import_info(folder)
-    client_info = _parse_client_info(about, place)
+    info_path, about = read_import_info(folder)
+    client_info = _parse_client_info(about, info_path)
     # One round at a time, as a long run with many clients has millions of files.
     clients, is_closed = set(client_info.clients or ()), False
     for round_ in rounds:
         files = list_round_files(round_)
         clients.update(files.answers)
         is_closed = not files.answers
-    _refuse_contradictions(place, _contradictions(client_info, rounds, is_closed, clients))
+    _refuse_contradictions(info_path, _contradictions(client_info, rounds, is_closed, clients))
     updates = missing = 0
     for round_ in rounds[: len(rounds) - is_closed]:
         answers = client_info.round_answers(list_round_files(round_))
         updates += sum(answer.path is not None for answer in answers)
         missing += sum(answer.path is None for answer in answers)
-    shapes, left_out = _model_tensors(folder, list_round_files(rounds[0]).model, about, place)
+    shapes, left_out = _model_tensors(
+        folder, list_round_files(rounds[0]).model, about, info_path
+    )
     return ExportedRun(
         folder,
         about,
-        place,
+        info_path,
         rounds,
         tuple(sorted(clients, key=natural_sort_key)),
         updates,
@@ -187,8 +189,8 @@ class _ClientInfo:
         return ExportedAnswer(client, path, examples=examples, metrics=answer.metrics)
 
 
-def _parse_client_info(about: ImportInfo, place: Path) -> _ClientInfo:
-    parse_name = partial(parse_client_name, place=place)
+def _parse_client_info(about: ImportInfo, info_path: Path) -> _ClientInfo:
+    parse_name = partial(parse_client_name, place=info_path)
     clients = None if about.clients is None else tuple(map(parse_name, about.clients))
     answers = defaultdict[int, dict[Party, ClientAnswer]](dict)
     for answer in about.answers:
@@ -243,7 +245,7 @@ def _round_contradictions(
             )
 
 
-def _refuse_contradictions(place: Path, contradictions: Iterator[str]) -> None:
+def _refuse_contradictions(info_path: Path, contradictions: Iterator[str]) -> None:
     found = list(contradictions)
     if not found:
         return
@@ -253,14 +255,14 @@ def _refuse_contradictions(place: Path, contradictions: Iterator[str]) -> None:
         else []
     )
     raise TranscriptError(
-        f"{place} and the files contradict each other: "
+        f"{info_path} and the files contradict each other: "
         f"{'; '.join(found[:MAX_CONTRADICTIONS] + more)}: "
         "correct one of them"
     )
 
 
 def _model_tensors(
-    folder: Path, model: Path, about: ImportInfo, place: Path
+    folder: Path, model: Path, about: ImportInfo, info_path: Path
 ) -> tuple[Shapes, tuple[str, ...]]:
     """Return the shapes of the model's tensors in its order, and the names of all others."""
     exported = read_exported_weights(model, folder)
@@ -270,9 +272,8 @@ def _model_tensors(
     unknown = [name for name in about.tensors if name not in shapes]
     if unknown or not about.tensors:
         raise TranscriptError(
-            f"{place}: tensors names {printable_excerpt(', '.join(unknown)) or 'none'}, but "
-            f"{model} "
-            f"contains {printable_excerpt(', '.join(shapes))}: name some of these"
+            f"{info_path}: tensors names {printable_excerpt(', '.join(unknown)) or 'none'}, "
+            f"but {model} contains {printable_excerpt(', '.join(shapes))}: name some of these"
         )
     rest = tuple(name for name in shapes if name not in about.tensors)
     return {name: shapes[name] for name in about.tensors}, (*exported.left_out, *rest)

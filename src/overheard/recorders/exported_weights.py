@@ -75,8 +75,7 @@ def read_exported_weights(
     except (*ZIP_FAILURES, SafetensorError) as error:
         raise TranscriptError(
             f"{path} cannot be read ({printable_excerpt(str(error) or type(error).__name__)}): "
-            "export it "
-            "again"
+            "export it again"
         ) from error
     if not exported.weights:
         raise TranscriptError(f"{path} has no floating-point tensor: export the weights")
@@ -177,8 +176,7 @@ def _refuse_names(
         if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
             raise TranscriptError(
                 f"{path}: {printable_excerpt(repr(name))} is no valid name of a tensor: use 1 "
-                "to "
-                f"{MAX_NAME_LENGTH} printable characters"
+                f"to {MAX_NAME_LENGTH} printable characters"
             )
     if shapes is None:
         return
@@ -197,8 +195,7 @@ def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes 
     if shapes is not None and shape != shapes[name]:
         raise TranscriptError(
             f"{path}: {name!r} has shape {printable_excerpt(str(shape))}, but {shapes[name]} "
-            "in the "
-            "broadcast model: export replies to the model of the same round"
+            "in the broadcast model: export replies to the model of the same round"
         )
 
 
@@ -215,6 +212,5 @@ def _refuse_bomb(path: Path, heads: Mapping[str, _ArrayEntry]) -> None:
 def _not_weights(path: Path, name: str, kind: str) -> TranscriptError:
     return TranscriptError(
         f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of "
-        "16 to 64 "
-        "bits: export it as float32 (Python objects are never unpickled)"
+        "16 to 64 bits: export it as float32 (Python objects are never unpickled)"
     )

@@ -131,8 +131,7 @@ def _write_round(
         except ValueError as error:
             raise TranscriptError(
                 f"{answer.path}: {printable_excerpt(str(error))}: export it again, and check "
-                "that it "
-                f"contains {kind}"
+                f"that it contains {kind}"
             ) from error
         ticker.advance(f"round {exported.number}")
 

@@ -215,7 +215,7 @@ def _copy(value: object) -> Tensor | Callable[[], Tensor]:
     read = getattr(value, "materialize", None)
     if callable(read):
         return partial(_read, read)
-    raise UnreadableError(f"a {type(value).__name__} is not an array, or is encrypted")
+    raise UnreadableError(f"a {type(value).__name__} is not an array; it may be encrypted")
 
 
 def _read(reader: Callable[[], object]) -> Tensor:

@@ -37,7 +37,7 @@ class ExperimentPage:
     """The content of an experiment's page.
 
     Args:
-        name: of the experiment.
+        name: the name of the experiment.
         title: what it shows.
         differences: how the setting differs from the paper's.
         statements: the paper's statements.

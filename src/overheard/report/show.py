@@ -45,7 +45,7 @@ def show(folder: Path) -> RunOverview:
     """Describe a stored run, what each party can read, and the metadata that is sent.
 
     Args:
-        folder: of the run; it contains `transcript/`.
+        folder: the folder of the run; it contains `transcript/`.
 
     Raises:
         TranscriptError: if the transcript is missing or damaged.

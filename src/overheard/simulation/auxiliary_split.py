@@ -49,8 +49,7 @@ def split_auxiliary(
     if int(counts.min()) < MIN_PER_CLASS:
         raise NeedsError(
             f"virtual clients need {MIN_PER_CLASS} auxiliary examples or more of every class "
-            "(one for "
-            "probes, one for each half of the training examples), but there are "
+            "(one for probes, one for each half of the training examples), but there are "
             f"{counts.tolist()} by class: grant more auxiliary examples"
         )
     held_out = (counts * HELD_OUT_SHARE).round().long().clamp(1, MAX_HELD_OUT)

@@ -72,10 +72,11 @@ def draw_chunks(
     one scale, as the members of a federation do.
 
     Args:
-        knowledge: of clients, with the number of virtual clients.
+        knowledge: what is known of clients, with the number of virtual clients.
         sizes: the smallest and the largest client.
-        cohort_size: of a cohort, at most `MAX_COHORT_SIZE`; None = no cohorts.
-        seed: of the simulation.
+        cohort_size: the number of clients of a cohort, at most `MAX_COHORT_SIZE`; None = no
+            cohorts.
+        seed: the seed of the simulation.
         after_server: whether cohorts are probed after the server's own defenses.
 
     Raises:

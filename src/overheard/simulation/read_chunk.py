@@ -45,7 +45,7 @@ class ReadChunk(Job):
         recipes: possible recipes; each virtual client follows one of them.
         known_recipe: the recipe of real clients; None = unknown.
         defenses: applied to data and updates.
-        seed: of the simulation.
+        seed: the seed of the simulation.
         device: where to compute.
         probes: the probes.
 

@@ -20,7 +20,7 @@ class SimulatedDefenses:
     Args:
         defenses: applied to data and updates.
         round: the simulated round.
-        seed: of all draws.
+        seed: the seed of all draws.
 
     """
 

@@ -31,7 +31,7 @@ class SimulationContext:
         auxiliary_split: the rows held out for probes, and the two halves of the others.
         recipe: how clients train; None = unknown.
         broadcasts: the broadcast of each round.
-        seed: of the simulation.
+        seed: the seed of the simulation.
         device: where to compute.
 
     """

@@ -20,7 +20,7 @@ def average_precisions(
 
     Args:
         scores: larger = ranked higher; may be minus infinity, never NaN.
-        owners: of each target, from 0 to `count` - 1.
+        owners: the owner of each target, from 0 to `count` - 1.
         count: number of owners; an owner without a target gets NaN.
 
     """

@@ -27,7 +27,7 @@ class ResampledRun:
         known_users: number of users that the attacker knows; they come first.
         unknown_users: number of other users. The two groups are resampled separately, so that
             each keeps its size.
-        statistic: of the run.
+        statistic: the statistic of the run.
 
     """
 
@@ -51,7 +51,7 @@ def bootstrap_mean(
 
     Args:
         runs: one or more.
-        seed: of the draws.
+        seed: the seed of the draws.
         value: the mean itself, if known more exactly than from the runs' statistics.
 
     """

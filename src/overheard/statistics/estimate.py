@@ -37,7 +37,7 @@ def estimate_mean(
     Args:
         values: one per target.
         clusters: the run of each target.
-        seed: of the bootstrap draws.
+        seed: the seed of the bootstrap draws.
         users: the user of each target. Users are resampled within a run, each with all their
             targets, as values of one user are correlated; None = one user per target.
 

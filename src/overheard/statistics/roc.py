@@ -13,8 +13,8 @@ from overheard.statistics.bootstrap import ResampledRun, bootstrap_mean
 from overheard.statistics.estimate import Estimate
 
 BOOTSTRAP_THRESHOLDS = 400
-"""Thresholds per kind of pairs that the bootstrap uses: quantiles of the scores. The estimates
-themselves use every score as a threshold."""
+"""Thresholds that the bootstrap takes from the pairs of the same user, and as many from the
+others: quantiles of their scores. The estimates themselves use every score as a threshold."""
 
 
 @final
@@ -25,7 +25,7 @@ class ScoredPairs:
     Args:
         scores: evidence that the two are the same user, larger = more.
         is_same_user: whether they are the same user.
-        user: index of the target's user, which the bootstrap resamples.
+        user: index of the user of each target; the bootstrap resamples users.
         known_users: number of users that the attacker knows; they have the first indices.
         unknown_users: number of other users.
 
@@ -46,7 +46,7 @@ class ScoredPairs:
 @final
 @dataclass(frozen=True, slots=True)
 class RocCurve:
-    """ROC curves: rates by threshold, from the highest threshold to the lowest.
+    """ROC curves, one per bootstrap draw: rates by threshold, from the highest to the lowest.
 
     Args:
         false_positive_rates: the share of pairs of different users above the threshold, from 0
@@ -71,7 +71,8 @@ class RocCurve:
     def equal_error_rate(self) -> Float[np.ndarray, " draws"]:
         """Return the rate at which false positive and false negative rates are equal.
 
-        The curve is interpolated linearly between thresholds, as by a random choice of them.
+        The curve is interpolated linearly between two thresholds, as if one of the two were
+        drawn at random for each pair.
         """
         excess = self.false_positive_rates - (
             1 - self.true_positive_rates
@@ -96,18 +97,18 @@ def compute_roc(pairs: ScoredPairs) -> RocCurve:
     order = np.argsort(-pairs.scores, kind="stable")
     ordered, same = pairs.scores[order], pairs.is_same_user[order]
     ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
-    hits = np.cumsum(same)[ends] / same.sum()
-    false = np.cumsum(~same)[ends] / (~same).sum()
-    return RocCurve(np.append(0.0, false)[None], np.append(0.0, hits)[None])
+    true_rates = np.cumsum(same)[ends] / same.sum()
+    false_rates = np.cumsum(~same)[ends] / (~same).sum()
+    return RocCurve(np.append(0.0, false_rates)[None], np.append(0.0, true_rates)[None])
 
 
 def estimate_auc(runs: Sequence[ScoredPairs], seed: Seed) -> Estimate:
-    """Estimate the mean AUC over runs, with its interval over users."""
+    """Estimate the mean AUC over runs, with an interval from resampled users."""
     return _estimate_over_runs(runs, RocCurve.auc, seed)
 
 
 def estimate_equal_error_rate(runs: Sequence[ScoredPairs], seed: Seed) -> Estimate:
-    """Estimate the mean equal error rate over runs, with its interval over users."""
+    """Estimate the mean equal error rate over runs, with an interval from resampled users."""
     return _estimate_over_runs(runs, RocCurve.equal_error_rate, seed)
 
 
@@ -119,7 +120,7 @@ def _estimate_over_runs(
         ResampledRun(
             run.known_users,
             run.unknown_users,
-            partial(_curve_statistic, statistic, _count_passes(run)),
+            partial(_curve_statistic, statistic, _count_pairs(run)),
         )
         for run in runs
     ]
@@ -128,14 +129,17 @@ def _estimate_over_runs(
 
 @final
 @dataclass(frozen=True, slots=True)
-class _PassCounts:
-    """Numbers of pairs of each user above a threshold, from the highest to no threshold."""
+class _PairCounts:
+    """Numbers of pairs of each user that reach a threshold, from the highest to the lowest.
+
+    The last step counts all pairs.
+    """
 
     same: Float[np.ndarray, "users steps"]
     other: Float[np.ndarray, "users steps"]
 
 
-def _count_passes(pairs: ScoredPairs) -> _PassCounts:
+def _count_pairs(pairs: ScoredPairs) -> _PairCounts:
     thresholds = np.unique(
         np.concatenate(
             [
@@ -147,12 +151,12 @@ def _count_passes(pairs: ScoredPairs) -> _PassCounts:
     steps, users = len(thresholds) + 1, pairs.known_users + pairs.unknown_users
     # The step of the highest threshold that a score reaches; the last step for none.
     first = len(thresholds) - np.searchsorted(thresholds, pairs.scores, side="right")
-    cell = pairs.user * steps + first
+    flat_index = pairs.user * steps + first
     counts = [
-        np.bincount(cell[kind], minlength=users * steps).reshape(users, steps)
+        np.bincount(flat_index[kind], minlength=users * steps).reshape(users, steps)
         for kind in (pairs.is_same_user, ~pairs.is_same_user)
     ]
-    return _PassCounts(*(table.cumsum(1).astype(np.float64) for table in counts))
+    return _PairCounts(*(table.cumsum(1).astype(np.float64) for table in counts))
 
 
 def _select_thresholds(scores: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, " steps"]:
@@ -161,11 +165,13 @@ def _select_thresholds(scores: Float[np.ndarray, " pairs"]) -> Float[np.ndarray,
 
 
 def _curve_statistic(
-    statistic: CurveStatistic, passed: _PassCounts, multiplicity: Int[np.ndarray, "draws users"]
+    statistic: CurveStatistic,
+    pair_counts: _PairCounts,
+    multiplicity: Int[np.ndarray, "draws users"],
 ) -> Float[np.ndarray, " draws"]:
     zero = np.zeros((len(multiplicity), 1))
     rates = []
-    for table in (passed.other, passed.same):
+    for table in (pair_counts.other, pair_counts.same):
         counts = multiplicity.astype(np.float64) @ table  # (draws, steps)
         # A draw without pairs of this kind has no rate.
         with np.errstate(invalid="ignore"):

@@ -16,7 +16,7 @@ class ScoreMetric(Generic[C]):
     """A metric that scores claims against the truth.
 
     Args:
-        name: of the score.
+        name: the name of the score.
         better: whether lower or higher is better.
         measure: computes the score from a claim and the truth, in float64; None if the claim
             makes no statement to score.

@@ -28,8 +28,7 @@ def training_source_matches_use_of_defenses(trial: AttackTrial) -> None:
             require(
                 changes,
                 f"{attack.name} declares that it trains {attack.training_source()}, but its "
-                "claims "
-                "do not change with known defenses of data and updates: apply "
+                "claims do not change with known defenses of data and updates: apply "
                 "`knowledge.defenses` in its training, or declare another `rehearsal`",
             )
         case "shadow devices" | "none":

@@ -92,7 +92,7 @@ def draw_candidates(
         held: the rows of each client.
         free: marks rows that are unused or held by clients.
         unique: marks rows whose content occurs once. A copy could be member and non-member.
-        seed: of the draws.
+        seed: the seed of the draws.
         records: the record from which each example was cut; None = one record per example.
 
     Raises:
@@ -144,7 +144,7 @@ def assign_canaries(
         clients: the number of clients.
         free: marks unused rows.
         unique: marks rows whose content occurs once.
-        seed: of the draws.
+        seed: the seed of the draws.
         records: the record from which each example was cut; None = one record per example.
 
     Raises:

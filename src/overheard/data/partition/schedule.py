@@ -63,8 +63,7 @@ class DataShift:
         if self.weights is not None and (self.shares is not None or self.new_user):
             raise PlanError(
                 f"{self._description}: weights rescale the shares that the client holds, so "
-                "they "
-                "cannot be combined with shares or new_user: leave out one of them"
+                "they cannot be combined with shares or new_user: leave out one of them"
             )
         if self.shares is not None:
             normalised_shares(self.shares, f"{self._description}: the shares")

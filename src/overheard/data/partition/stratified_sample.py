@@ -18,7 +18,7 @@ def draw_stratified(
     """Draw the wanted number of examples of each stratum for each client, without overlap.
 
     Args:
-        strata: of each example in the pool: its label, or user * classes + label.
+        strata: the stratum of each example in the pool: its label, or user * classes + label.
         counts: how many examples of each stratum each client gets.
         classes: the number of labels; only for the error message.
         seed: determines which examples a client gets, and in what order.

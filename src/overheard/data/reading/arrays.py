@@ -184,8 +184,7 @@ def _checked_dtype(
     if not _DTYPES.fullmatch(header.dtype):
         raise DataError(
             f"{path}: '{name}' has type {_quoted(repr(header.dtype))}, which NumPy reads "
-            "neither "
-            "as numbers nor as strings or dates: save it as one of them"
+            "neither as numbers nor as strings or dates: save it as one of them"
         )
     dtype, count = np.dtype(header.dtype), header.count
     if count > MAX_SIZE or count * dtype.itemsize > MAX_SIZE * MAX_ITEM_BYTES:
@@ -202,8 +201,7 @@ def _checked_dtype(
         raise DataError(
             f"{path}: '{name}' has {packed} bytes and unpacks to {entry.file_size}, which is "
             f"more than {ALWAYS_ALLOWED_BYTES} and more than {MAX_UNPACK_RATIO} times as many: "
-            "if the file is "
-            "yours, save it with numpy.savez, not savez_compressed"
+            "if the file is yours, save it with numpy.savez, not savez_compressed"
         )
     return dtype
 

@@ -70,8 +70,7 @@ def load_custom_data(
         return _call(reference)
     raise DataError(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
-        "file, or a "
-        "function as 'package.module:function'"
+        "file, or a function as 'package.module:function'"
     )
 
 

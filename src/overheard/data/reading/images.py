@@ -31,7 +31,7 @@ def read_images(path: Path, part: str, shape: tuple[int, ...], classes: int) -> 
     Args:
         path: the file.
         part: such as "train" or "test".
-        shape: of one image: (height, width) or (height, width, channels).
+        shape: the shape of one image: (height, width) or (height, width, channels).
         classes: labels must lie below this.
 
     Raises:

@@ -22,7 +22,7 @@ class MnistFiles:
     """The four published files of a data set.
 
     Args:
-        name: of the data set, and of its folder in the data folder.
+        name: the name of the data set, and of its folder in the data folder.
         train_images: like the other three, a public file.
 
     """

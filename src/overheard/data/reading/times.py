@@ -17,8 +17,8 @@ def rank_times(path: Path, name: str, cells: pd.Series) -> Int64[Tensor, " examp
     Ranks treat dates and numbers of any size alike.
 
     Args:
-        path: of the file, for the error message.
-        name: of the column, for the error message.
+        path: the path of the file, for the error message.
+        name: the name of the column, for the error message.
         cells: numbers, or dates such as 2004-08-02 or 2004-08-02T17:30+02:00; a date without
             a time zone is taken as UTC.
 

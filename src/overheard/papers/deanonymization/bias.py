@@ -101,8 +101,7 @@ class BiasExperiment(Experiment, IllustratedExperiment):
             "where the two biases agree. Here their correlation over classes is reported, for "
             "a user's own two biases and for those of two users. Norms are averaged over all "
             f"updates of a device. The figure shows {SHOWN_USERS} users of the first run, "
-            "evenly "
-            "spaced from the highest to the lowest correlation, if there are at most "
+            "evenly spaced from the highest to the lowest correlation, if there are at most "
             f"{MAX_CLASSES} classes. The prior is random."
         )
 

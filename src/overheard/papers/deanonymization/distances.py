@@ -92,8 +92,7 @@ class DistancesExperiment(Experiment, IllustratedExperiment):
             "1,024 means of a MobileNet trained on ImageNet, for photos. Here they are the "
             "inputs of the last layer of the federation's last global model, scaled to length "
             f"1, for at most {MAX_EXAMPLES} training examples of each user and as many of "
-            "others. A "
-            "control redistributes the same examples at random among all users."
+            "others. A control redistributes the same examples at random among all users."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

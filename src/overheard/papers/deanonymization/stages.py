@@ -68,8 +68,7 @@ class StagesExperiment(Experiment, IllustratedExperiment):
         """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common_differences(self.scenarios)} The figure's values are lost. The paper has "
-            "a "
-            "chronological prior and ten ranges of twenty rounds each. Here there are "
+            "a chronological prior and ten ranges of twenty rounds each. Here there are "
             f"{self.ranges} ranges, and known updates are {self.source}, so that every user "
             "has one in every round that is learned from. A range counts only users with "
             "updates in it."

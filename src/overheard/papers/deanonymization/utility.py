@@ -83,8 +83,7 @@ class UtilityExperiment(Experiment):
             "the next word, the accuracy of characters, and the mean absolute error of the "
             "expected rating. For characters the paper has the average precision of several "
             "labels; it has five ratings, here there are three. Chance is a label drawn "
-            "uniformly "
-            "at random."
+            "uniformly at random."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

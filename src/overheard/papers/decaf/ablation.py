@@ -65,8 +65,7 @@ class AblationExperiment(Experiment):
         """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common_differences(self.benchmark)} The round is the best one of the whole "
-            "attack, chosen "
-            "with the ground truth; the paper does not say which round it uses."
+            "attack, chosen with the ground truth; the paper does not say which round it uses."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

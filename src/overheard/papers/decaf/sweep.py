@@ -95,8 +95,7 @@ class NeuronsExperiment(Experiment):
         """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common_differences(self.benchmark)} The paper's four widths and the figure's "
-            "values are "
-            "lost; the widths are this project's choice."
+            "values are lost; the widths are this project's choice."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
@@ -121,8 +120,7 @@ def _averages(
         reproduced_value(
             f"mean_{distance}_{key}",
             f"{describe_setting(benchmark, one, full[key])}; {key.replace('_', ' ')}, mean "
-            "over "
-            "the rounds",
+            "over the rounds",
             mean_score_over_rounds(
                 runs.audits[key], ATTACK, range(one.training.rounds), distance
             ),

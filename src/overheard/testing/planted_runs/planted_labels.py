@@ -31,6 +31,7 @@ RECIPE = Recipe(rate=0.2, epochs=1, batch=8)
 
 SKEWED = ((32, 4, 2, 2), (2, 32, 4, 2), (2, 2, 32, 4), (4, 2, 2, 32))
 EVEN = ((10, 10, 10, 10),) * 4
+"""Label counts of each client: unequal in `SKEWED`, equal in `EVEN`."""
 
 COMPUTE = ComputeSettings(virtual_clients=200, cache=MemoryTensorCache(), workers=1)
 """Few virtual clients and a shared cache, so that they are trained quickly and only once."""

@@ -34,16 +34,17 @@ SHIFT_ROUND: Final = 10
 """The first round with new examples."""
 
 ROUNDS_AFTER_SHIFT = range(SHIFT_ROUND, SHIFT_ROUND + 3)
+"""The rounds with new examples, from `SHIFT_ROUND` on."""
 
 EVEN = ((20, 20, 20, 20),) * 4
 SKEWED = ((64, 8, 4, 4), (4, 64, 8, 4), (4, 4, 64, 8), (8, 4, 4, 64))
+"""Label counts of each client: `EVEN` before the shift, `SKEWED` after it."""
 
 RECIPE = Recipe(rate=0.2, epochs=1, batch=1000)
-"""One step on all examples, so updates depend on the examples alone."""
+"""One step on all examples, so updates do not depend on the order of the examples."""
 
 WARM_UP_RECIPE = Recipe(rate=0.2, epochs=10, batch=8)
-"""Warm-up training, so that updates of the first rounds are not larger than a shift."""
-
+"""Training of the first broadcast, so that learning changes updates less than a shift does."""
 
 COMPUTE = ComputeSettings(virtual_clients=24, cache=MemoryTensorCache(), workers=1)
 
@@ -63,9 +64,13 @@ class ShiftingRun:
 
 
 def simulate_shift(counts_after: Sequence[Sequence[int]] | None, seed: Seed) -> ShiftingRun:
-    """Simulate four even clients that get new examples with these counts at `SHIFT_ROUND`.
+    """Simulate four clients with `EVEN` labels, which get new examples at `SHIFT_ROUND`.
 
-    None = they keep their examples. Even counts = an exchange without a shift.
+    Args:
+        counts_after: label counts of each client's new examples. `EVEN` = new examples of the
+            same distribution, which is no shift. None = clients keep their examples.
+        seed: the seed of the examples.
+
     """
     clients = [client(number) for number in range(len(EVEN))]
     start = _warm_up(seed)

@@ -50,8 +50,7 @@ def _open_set_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     )
     return (
         f"If at most {FALSE_POSITIVE_PERCENT}{SPACE}% of the {count:.0f} targets of unknown "
-        "users "
-        "may be mistaken for a known user, the attack names the right user for "
+        "users may be mistaken for a known user, the attack names the right user for "
         f"{format_percent(row.value.mean)} of the targets of known users"
         f"{_interval(row)}.{warning}",
     )

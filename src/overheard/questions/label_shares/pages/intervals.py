@@ -57,13 +57,11 @@ def _size_sentence(attack_result: AttackResult, name: str, threat_result: Threat
         # Sizes are reported with the updates, so nothing was estimated.
         return (
             f"{make_printable(name)} need not estimate how many examples {target} trained on: "
-            "this "
-            "number is sent with the updates."
+            "this number is sent with the updates."
         )
     sentence = (
         f"{make_printable(name)} estimates how many examples {target} trained on. It is wrong "
-        "by a "
-        f"factor of {_format_factor(row.value.mean)} on average{_factor_interval(row)}."
+        f"by a factor of {_format_factor(row.value.mean)} on average{_factor_interval(row)}."
     )
     if coverage is None:
         return sentence

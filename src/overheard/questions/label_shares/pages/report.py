@@ -117,8 +117,7 @@ def _misplaced_sentences(
     owner = cohort if threat_result.target_kind == "cohort" else "a client's"
     return (
         f"The attack assigns {measure.format(row.value.mean)} of {owner} data to the wrong "
-        "class; "
-        f"an uninformed guess assigns {measure.format(row.blind)}.",
+        f"class; an uninformed guess assigns {measure.format(row.blind)}.",
     )
 
 

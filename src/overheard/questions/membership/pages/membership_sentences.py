@@ -39,8 +39,7 @@ def _true_positive_sentences(
         f"{_rate_text(rate)} false positives "
         f"(95{SPACE}% interval "
         f"{_intervals(attack_result, name, rates.true_positive_rates[name])}; "
-        "guessing "
-        f"{format_percent(attack_result.rows_by_score[name].blind)})"
+        f"guessing {format_percent(attack_result.rows_by_score[name].blind)})"
         for rate, name in scored
     ]
     rate, name = scored[-1]
