@@ -54,7 +54,10 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """The size-weighted mean update of a cohort whose single updates cannot be read."""
+    """The mean update of a cohort whose single updates cannot be read.
+
+    It is weighted by numbers of examples.
+    """
 
     delta: Weights
     cohort: frozenset[Party]

@@ -103,7 +103,7 @@ class BiasExperiment(Experiment, IllustratedExperiment):
             f"updates of a device. The figure shows {SHOWN_USERS} users of the first run, "
             "evenly "
             "spaced from the highest to the lowest correlation, if there are at most "
-            f"{MAX_CLASSES} classes. The prior is random."
+            f"{MAX_CLASSES} classes. The prior examples are random ones."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
