@@ -83,7 +83,8 @@ class View:
         these sources that can be read:
 
         - The aggregate.
-        - The updates of the others: their size-weighted mean (unweighted if a size is hidden).
+        - The updates of the others: their mean, weighted by numbers of examples (unweighted
+          if one is hidden).
         - Two consecutive broadcasts, for observers that did not send them. FedAvg at server
           rate 1 adds the mean update of a round to the global model: it is w(t+1) - w(t).
 
@@ -252,7 +253,7 @@ class _MeanOfOthers(Mapping[str, Tensor]):
 
 
 def mean_update(updates: Sequence[Update]) -> Update:
-    """Compute the size-weighted mean of updates, as in FedAvg.
+    """Compute the mean of updates, weighted by numbers of examples as in FedAvg.
 
     McMahan et al. 2017, Algorithm 1: sum over k of (n_k / n) w_k. All weights are equal if any
     size is hidden or all sizes are 0. Sums are float64 in the given order, so the same updates

@@ -148,8 +148,8 @@ def next_weights(
 ) -> dict[str, Tensor]:
     """Compute the global model after this round from the messages of the round.
 
-    McMahan et al. 2017, Algorithm 1: the old model plus the size-weighted mean of the updates.
-    Without any update the old model stays.
+    McMahan et al. 2017, Algorithm 1: the old model plus the mean of the updates, weighted
+    by numbers of examples. Without any update the old model stays.
     """
     old = _broadcast_weights(messages)
     aggregate = _aggregate(federation, number, messages)

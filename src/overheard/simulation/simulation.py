@@ -92,8 +92,9 @@ def run_simulation(
         rounds: each with a broadcast.
         probes: what to read.
         cohort_size: None = single clients; otherwise the size of virtual cohorts, whose update
-            is the size-weighted mean over virtual clients. At most `chunk.MOST_MEMBERS` are
-            used, so that the mean varies a little more than that of a larger cohort.
+            is the mean over virtual clients, weighted by numbers of examples. At most
+            `chunk.MAX_COHORT_SIZE` are used, so that the mean varies a little more than that
+            of a larger cohort.
 
     Raises:
         NeedsError: if knowledge is missing, or there are too few auxiliary examples.

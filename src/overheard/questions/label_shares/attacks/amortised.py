@@ -227,7 +227,7 @@ class _GroupEstimator:
 
     def _fit_size(self, cases: CalibrationCases) -> SizeRegression:
         bank, clients = self._bank, self._group.clients_per_update
-        # A virtual cohort has at most MOST_MEMBERS members; each then represents several.
+        # A virtual cohort has at most MAX_COHORT_SIZE members; each then represents several.
         scale = clients / min(clients, MAX_COHORT_SIZE)
         return fit_size_regression(
             bank.readings[UPDATE_NORMS].flatten(1),

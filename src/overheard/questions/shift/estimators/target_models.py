@@ -15,9 +15,9 @@ class TargetModels:
     """A target's model after training in each round, if it can be read.
 
     The model of round t is the broadcast of round t plus the update in reply, and was trained
-    on the data of round t. For `COHORT` it is the size-weighted mean of the models of all
-    clients but the observers, as `View.updates` removes the observers' own influence. In a
-    federation of two it is exactly the other client's model.
+    on the data of round t. For `COHORT` it is the mean of the models, weighted by numbers
+    of examples, of all clients but the observers, as `View.updates` removes the observers'
+    own influence. In a federation of two it is exactly the other client's model.
 
     Args:
         view: the view of the observers.
