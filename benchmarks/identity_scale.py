@@ -65,7 +65,7 @@ class Row:
     """One configuration of the attack.
 
     Args:
-        updates: source of labelled updates.
+        updates: source of known updates.
         lasts: whether senders have lasting names.
 
     """

@@ -75,7 +75,7 @@ class Lineup:
 
     @property
     def svms(self) -> tuple[AttackedArm, ...]:
-        """The support vector machines, by source of labelled updates."""
+        """The support vector machines, by source of known updates."""
         return tuple(
             AttackedArm(self._updates, attack)
             for attack in self._updates.attacks

@@ -40,7 +40,7 @@ class AttackedArm:
 
     @property
     def description(self) -> str:
-        """A short name that always includes the source of labelled updates."""
+        """A short name that always includes the source of known updates."""
         words = [plugin_label(self.attack)]
         if plugin_table(self.attack).get("updates") == "simulated":
             words.append("simulated")

@@ -73,5 +73,5 @@ def test_refuses_a_share_outside_its_range(alpha: float) -> None:
         BkgRepl(alpha)
 
 
-def test_has_no_formal_guarantee() -> None:
+def test_has_no_formal_promise() -> None:
     assert BkgRepl().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"

@@ -142,7 +142,7 @@ def test_states_epsilon_with_all_of_its_conditions() -> None:
         assert part in promise
 
 
-def test_clipping_alone_has_no_formal_guarantee() -> None:
+def test_clipping_alone_has_no_formal_promise() -> None:
     assert "no formal promise (epsilon infinite)" in promise_of(DpFedavg(1.0, 0.0), 1)
 
 

@@ -101,7 +101,9 @@ def test_returns_the_features_of_a_custom_extractor() -> None:
 
 @pytest.mark.parametrize("name", ["words", "too_few", "endless"])
 def test_refuses_an_extractor_without_valid_features_by_name(name: str) -> None:
-    with pytest.raises(PlanError, match=f"{name} must return a matrix of finite numbers with one row for each"):
+    with pytest.raises(
+        PlanError, match=f"{name} must return a matrix of finite numbers with one row for each"
+    ):
         compute_features(torch.ones(4, 2), f"{__name__}:{name}")
 
 

@@ -1,4 +1,4 @@
-"""Local DP clips, adds seeded noise, and states its guarantee with all conditions."""
+"""Local DP clips, adds seeded noise, and states its promise with all conditions."""
 
 import math
 import re
@@ -123,7 +123,7 @@ def test_states_epsilon_with_all_of_its_conditions() -> None:
         assert part in promise
 
 
-def test_clipping_alone_has_no_formal_guarantee() -> None:
+def test_clipping_alone_has_no_formal_promise() -> None:
     promise = LocalDp(1.0, 0.0).promise(RunParameters(rounds=1, participation=1.0))
     assert "no formal promise (epsilon infinite)" in promise
 

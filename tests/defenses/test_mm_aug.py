@@ -142,5 +142,5 @@ def test_refuses_to_act_without_a_background() -> None:
         MmAug().on_data(own(3), DefenseContext(0, client(0), Seed(0)))
 
 
-def test_has_no_formal_guarantee() -> None:
+def test_has_no_formal_promise() -> None:
     assert MmAug().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"

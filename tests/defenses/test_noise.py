@@ -1,4 +1,4 @@
-"""Plain noise hides short updates but not long ones, and has no formal guarantee."""
+"""Plain noise hides short updates but not long ones, and makes no formal promise."""
 
 import math
 

@@ -87,5 +87,5 @@ def test_refuses_an_alpha_that_is_negative_or_not_finite(alpha: float) -> None:
         RandAug(alpha)
 
 
-def test_has_no_formal_guarantee() -> None:
+def test_has_no_formal_promise() -> None:
     assert RandAug().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"

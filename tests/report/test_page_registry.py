@@ -67,8 +67,7 @@ def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit
     first, best, last = (one.replace("\u00a0", " ") for one in threat_sentences(threat_result))
     # l1 of 0.20 and 0.04; guessing 1.0 and 0.6.
     assert first.startswith(
-        "The server infers each client's local weather with Degrees off 0.12 K (guessing: "
-        "0.80 K"
+        "The server infers each client's local weather with Degrees off 0.12 K (95 % interval"
     )
     assert best.startswith("Best result: client 1, 0.04")
     assert last.startswith("Attack: decaf, the only one that ran.")

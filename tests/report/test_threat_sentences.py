@@ -22,7 +22,7 @@ def test_a_leak_is_described_with_guess_interval_and_rounds(
     # linf 0.10 and 0.02: mean 6.0 points; two clients drawn with replacement span 2 to 10.
     assert words(small)[0] == (
         "The server infers each client's label shares to within 6.0 points on the label with "
-        "the largest error (guessing: 40 points; 95 % interval 2.0 to 10 points), from 2 "
+        "the largest error (95 % interval 2.0 to 10 points; guessing: 40 points), from 2 "
         "rounds."
     )
 
@@ -42,16 +42,17 @@ def test_names_the_client_with_the_best_result_and_its_guess(small: Audit) -> No
     )
 
 
-def test_one_run_says_that_the_interval_covers_clients_only(small: Audit) -> None:
+def test_one_run_says_that_the_interval_resamples_clients_only(small: Audit) -> None:
     assert words(small)[-1] == (
-        "Attack: decaf, the only one that ran. One run: the interval covers clients, not runs."
+        "Attack: decaf, the only one that ran. One run: the interval resamples clients, not "
+        "runs."
     )
 
 
 def test_no_leak_is_described_as_no_better_than_guessing(small: Audit) -> None:
     assert words(small, arm=1)[0].startswith(
         "The server was no better than guessing each client's label shares: the best attack "
-        "is off by 40 points on the label with the largest error (guessing: 40 points"
+        "is off by 40 points on the label with the largest error (95 % interval "
     )
     assert "by chance" in words(small, arm=1)[2]
 

@@ -70,7 +70,7 @@ class ChunkSmoothing(Defense):
         )
 
     def promise(self, run: RunParameters) -> str:
-        """State that there is no formal guarantee, and what is not hidden."""
+        """State that there is no formal promise, and what is not hidden."""
         return (
             f"no formal promise: a shift is spread over {self.rounds} rounds, and is fully "
             "visible in the end"

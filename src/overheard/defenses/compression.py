@@ -65,7 +65,7 @@ class Compression(Defense):
         return replace(update, delta=_apply_mask(parts, _mark_largest(sizes, count)))
 
     def promise(self, run: RunParameters) -> str:
-        """State that there is no formal guarantee."""
+        """State that there is no formal promise."""
         return "no formal promise: the largest changes are sent exactly"
 
 

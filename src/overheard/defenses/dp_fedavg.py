@@ -17,7 +17,7 @@ UNCOVERED = (
     "the server is trusted: it reads clipped updates without noise, and metrics in clear text; "
     "example counts are not sent"
 )
-"""What the guarantee does not cover."""
+"""What the promise does not cover."""
 
 
 @final
@@ -45,7 +45,7 @@ class DpFedavg(Defense):
         clip: largest L2 norm of an update.
         noise_multiplier: standard deviation of the noise on the sum of all updates, in units of
             `clip`; 0 = clip only.
-        delta: delta of the guarantee; should be well below 1 / number of clients.
+        delta: delta of the promise; should be well below 1 / number of clients.
 
     """
 

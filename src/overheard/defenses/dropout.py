@@ -16,7 +16,7 @@ class Dropout(Defense):
     """Dropout on the inputs of the last layer while clients train.
 
     It makes the last layer's gradients, which label inference uses, noisier; there is no formal
-    guarantee. Parameters keep their names, so weights are sent as without it. The draws come
+    promise. Parameters keep their names, so weights are sent as without it. The draws come
     from torch's global generator, as always with `nn.Dropout`, so the training engine seeds it.
 
     Args:

@@ -29,14 +29,14 @@ class LocalDp(Defense):
     tensor.
 
     Only the weights are protected. `Update.examples` and `Update.metrics` are sent in the
-    clear: counts and losses also leak, and the guarantee does not cover them. The noise is
+    clear: counts and losses also leak, and the promise does not cover them. The noise is
     floating-point and comes from a seeded generator. This suits an audit but not production,
     where its low bits could reveal the update (Mironov 2012).
 
     Args:
         clip: largest L2 norm of an update before noise.
         noise_multiplier: standard deviation of the noise, in units of `clip`; 0 = clip only.
-        delta: delta of the guarantee; should be well below 1 / number of clients.
+        delta: delta of the promise; should be well below 1 / number of clients.
 
     """
 
@@ -87,10 +87,10 @@ class LocalDp(Defense):
             f"{self._epsilons(run)}, at delta "
             f"{self.delta:g}. Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
             f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1, "
-            f"{run.rounds} rounds, accountant dp-accounting PLD. The sampling rate is the "
-            f"worst case of a client in every round; the run's participation of "
-            f"{run.participation:g} is not used. Example counts and metrics stay in clear text "
-            "and are not covered"
+            f"{run.rounds} rounds, accountant dp-accounting PLD. The sampling rate is that "
+            "of the worst case, a client that takes part in every round; the run's rate of "
+            f"participation, {run.participation:g}, is not used. Example counts and "
+            "metrics stay in clear text and are not covered"
         )
 
     def _epsilons(self, run: RunParameters) -> str:

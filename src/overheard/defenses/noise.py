@@ -48,7 +48,7 @@ class Noise(Defense):
         return replace(update, delta=noisy)
 
     def promise(self, run: RunParameters) -> str:
-        """State that there is no formal guarantee, and why."""
+        """State that there is no formal promise, and why."""
         return (
             "no formal promise (epsilon infinite): updates are not clipped, so the data of one "
             "client may change its update by more than any noise covers"

@@ -24,13 +24,14 @@ class SecureAggregation(Defense):
     source: ClassVar[str] = "Bonawitz et al. 2017 (CCS), the honest-but-curious protocol"
     enforced_at: ClassVar[Site] = "protocol"
     switched_off_by: ClassVar[str] = (
-        "no single party: a missing mask makes the sum useless; but a server that chooses the "
-        "cohorts can make them small, and one that lies about dropouts can unmask updates"
+        "no single party: if a client leaves out its mask, the sum is useless. But a server "
+        "that chooses the cohorts can make them small, and one that falsely reports clients as "
+        "disconnected can unmask updates"
     )
     masks_updates: ClassVar[bool] = True
 
     def promise(self, run: RunParameters) -> str:
-        """State what is hidden from whom; there is no guarantee for the sum itself."""
+        """State what is hidden from whom; there is no promise about the sum itself."""
         return (
             "no formal promise about what the sums reveal (no noise is added). In each of "
             f"the {run.rounds} rounds no party reads a single update or its number of "

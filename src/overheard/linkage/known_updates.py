@@ -20,9 +20,9 @@ from overheard.linkage.prior_client import split_priors
 from overheard.linkage.simulated_updates import simulate_updates
 
 UpdateSource = Literal["shadow", "simulated"]
-"""Source of labelled updates. "shadow": shadow devices, which take part in the run with prior
-examples, as published. "simulated": the attacker's own training on prior examples from each
-broadcast, which needs no access to the run."""
+"""Source of updates of known users. "shadow": shadow devices, which take part in the run with
+prior examples, as published. "simulated": the attacker's own training on prior examples from
+each broadcast, which needs no access to the run."""
 
 MAX_ROUNDS = 24
 """Most rounds in which known users are trained."""
@@ -116,7 +116,7 @@ def load_known_updates(
     chunks: int = 1,
     max_rounds: int = MAX_ROUNDS,
 ) -> KnownUpdates:
-    """Load labelled updates of known users, from shadow devices or from simulated training.
+    """Load updates of known users, from shadow devices or from simulated training.
 
     Simulated training starts from the broadcast of every round with an update of somebody else.
     It follows the recipe, and applies the defenses that the attacker knows. All layers are

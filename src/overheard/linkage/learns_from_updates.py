@@ -1,4 +1,4 @@
-"""Base class of attacks that learn from labelled updates of known users."""
+"""Base class of attacks that learn from updates of known users."""
 
 from abc import ABC
 
@@ -12,7 +12,7 @@ class LearnsFromUpdates(ABC):
     __slots__ = ()
 
     updates: UpdateSource
-    """Source of the labelled updates."""
+    """Source of the known updates."""
 
     def training_source(self) -> TrainingSource:
         """Return whose updates the attack learns from."""

@@ -196,8 +196,8 @@ def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
 
 def _defenses(arm_results: Sequence[ArmResult]) -> ReportTable:
     return ReportTable(
-        "Defenses: where they are enforced, who could switch them off, what they guarantee",
-        ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal guarantee"),
+        "Defenses: where they are enforced, who could switch them off, what they promise",
+        ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal promise"),
         tuple(
             (
                 make_printable(arm.name),

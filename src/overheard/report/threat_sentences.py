@@ -95,7 +95,7 @@ def _headline_sentence(
     )
     span = measure.format_interval(row.value)
     if span != NO_NUMBER:
-        details += f"; 95 % interval {span}"
+        details = f"95 % interval {span}; {details}"
     rounds = f"from {count} round{'' if count == 1 else 's'}"
     subject = f"{observers[0].upper()}{observers[1:]}"
     return f"{subject} {leads[threat_result.verdict]} ({details}), {rounds}."
@@ -130,10 +130,11 @@ def _interval_sentence(row: ScoreRow, pages: QuestionPages) -> str:
     is_about_people = pages.question.is_about_users
     if row.seeds == 1:
         units = "users" if is_about_people else "clients"
-        return f"One run: the interval covers {units}, not runs."
+        return f"One run: the interval resamples {units}, not runs."
     if is_about_people:
         return (
-            f"The interval covers the users behind {row.targets} targets and {row.seeds} runs."
+            f"The interval resamples the users behind {row.targets} targets and "
+            f"{row.seeds} runs."
         )
     clients = "" if row.targets == 1 else f"{row.targets} clients and "
-    return f"The interval covers {clients}{row.seeds} runs."
+    return f"The interval resamples {clients}{row.seeds} runs."

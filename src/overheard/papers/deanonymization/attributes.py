@@ -89,7 +89,7 @@ class AttributesExperiment(Experiment):
             "the attributes of the users that it attacks, so recognizing a user is enough. A "
             "second setting reports the accuracy on users whose attributes the server does "
             "not know; it learns from holdout users, as many as the folder name says. Shadow "
-            "devices provide the labelled updates."
+            "devices provide the known updates."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

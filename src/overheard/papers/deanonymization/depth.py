@@ -91,7 +91,8 @@ class DepthExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(one.scenario for one in self.panels)} The prior is random. "
+            f"{common_differences(one.scenario for one in self.panels)} The prior "
+            "examples are random ones. "
             "In the paper's figure the bubbles show numbers of parameters; their vertical "
             "positions could not be read. A layer of more than 8,192 numbers is projected to "
             "2,048. The perceptrons are this project's and also stand in for a "

@@ -15,7 +15,7 @@ from overheard.questions.identity.attacks.reidentify_wccn import (
 )
 
 UPDATE_SOURCES: tuple[UpdateSource, ...] = ("shadow", "simulated")
-"""Sources of labelled updates: the published one, then the realistic one."""
+"""Sources of known updates: the published one, then the realistic one."""
 
 PUBLISHED_ATTACKS = (ReidentifyMlp, ReidentifySvm, ReidentifyKnn)
 """The paper's three attacks; the one it proposes comes first."""
@@ -28,7 +28,7 @@ IDENTITY_ATTACKS = (*PUBLISHED_ATTACKS, ReidentifyWccn)
 def build_identity_attacks(
     scenario: IdentityScenario, source: UpdateSource
 ) -> tuple[Attack[Any], ...]:
-    """Build all re-identification attacks with labelled updates from one source."""
+    """Build all re-identification attacks with known updates from one source."""
     published_attacks = (
         kind(updates=source, layer=scenario.layer, most_rounds=scenario.most_rounds)
         for kind in PUBLISHED_ATTACKS
@@ -54,7 +54,7 @@ def build_published_attack(
 
     Args:
         scenario: scenario that is attacked.
-        source: source of labelled updates.
+        source: source of known updates.
         layer: part of an update that it reads; None = the scenario's.
         pieces: number of chunks into which it splits a prior that it trains on.
 

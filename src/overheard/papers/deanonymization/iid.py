@@ -64,8 +64,9 @@ class IidExperiment(Experiment):
             f"{common_differences(self.scenarios)} The paper gives one value, 1.5 times chance "
             "on PIPA, with "
             "chance 1 / users. Here the control is compared with a random order and with a "
-            "permutation control that permutes identities, whole devices at a time. The prior "
-            "is random and unchanged: only private examples are redistributed."
+            "permutation control that permutes identities, all updates of a client together. "
+            "The prior examples are random ones and stay the same: only private examples are "
+            "redistributed."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

@@ -50,10 +50,11 @@ class KnownCountExperiment(Experiment, IllustratedExperiment):
     Args:
         scenarios: data sets with their federations.
         reduced: the same for a quick run.
-        counts: numbers of updates per user below the available one; all updates are used too.
+        counts: numbers of updates per user; those that are not below the number of updates of a
+            user are left out. All its updates are used too.
         source: source of these updates.
-        steps: training steps of the network. With few updates it makes more passes, so that it
-            is not stopped before it has learned.
+        steps: training steps of the network, equal for all numbers of updates. With few updates
+            it makes more passes over them.
         name: name of the figure.
 
     """
@@ -75,8 +76,8 @@ class KnownCountExperiment(Experiment, IllustratedExperiment):
         """Describe how Overheard's setting differs from the paper's."""
         return (
             f"{common_differences(self.scenarios)} The values in the paper's "
-            f"figure could not be read. The prior is "
-            "random. The "
+            f"figure could not be read. The prior "
+            "examples are random ones. The "
             f"known updates are {self.source}, as a shadow device here takes part far more "
             "rarely than the paper's. Each user has a random selection of them, and the "
             f"network trains {self.steps} steps for every number of updates."
@@ -162,19 +163,19 @@ class KnownCountExperiment(Experiment, IllustratedExperiment):
 
 
 def select_counts(
-    scenario: IdentityScenario, run: Plan, counts: Sequence[int]
+    scenario: IdentityScenario, plan: Plan, counts: Sequence[int]
 ) -> tuple[int, ...]:
     """Return the counts that are smaller than the number of updates of a user."""
-    available = min(scenario.most_rounds, run.training.rounds)
+    available = min(scenario.most_rounds, plan.training.rounds)
     return tuple(count for count in counts if count < available)
 
 
 def sample_per_user(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor, " updates"]:
     """Select up to `count` updates of each user at random."""
     selected = torch.zeros(len(known.users), dtype=torch.bool)
-    for person in sorted(set(known.users.tolist())):
-        rows = (known.users == person).nonzero().flatten()
-        order = torch.randperm(len(rows), generator=seed.child("user", person).generator())
+    for user in sorted(set(known.users.tolist())):
+        rows = (known.users == user).nonzero().flatten()
+        order = torch.randperm(len(rows), generator=seed.child("user", user).generator())
         selected[rows[order[:count]]] = True
     return selected
 

@@ -46,12 +46,14 @@ LINKING_SCORES = ("matching_auc", "equal_error_rate")
 class OpenWorldExperiment(Experiment, IllustratedExperiment):
     """Open-set re-identification and Siamese matching, by the share of known senders.
 
+    The paper calls an open set an open world.
+
     Args:
         scenarios: data sets with their federations.
         reduced: the same for a quick run.
         seen_percentages: percentages of the senders that the server knows; the paper calls them
             seen.
-        source: source of labelled updates.
+        source: source of known updates.
         pairs: number of pairs that the matching network learns from.
         name: name of the figure.
 
@@ -78,11 +80,11 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
             "says for its photos (PIPA) that "
             "the average precision of re-identification falls from 0.67 to 0.43 and times "
             "chance rises from 3 to 14 as more users are known. It also says that matching "
-            "reaches 1.5 times chance with no known user. The prior is chronological, and a "
-            "third of the users is held out. The average precision here is over known users; "
-            "the paper's may include the class of unknown users. Matching is reported as the "
-            "area under the curve over pairs of an update and a user (match_siamese) and of "
-            "two updates (link_siamese); an uninformed guess has 0.5. The labelled updates "
+            "reaches 1.5 times chance with no known user. The prior examples are the earlier "
+            "ones. A third of the users is held out. The average precision here is over known "
+            "users; the paper's may include the class of unknown users. Matching is reported "
+            "as the area under the curve over pairs of an update and a user (match_siamese) "
+            "and of two updates (link_siamese); an uninformed guess has 0.5. The known updates "
             f"are {self.source} updates (docs/identity.md)."
         )
 

@@ -10,9 +10,9 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 
 PRIOR_NAMES: dict[PriorKind, str] = {
-    "random": "random prior",
-    "chronological": "chronological prior",
-    "chronological_within_labels": "prior chronological within labels",
+    "random": "random prior examples",
+    "chronological": "chronological prior examples",
+    "chronological_within_labels": "prior examples chronological within labels",
 }
 
 

@@ -46,7 +46,7 @@ class RecordCountPanel:
     Args:
         scenario: scenario with the users.
         counts: largest numbers of prior records per user; all records are used too.
-        sources: sources of labelled updates.
+        sources: sources of known updates.
 
     """
 
@@ -83,14 +83,13 @@ class PriorExamplesExperiment(Experiment, IllustratedExperiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(one.scenario for one in self.panels)} The figure's heights "
-            "are lost; "
-            f"{ONE_EXAMPLE_NOTE}. The prior is random and is half of each user's records, of "
-            "which the "
-            "server has at most the given number. A record of blogs is a post, which gives "
-            "several windows of words; the paper counts sentences. If the server has fewer "
-            "records, the user's shadow device holds fewer too, and the federation learns "
-            "from these."
+            f"{common_differences(one.scenario for one in self.panels)} The heights in the "
+            "paper's figure could not be read; "
+            f"{ONE_EXAMPLE_NOTE}. The prior examples are a random half of each user's records, "
+            "of which the server has at most the given number. A record of blogs is a post, "
+            "which gives several windows of words; the paper counts sentences. If the server "
+            "has fewer records, the user's shadow device holds fewer too, and the federation "
+            "learns from these."
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:

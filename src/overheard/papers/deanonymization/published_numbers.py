@@ -1,4 +1,4 @@
-"""The published values, by table and data set."""
+"""The values that the Gradient-Leaks paper published, by table and data set."""
 
 import tomllib
 from functools import cache
@@ -15,7 +15,7 @@ def published_user_count(data: PaperDataset) -> int:
 
 
 def published_utility(data: PaperDataset | None, prior: str, model: str) -> float | None:
-    """Return the utility of a model in Table 2; None if there is no such cell.
+    """Return the utility of a model in Table 2; None if the table has no such entry.
 
     Args:
         data: data set of the paper.
@@ -29,13 +29,19 @@ def published_utility(data: PaperDataset | None, prior: str, model: str) -> floa
 def published_reidentification(
     data: PaperDataset | None, prior: str, attack: str, score: str
 ) -> float | None:
-    """Return an attack's score in Table 3; None if there is no such cell."""
+    """Return an attack's score in Table 3; None if the table has no such entry."""
     return _number("table3", data, prior, attack, score)
 
 
-def published_attribute_accuracy(attribute: str, cell: str) -> float | None:
-    """Return a top-1 accuracy of Table 4, for an attribute or `identity`."""
-    return _number("table4", attribute, cell)
+def published_attribute_accuracy(attribute: str, column: str) -> float | None:
+    """Return a top-1 accuracy of Table 4; None if the table has no such entry.
+
+    Args:
+        attribute: an attribute, or "identity" for re-identification alone.
+        column: what is inferred and how, such as "attribute_joint": jointly with the user.
+
+    """
+    return _number("table4", attribute, column)
 
 
 def published_depth_precision(data: PaperDataset | None, layer: str) -> float | None:
@@ -43,9 +49,9 @@ def published_depth_precision(data: PaperDataset | None, layer: str) -> float | 
     return _number("table5", data, layer)
 
 
-def published_in_text(number: str) -> float:
-    """Return a value that the text gives for a figure whose plot is lost."""
-    return float(_document()["text"][number])
+def published_in_text(name: str) -> float:
+    """Return a value that the text gives for a figure whose plot could not be read."""
+    return float(_document()["text"][name])
 
 
 def _number(*path: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Table 3: re-identification by attack, prior and source of labelled updates."""
+"""Table 3: re-identification by attack, prior examples and source of known updates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from overheard.plans.plan import Plan, ThreatPlan
 @final
 @dataclass(frozen=True, slots=True)
 class PriorPanel:
-    """One scenario and the kinds of prior data that the server has."""
+    """One scenario and the kinds of prior examples that the server has."""
 
     scenario: IdentityScenario
     priors: tuple[PriorKind, ...]
@@ -61,7 +61,7 @@ PANELS = (
 REDUCED = (PriorPanel(QUICK_SCENARIO, PAPER_PRIORS),)
 
 SOURCE_OF_ATTACK = tuple(source for source in UPDATE_SOURCES for _ in IDENTITY_ATTACKS)
-"""The source of labelled updates for each attack of a threat."""
+"""The source of known updates for each attack of a threat."""
 
 
 @final
@@ -89,7 +89,7 @@ class ReidentificationExperiment(Experiment):
     def differences(self) -> str:
         """Describe how Overheard's setting differs from the paper's."""
         return (
-            f"{common_differences(one.scenario for one in self.panels)} Labelled updates of "
+            f"{common_differences(one.scenario for one in self.panels)} Known updates of "
             "shadow devices "
             "are as published. Simulated ones, which the server trains from each broadcast on "
             "the same prior examples, are Overheard's and have no published values. Values "

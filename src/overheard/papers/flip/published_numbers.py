@@ -1,4 +1,4 @@
-"""The published values of the paper."""
+"""The values of Tables I and II and of the text that the FLiP paper published."""
 
 import tomllib
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class AttributeRow:
 
 
 def published_accuracy(data: str, model: str, arm: str) -> float | None:
-    """Return an accuracy of Table I, 0..1; None if there is no such cell.
+    """Return a test accuracy of Table I, 0..1; None if the table has no such entry.
 
     Args:
         data: "mnist" or "cifar10".

@@ -1,4 +1,4 @@
-"""Four classes, and the binary tasks between which FLiP's attribute test transfers."""
+"""Four classes, and the four binary tasks of FLiP's attribute attack."""
 
 from dataclasses import dataclass
 from typing import final
@@ -11,7 +11,7 @@ class BinaryTask:
 
     Args:
         primary: the class A, which the task is about.
-        other: the class B, all that is "not A" in the data.
+        other: the class B, whose examples are all that is "not A".
 
     """
 
@@ -20,7 +20,7 @@ class BinaryTask:
 
     @property
     def key(self) -> str:
-        """Name in the keys of values and in folders."""
+        """Name of the task in keys of values and in names of folders."""
         return f"{self.primary}-{self.other}"
 
     @property

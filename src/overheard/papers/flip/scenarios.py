@@ -34,7 +34,7 @@ class FlipScenario:
         samples: numbers of synthetic examples per class, one arm each.
         seeds: seeds of the runs.
         extra_arms: additional arms with other distillation settings.
-        rate: rate of FedAvg's local training.
+        rate: learning rate of FedAvg's local training.
         batch: batch size of FedAvg's local training.
         epochs: epochs of FedAvg's local training.
 
@@ -102,11 +102,19 @@ def flip_arm_name(samples: int) -> str:
 
 
 PLAIN_DESCENT = "plain descent"
-"""Name of the arm that uses the paper's rate for plain gradient descent."""
+"""Name of the arm whose distillation is plain gradient descent, as in the paper."""
 
 
 def plain_descent_arm(rounds: int, at_once: int) -> ArmPlan:
-    """Build a control arm with the paper's rate of 0.01 for everything, without Adam."""
+    """Build an arm that distils by plain gradient descent at the paper's rate of 0.01.
+
+    The other arms use Adam and other rates.
+
+    Args:
+        rounds: rounds of distillation.
+        at_once: synthetic examples per training step.
+
+    """
     return ArmPlan(
         name=PLAIN_DESCENT,
         distillation=Flip(
@@ -124,7 +132,7 @@ def plain_descent_arm(rounds: int, at_once: int) -> ArmPlan:
 TEN_PER_STEP_FLIP = Flip(
     batch=256, first_rate=0.03, rate_rate=0.002, halve_every=100, at_once=10
 )
-"""Ten synthetic examples per step, each at its own rate; a round takes a third of the time."""
+"""Ten synthetic examples per step. A round takes a third of the time of one per step."""
 
 QUICK_MNIST = FlipScenario(
     "mnist",

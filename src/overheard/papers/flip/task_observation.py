@@ -18,10 +18,10 @@ from overheard.questions.shift.estimators.target_models import TargetModels
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 MAX_SETS = 100
-"""Largest number of rounds whose sets are read, as in the paper."""
+"""Largest number of rounds whose distilled sets are read, as in the paper."""
 
 MAX_MODELS = 20
-"""Largest number of rounds whose models are read; a model of the paper's has 78,000 numbers."""
+"""Largest number of rounds whose models are read; the paper's has 78,000 parameters."""
 
 
 @final
@@ -30,7 +30,7 @@ class TaskObservation:
     """The server's observation of one federation with one seed.
 
     Args:
-        view: the server's view; under FLiP it includes models derived from the sets.
+        view: the server's view; under FLiP it includes models derived from distilled sets.
 
     """
 
@@ -68,7 +68,15 @@ class TaskObservation:
 
 
 def observe_task(runs: ExperimentRuns, name: str, arm: str, seed: int) -> TaskObservation:
-    """Observe the federation of an audit's arm, with models derived from distilled sets."""
+    """Return what the server observes in one run, with models derived from distilled sets.
+
+    Args:
+        runs: the runs of the experiment.
+        name: name of the audit's folder.
+        arm: name of the arm.
+        seed: seed of the run.
+
+    """
     run = AuditFolder(runs.folder / name).run_path(arm, seed)
     rebuilt = run / "rebuilt"
     folder = rebuilt if rebuilt.is_dir() else run

@@ -20,12 +20,12 @@ def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
     said = words(shift_audit(shift_findings("none", "tracker", 9.0, runs=20)))
     assert said.startswith(
         "Client 0 distinguishes a shift in the other clients' data from a control in "
-        "100 of 100 pairs (guessing: 50 of 100; 95 % interval "
+        "100 of 100 pairs (95 % interval "
     )
     assert "detects 100.0 % of shifts (95 % interval 83 to 100 %) at 5 % false alarms" in said
     assert "half of the detections come in the round of the shift" in said
     assert "correctly states which classes rose for 100.0 % of detected shifts" in said
-    assert "Attack: tracker, the only one that ran. The interval covers 20 runs." in said
+    assert "Attack: tracker, the only one that ran. The interval resamples 20 runs." in said
 
 
 def test_an_undetectable_shift_is_not_better_than_guessing() -> None:

@@ -50,7 +50,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     random projection of layers with more than 8,192 numbers (`linkage.count_sketch`).
 
     Args:
-        updates: the source of labelled updates: "shadow" as published.
+        updates: the source of known updates: "shadow" as published.
         layer: the part of an update that is read.
         learn_from: the users whose updates and embeddings are paired.
         pairs: number of training pairs, each used once.

@@ -42,7 +42,7 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
     (`linkage.count_sketch`).
 
     Args:
-        updates: the source of labelled updates: "shadow" as published.
+        updates: the source of known updates: "shadow" as published.
         layer: the part of an update that is read; it is scaled to length 1.
         pairs: number of training pairs, each used once.
         batch: pairs per step.

@@ -46,9 +46,9 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
     users have the same score.
 
     Args:
-        updates: the source of labelled numbers: "shadow" devices of the run, or "simulated"
-            clients that the attacker trains from broadcasts on each user's prior examples;
-            their only metric is the loss.
+        updates: the source of the numbers of known users: "shadow" devices of the run, or
+            "simulated" clients that the attacker trains from broadcasts on each user's prior
+            examples; their only metric is the loss.
         order: whether the position of a reply in its round is read. It is informative if a
             transcript keeps the order of arrival. In a simulation, clients reply in the order
             of their numbers.

@@ -1,4 +1,4 @@
-"""Find devices whose updates resemble training on hand-picked examples."""
+"""Find clients whose updates resemble training on hand-picked examples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
     """For each profile separately, how much a target's updates resemble training on it.
 
     The "known users" are profiles: sets of examples that the attacker picked, one for each
-    interest of concern (`data.people`, prior = "profile"). Devices are ranked for
+    interest of concern (`data.people`, prior = "profile"). Clients are ranked for
     each profile. The paper uses its re-identification network unchanged. Its softmax divides
-    one probability among the profiles, so for a device with two interests, or none, it must
+    one probability among the profiles, so for a client with two interests, or none, it must
     deny or invent one; `reidentify_mlp` does that. Here each profile has its own binary output
     on the same hidden layer of 128 ReLUs. All other profiles and any holdout users are the
     negative examples. The score is the mean log-odds over a target's updates. `unseen` is the
     probability of no profile, as if profiles were independent.
 
-    Misleading if a profile has far more examples than a device: the length and direction of an
+    Misleading if a profile has far more examples than a client: the length and direction of an
     update change with the number of steps. Therefore a profile is cut into chunks, each of
     which trains as a separate client.
 
     Args:
-        updates: the source of labelled updates.
+        updates: the source of known updates.
         layer: the part of an update that is read; it is scaled to length 1.
         chunks: number of chunks of each profile's examples, if the attacker trains on them.
         epochs: passes over the known updates.

@@ -41,7 +41,7 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
     shares. Holdout users are neighbours too; their share is `unseen`, as coarse as the scores.
 
     Args:
-        updates: the source of labelled updates: "shadow" as published.
+        updates: the source of known updates: "shadow" as published.
         layer: the part of an update that is read.
         neighbours: number of neighbours; all, if fewer updates are known.
         most_rounds: maximum number of rounds in which known users are trained.

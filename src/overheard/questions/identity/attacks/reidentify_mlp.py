@@ -52,7 +52,7 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     its own.
 
     Args:
-        updates: the source of labelled updates: "shadow" as published.
+        updates: the source of known updates: "shadow" as published.
         layer: the part of an update that is read.
         epochs: passes over the known updates.
         batch: updates per step.

@@ -38,7 +38,7 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
     loss and C = 1 are scikit-learn's defaults.
 
     Args:
-        updates: the source of labelled updates: "shadow" as published.
+        updates: the source of known updates: "shadow" as published.
         layer: the part of an update that is read.
         cost: C, the cost of a violated margin.
         most_rounds: maximum number of rounds in which known users are trained.

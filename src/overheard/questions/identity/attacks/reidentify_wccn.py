@@ -57,7 +57,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     that known and unknown users are equally likely a priori (`linkage.open_set`).
 
     Args:
-        updates: the source of labelled updates.
+        updates: the source of known updates.
         layers: the parts of an update that are read separately; None = the last layer's bias
             if it has one, the last layer, and all layers.
         pieces: number of chunks of each user's prior examples, if simulated; at least 2.

@@ -48,7 +48,7 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ..
       evidence than all but 1 % of the unknown targets; only if there are unknown targets. The
       finest measurable rate is 1 / their number, so with fewer than 100 none may pass.
     - `control_excess`: the control's mean average precision, compared with random permutations
-      of users among whole devices, since targets of a device are correlated. The uninformed
+      of users among whole clients, since targets of a client are correlated. The uninformed
       guess is the mean of `BOOTSTRAP_DRAWS` permutations; the references are the ends of their
       95 % range. The interval of the gain is the control relative to that range: if it is all
       above 0, the control identifies users by something other than their examples.

@@ -1,4 +1,4 @@
-"""Mean average precision under random permutations of users among devices."""
+"""Mean average precision under random permutations of users among clients."""
 
 from collections.abc import Sequence
 

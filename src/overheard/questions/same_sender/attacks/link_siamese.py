@@ -40,7 +40,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
     that keep the same examples send similar updates, also if they belong to different users.
 
     Args:
-        updates: source of labelled updates: "shadow" as published.
+        updates: source of known updates: "shadow" as published.
         layer: the part of an update that is read, scaled to length 1.
         pairs: number of training pairs, each used once.
         batch: pairs per step.

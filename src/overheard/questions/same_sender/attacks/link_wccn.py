@@ -31,7 +31,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
     reduce the result to chance: clients that keep the same examples send similar updates.
 
     Args:
-        updates: source of labelled updates.
+        updates: source of known updates.
         layers: parts of an update that are read, each separately; None = the last layer's bias,
             if any, the last layer, and all layers.
         pieces: number of chunks of each user's prior, if users are simulated; at least 2.
