@@ -123,7 +123,7 @@ def test_comparisons_of_targets_are_pairs_of_their_users() -> None:
     assert scored.scores.tolist() == [0.2, 0.9, 0.1]
     assert scored.is_same_user.tolist() == [False, True, False]
     # User a has a true pair and comes first.
-    assert scored.user.tolist() == [1, 0, 0]
+    assert scored.target_users.tolist() == [1, 0, 0]
     assert (scored.known_users, scored.unknown_users) == (1, 1)
     assert collect_sender_pairs([lone]) == ()
 

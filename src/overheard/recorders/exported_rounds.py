@@ -131,7 +131,7 @@ def list_round_files(round_: Path) -> RoundFiles:
     )
 
 
-def parse_client_name(name: str, place: Path) -> Party:
+def parse_client_name(name: str, path: Path) -> Party:
     """Return a client's party: `client-3`, `client3` and `3` are `client/3`.
 
     Raises:
@@ -142,14 +142,14 @@ def parse_client_name(name: str, place: Path) -> Party:
     short = name if match is None else name[match.end() :]
     if short.lower() in RESERVED_NAMES:
         raise TranscriptError(
-            f"{_escape_path(place)}: {short!r} is a reserved name and cannot be a client's: "
+            f"{_escape_path(path)}: {short!r} is a reserved name and cannot be a client's: "
             "rename it"
         )
     try:
         return parse_party(f"client/{short}")
     except ValueError as error:
         raise TranscriptError(
-            f"{_escape_path(place)}: {printable_excerpt(str(error))}"
+            f"{_escape_path(path)}: {printable_excerpt(str(error))}"
         ) from error
 
 

@@ -190,7 +190,7 @@ class _ClientInfo:
 
 
 def _parse_client_info(about: ImportInfo, info_path: Path) -> _ClientInfo:
-    parse_name = partial(parse_client_name, place=info_path)
+    parse_name = partial(parse_client_name, path=info_path)
     clients = None if about.clients is None else tuple(map(parse_name, about.clients))
     answers = defaultdict[int, dict[Party, ClientAnswer]](dict)
     for answer in about.answers:

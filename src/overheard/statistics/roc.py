@@ -25,7 +25,7 @@ class ScoredPairs:
     Args:
         scores: evidence that the two are the same user, larger = more.
         is_same_user: whether they are the same user.
-        user: index of the user of each target; the bootstrap resamples users.
+        target_users: index of the user of each target; the bootstrap resamples users.
         known_users: number of users that the attacker knows; they have the first indices.
         unknown_users: number of other users.
 
@@ -33,7 +33,7 @@ class ScoredPairs:
 
     scores: Float[np.ndarray, " pairs"]
     is_same_user: Bool[np.ndarray, " pairs"]
-    user: Int[np.ndarray, " pairs"]
+    target_users: Int[np.ndarray, " pairs"]
     known_users: int
     unknown_users: int
 
@@ -151,7 +151,7 @@ def _count_pairs(pairs: ScoredPairs) -> _PairCounts:
     steps, users = len(thresholds) + 1, pairs.known_users + pairs.unknown_users
     # The step of the highest threshold that a score reaches; the last step for none.
     first = len(thresholds) - np.searchsorted(thresholds, pairs.scores, side="right")
-    flat_index = pairs.user * steps + first
+    flat_index = pairs.target_users * steps + first
     counts = [
         np.bincount(flat_index[kind], minlength=users * steps).reshape(users, steps)
         for kind in (pairs.is_same_user, ~pairs.is_same_user)
