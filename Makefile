@@ -2,12 +2,12 @@
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
-# One thread a process: two torch threads beside another busy process collapse.
+# One thread a process: two threads of torch beside another busy process are very slow.
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 
-help: ## print this
+help: ## print the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -18,39 +18,39 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 install: $(VENV)/installed ## make .venv from constraints.txt
 
-audit: install ## simulate, attack and report with the built-in plan: audit/report.html
+audit: install ## audit the built-in plan: audit/report.html
 	$(BIN)/overheard audit
 
-test: install ## run the tests and the examples in the documentation
+test: install ## run all tests, and the examples in the documentation
 	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
 
-test-fast: install ## in two minutes: no slow tests, no types at calls, no examples, no contract of attacks
+test-fast: install ## run the fast tests in two minutes: without slow tests, type checks at calls and examples
 	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' tests
 
-# What was compiled once is not compiled again, even where a container's default says so.
+# Reuse compiled bytecode, even if a container's default is not to write it.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
-deployments: install ## record real runs of Flower and NVFlare, each a few processes
+deployments: install ## record real runs of Flower and NVFlare, each with several processes
 	$(BIN)/pytest -q -m deployment tests/recorders
 
-lint: install ## ruff, mypy strict, the floors
+lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-check: lint test deployments ## all that CI checks
+check: lint test deployments ## run everything that CI checks
 
-face: install ## write every part into the public names: src/overheard/__init__.pyi
+face: install ## write all plugins into the public names: src/overheard/__init__.pyi
 	$(BIN)/python -m tests.face
 
 glossary: install ## write docs/glossary.md from src/overheard/report/terms.toml
 	$(BIN)/python -m tests.glossary
 
-bench: install ## measure, on an idle machine, what PERFORMANCE promises
+bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
 
-clean: ## remove what make made
+clean: ## remove what make created
 	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 .PHONY: help install audit test test-fast deployments lint check face glossary bench clean
