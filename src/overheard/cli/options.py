@@ -18,7 +18,7 @@ class Device(enum.StrEnum):
 
 
 class FileContent(enum.StrEnum):
-    """The contents of a client's file."""
+    """What a client's file holds: trained weights, or their differences from the broadcast."""
 
     weights = "weights"
     differences = "differences"

@@ -31,7 +31,10 @@ class Claim(ABC):
         return None
 
     def candidates(self) -> tuple[str, ...]:
-        """Return the candidate that each number scores; () if the question is no choice."""
+        """Return the candidate that each number scores.
+
+        () if the question does not choose among candidates.
+        """
         return ()
 
     def unknown_probability(self) -> float | None:

@@ -72,8 +72,8 @@ class DpFedavg(Defense):
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Clip the update, and hide the number of examples, so that all weights are equal.
 
-        Weighted by size, one client could have a weight of 1, which needs noise on the scale of
-        `clip` itself.
+        With weights by size, one client could have nearly all the weight. The noise would then
+        have to be on the scale of `clip`, not of `clip / M`.
 
         Raises:
             ValueError: if the update has NaN or infinite numbers.

@@ -21,7 +21,8 @@ TERMS = (
     Term(
         "Informed guess",
         "A baseline that knows a part of the ground truth, such as which classes a client "
-        "holds at all. An attack can leak without beating it; a strong attack does beat it.",
+        "holds at all. An attack can reveal a leak without beating it; a strong attack does "
+        "beat it.",
     ),
     Term(
         "Gain",

@@ -1,4 +1,4 @@
-"""Bootstrap over runs and users, for statistics that are no means of single findings."""
+"""Bootstrap over runs and users, for statistics that are not means of single findings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -122,7 +122,8 @@ class Dispatcher:
                     raise
                 self._replace(index)
             finally:
-                # A dead worker too: a thread that waits for one must get the error.
+                # Put back even a dead worker, so that a waiting thread takes it and gets the
+                # error.
                 self._free.put(index)
         raise AssertionError("the last attempt returns or raises")
 

@@ -1,4 +1,4 @@
-"""Distillation methods besides FLiP's: accuracy by time."""
+"""FLiP, a variant of it and distribution matching: accuracy by time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Cumulative match curves and identification rates among unknown users."""
+"""Curves of re-identification: top-k rates, and detection with unknown users."""
 
 from collections.abc import Sequence
 
