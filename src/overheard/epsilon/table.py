@@ -66,7 +66,7 @@ _TERM = Term(
     "bound from the true and false positive rates of these observers' membership attacks, by "
     f"exact intervals, at 95{SPACE}% confidence for each line. Attack and threshold are chosen "
     "on one half of the records, and the bound is computed on the other half. It applies to "
-    "the candidate records only; with n of them it cannot exceed the logarithm of n over 3.7. "
+    "the candidate records only; with n of them it cannot exceed ln(n / 3.7). "
     "Example counts and losses that are sent in clear text are not covered by any claim.",
 )
 
