@@ -1,6 +1,7 @@
 """The cases of the identity benchmark and their bars."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from _identity.bars import PRECISION, Above, AtLeast, Bar, InsideNull, NotBelow
 from _identity.case import Case
@@ -162,7 +163,7 @@ CASES: Mapping[str, Case] = {
     "wisdm_matched": Case(
         "WISDM, 28 users of 10 walking and 10 jogging windows, and as many prior ones",
         wisdm_data(
-            half_prior("chronological_within_labels").model_copy(update={"per_label": 10}),
+            replace(half_prior("chronological_within_labels"), per_label=10),
             clients=28,
         ),
         WISDM_TRAINING,
@@ -172,7 +173,7 @@ CASES: Mapping[str, Case] = {
     "wisdm_few": Case(
         "WISDM, 28 users of 20 windows, and as many prior ones, labels as they are",
         wisdm_data(
-            half_prior("chronological_within_labels").model_copy(update={"records": 20}),
+            replace(half_prior("chronological_within_labels"), records=20),
             clients=28,
             examples=20,
         ),

@@ -109,7 +109,7 @@ def run_attack(
         claims = attack.infer(observed, targets, knowledge, seed)
     seconds, scorer, results = process_time() - began, LabelSharesScorer(), []
     for target in targets:
-        true = scorer.true_claim(truth, target, rounds)
+        true = scorer.true_claim(truth, target, rounds, claims[target])
         scores = scorer.score(claims[target], true, scorer.guesses(true, knowledge))
         by_name = {score.name: score for score in scores}
         results.append(

@@ -110,13 +110,11 @@ the Census has them there.
 QUICK_RATE = 1e-3
 """Learning rate of a quick run: its few steps hardly change the model at `LEARNING_RATE`."""
 
-MNIST = ShiftScenario(
-    "MNIST",
-    10,
-    60_000,
-    ShiftSize(Mnist(), ShiftConv(), 20, 10, IMAGE_EXAMPLES),
-    ShiftSize(
-        Mnist(shrink=2),
+
+def _quick_images(source: DataSource) -> ShiftSize:
+    """Return the quick size for images of 14 x 14 pixels."""
+    return ShiftSize(
+        source,
         Mlp((64, 32)),
         14,
         10,
@@ -124,7 +122,15 @@ MNIST = ShiftScenario(
         1000,
         QUICK_RATE,
         VIRTUAL_CLIENTS,
-    ),
+    )
+
+
+MNIST = ShiftScenario(
+    "MNIST",
+    10,
+    60_000,
+    ShiftSize(Mnist(), ShiftConv(), 20, 10, IMAGE_EXAMPLES),
+    _quick_images(Mnist(shrink=2)),
     even_share=0.7,
     hours=1.5,
     disk_gigabytes=13.0,
@@ -135,16 +141,7 @@ FASHION_MNIST = ShiftScenario(
     10,
     60_000,
     ShiftSize(FashionMnist(), ShiftConv(), 40, 20, IMAGE_EXAMPLES),
-    ShiftSize(
-        FashionMnist(shrink=2),
-        Mlp((64, 32)),
-        14,
-        10,
-        QUICK_IMAGE_EXAMPLES,
-        1000,
-        QUICK_RATE,
-        VIRTUAL_CLIENTS,
-    ),
+    _quick_images(FashionMnist(shrink=2)),
     even_share=0.7,
     hours=3.0,
     disk_gigabytes=26.0,
