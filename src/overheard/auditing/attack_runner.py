@@ -20,6 +20,7 @@ from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.findings.finding import Cell, Finding, Refusal
+from overheard.findings.question import Question
 from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.plans.plan import ThreatPlan
 from overheard.plans.registries import question_of_attack
@@ -64,7 +65,9 @@ def run_attacks(
         run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
         description = f"{cell.arm}, {run_name}: {cell.attack}"
         knowledge_at = partial(_with_progress, knowledge, progress)
-        run_cell = partial(_run_cell, attack, question.scorer, view, truth, knowledge_at, store)
+        run_cell = partial(
+            _run_cell, attack, question, view, truth, knowledge_at, store, run.rounds
+        )
         all_rounds = run_cell(cell, targets, description)
         yield all_rounds
         progress.advance(description)
@@ -89,11 +92,13 @@ def _with_progress(
 
 def _run_cell(
     attack: Attack[Any],
-    scorer: Scorer[Any],
+    # Any: a question takes the claims of its own attacks.
+    question: Question[Any],
     view: View,
     truth: GroundTruth | None,
     knowledge_at: Callable[[str], Knowledge],
     store: ResultCache,
+    all_rounds: Sequence[int],
     cell: Cell,
     targets: Sequence[Party],
     description: str,
@@ -121,7 +126,13 @@ def _run_cell(
     findings = list[Finding]()
     for target, claim in claims.items():
         try:
-            findings.append(_make_finding(cell, target, claim, scorer, truth, knowledge))
+            finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
+            sent = tuple(observed.rounds_with_updates(target))
+            finding = replace(finding, sent_rounds=sent)
+            if truth is not None and cell.rounds == tuple(all_rounds):
+                fits = question.redrawn_fits(claim, truth, target, cell.rounds)
+                finding = replace(finding, redrawn_fits=fits)
+            findings.append(finding)
         except NeedsError as error:
             # The ground truth has no entry for what is claimed, such as the user behind a
             # client.

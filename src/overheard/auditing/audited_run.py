@@ -169,7 +169,9 @@ def _train_batch(
                 plan, record, audit_inputs.dataset, partition, sent, transcript
             ),
             transcript,
-            with_partition(truth, federation),
+            with_partition(
+                truth, federation, () if is_control else audit_inputs.redrawn_counts(seed)
+            ),
             tuple(range(rounds)),
             partial(attacker_knowledge, arm, seed, audit_inputs),
             arm,

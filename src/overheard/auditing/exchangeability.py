@@ -1,4 +1,4 @@
-"""Whether members and non-members among the candidate records are exchangeable."""
+"""Whether candidate records are exchangeable: members with non-members, or of one label."""
 
 import torch
 from scipy.stats import chi2_contingency
@@ -6,9 +6,26 @@ from scipy.stats import chi2_contingency
 from overheard.core.split import Split
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
+from overheard.findings.finding import RecordExchange
 
 SIGNIFICANCE = 0.01
 """Significance level of the test that labels differ: its false positive rate."""
+
+
+def record_exchange(
+    split: Split | None, dataset: Dataset, partition: DataPartition
+) -> RecordExchange:
+    """Return which candidate records might as well have had each other's owner.
+
+    Canaries are assigned at random, so any two might. Of the others, two with one label might
+    if the split draws the examples of a label at random, and every example is a record of its
+    own: records of one user, or cut from one original, belong together.
+    """
+    if partition.canary_odds is not None:
+        return "all"
+    if split is None or not split.draws_labels_at_random or dataset.records is not None:
+        return "none"
+    return "same label"
 
 
 def are_exchangeable(split: Split | None, dataset: Dataset, partition: DataPartition) -> bool:

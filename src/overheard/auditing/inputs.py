@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jaxtyping import Int
+from torch import Tensor
+
 from overheard.auditing.external_auxiliary import draw_external_auxiliary
 from overheard.auditing.work_items import control_kind
 from overheard.core.compute_settings import TensorCache
@@ -13,10 +16,18 @@ from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
+from overheard.data.partition.redrawn_partitions import redraw_label_counts
 from overheard.data.reading.folder import data_folder
 from overheard.learning.device import DeviceName
 from overheard.learning.train import Engine
 from overheard.plans.plan import Plan
+from overheard.plans.registries import question_of_attack
+
+REDRAWN_PARTITIONS = 199
+"""Partitions drawn anew for each seed. The smallest p-value is then 0.005, a fifth of the
+significance level."""
+
+RedrawnCounts = tuple[tuple[Int[Tensor, "partitions classes"], ...], ...]
 
 MAX_CACHED_DISTORTED = 64
 """Cached partitions with distorted examples: those of 32 runs and their controls, which are
@@ -68,6 +79,18 @@ class AuditInputs:
     _partitions: "OrderedDict[tuple[int, bool], DataPartition]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
+    _redrawn: "dict[int, RedrawnCounts]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def redrawn_counts(self, seed: int) -> RedrawnCounts:
+        """Return label counts of partitions drawn anew, by round and then by client.
+
+        Empty unless a question of the plan needs them, and the split draws label shares.
+        """
+        if seed not in self._redrawn:
+            self._redrawn[seed] = _redraw_for_plan(self.plan, self.dataset, seed)
+        return self._redrawn[seed]
 
     def partition(self, seed: int, is_control: bool = False) -> DataPartition:
         """Return the partition for a seed; it is computed once for all arms and threats.
@@ -155,6 +178,31 @@ def partition_for_plan(
         background=data.background,
         candidates=data.candidates,
     )
+
+
+def _redraw_for_plan(plan: Plan, dataset: Dataset, seed: int) -> RedrawnCounts:
+    data, settings = plan.data, plan.data.split_settings
+    is_needed = any(
+        question_of_attack(attack).needs_redrawn_partitions
+        for threat in plan.threats
+        for attack in threat.attacks
+    )
+    if not is_needed or settings is None or settings.split.has_fixed_shares:
+        return ()
+    try:
+        return redraw_label_counts(
+            dataset,
+            settings,
+            REDRAWN_PARTITIONS,
+            clients=data.clients,
+            auxiliary=_auxiliary_size(plan),
+            schedule=plan.schedule,
+            seed=Seed(seed).child("data"),
+            known_users=data.people,
+            candidates=data.candidates,
+        )
+    except PlanError:
+        return ()  # the pool is too small; claims are then compared with permuted clients
 
 
 def _auxiliary_size(plan: Plan) -> AuxiliarySize:

@@ -84,6 +84,11 @@ def _pseudonymize_truth(
         },
         attributes=truth.attributes,
         has_label_counts=truth.has_label_counts,
+        redrawn_counts={
+            (number, names[number, party]): counts
+            for (number, party), counts in truth.redrawn_counts.items()
+            if (number, party) in names
+        },
         partition=None
         if truth.partition is None
         else truth.partition.select_and_rename(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from overheard.archive.manifest import Manifest
-from overheard.auditing.exchangeability import are_exchangeable
+from overheard.auditing.exchangeability import are_exchangeable, record_exchange
 from overheard.core.accountant import account_mechanism
 from overheard.core.defense import Defense, RunParameters
 from overheard.core.messages import MissingReply, Update
@@ -46,6 +46,10 @@ def complete_run_record(
         traffic=measure_traffic(sent),
         are_records_exchangeable=are_exchangeable(plan.data.split, dataset, partition),
         canary_odds=partition.canary_odds,
+        record_labels=()
+        if partition.candidates is None
+        else tuple(partition.candidates.labels.tolist()),
+        record_exchange=record_exchange(plan.data.split, dataset, partition),
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from overheard.auditing.inputs import (
+    RedrawnCounts,
     Resources,
     load_data,
     load_inputs,
@@ -103,15 +104,32 @@ def simulate(
     return transcript, with_partition(truth, federation)
 
 
-def with_partition(truth: GroundTruth, federation: Federation) -> GroundTruth:
-    """Return the ground truth with the partition of the examples added."""
+def with_partition(
+    truth: GroundTruth, federation: Federation, redrawn: RedrawnCounts = ()
+) -> GroundTruth:
+    """Return the ground truth with the partition of the examples, and partitions drawn anew.
+
+    Args:
+        truth: the ground truth of the run.
+        federation: the run.
+        redrawn: label counts of partitions drawn anew, by round and then by client; an arm with
+            more rounds keeps the last ones.
+
+    """
     index_of = {client: index for index, client in enumerate(federation.clients)}
     rows = {
         (number, party): federation.rows[number][index_of[party]]
         for number, party in truth.counts
         if party in index_of
     }
-    return replace(truth, partition=Partition(federation.pool, rows))
+    redrawn_counts = {
+        (number, party): redrawn[min(number, len(redrawn) - 1)][index_of[party]]
+        for number, party in truth.counts
+        if redrawn and party in index_of and index_of[party] < len(redrawn[0])
+    }
+    return replace(
+        truth, partition=Partition(federation.pool, rows), redrawn_counts=redrawn_counts
+    )
 
 
 def knowledge(

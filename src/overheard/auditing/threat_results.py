@@ -1,11 +1,13 @@
 """Groups an audit's findings by arm and threat, with the best attack first."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, isfinite
 
 from overheard.auditing.summary import summarise
+from overheard.auditing.threat_verdicts import judge_attacks
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding, Refusal
@@ -13,10 +15,10 @@ from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import (
     ArmResult,
     AttackResult,
-    TargetKind,
     ThreatResult,
     attack_labels,
 )
+from overheard.findings.threat_verdict import TargetKind, ThreatVerdict
 from overheard.plans.registries import questions
 
 
@@ -35,9 +37,25 @@ def collect_arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
     for refusal in audit.refusals:
         refusals[_threat_of(refusal)].append(refusal)
     threats = list(dict.fromkeys([*findings, *refusals]))
+    runs = {
+        name: [run for run in audit.arms if run.arm == name]
+        for name in dict.fromkeys(threat.arm for threat in threats)
+    }
     order = list(dict.fromkeys(map(_threat_key, threats)))  # the same in every arm
     threat_results = [
-        _threat_result(threat, findings.get(threat, ()), refusals.get(threat, ()), seed)
+        _threat_result(
+            threat,
+            findings.get(threat, ()),
+            refusals.get(threat, ()),
+            partial(
+                judge_attacks,
+                about=threat.about,
+                runs=runs[threat.arm],
+                stated_margins=audit.margins,
+                seed=seed.child("pairings"),
+            ),
+            seed,
+        )
         for threat in sorted(threats, key=lambda threat: order.index(_threat_key(threat)))
     ]
     return tuple(
@@ -71,7 +89,11 @@ def _threat_of(found: Finding | Refusal) -> _Threat:
 
 
 def _threat_result(
-    threat: _Threat, findings: Sequence[Finding], refusals: Sequence[Refusal], seed: Seed
+    threat: _Threat,
+    findings: Sequence[Finding],
+    refusals: Sequence[Refusal],
+    judge: Callable[[Sequence[AttackResult]], ThreatVerdict],
+    seed: Seed,
 ) -> ThreatResult:
     rows = summarise(findings, seed)
     cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
@@ -86,25 +108,26 @@ def _threat_result(
         )
         for attack in dict.fromkeys(row.attack for row in rows)
     ]
+    # A shift question has no headline score unless a control was run.
+    judged = sorted(
+        (
+            attack_result
+            for attack_result in attack_results
+            if attack_result.headline in attack_result.rows_by_score
+        ),
+        key=_sort_key,
+    )
+    unchecked = _unchecked_claims(findings)
     return ThreatResult(
         threat.arm,
         threat.observers,
         threat.question,
         threat.about,
-        # A shift question has no headline score unless a control was run.
-        tuple(
-            sorted(
-                (
-                    attack_result
-                    for attack_result in attack_results
-                    if attack_result.headline in attack_result.rows_by_score
-                ),
-                key=_sort_key,
-            )
-        ),
+        tuple(judged),
         tuple(refusals),
         rows,
-        _unchecked_claims(findings),
+        judge(judged) if judged else ThreatVerdict("unchecked" if unchecked else "unmeasured"),
+        unchecked,
         labels,
     )
 

@@ -26,6 +26,11 @@ class Split(ABC):
     is_exchangeable: ClassVar[bool] = False
     """True if clients have one label distribution and get examples of a label at random."""
 
+    draws_labels_at_random: ClassVar[bool] = False
+    """True if a client gets any examples of a label with the same probability."""
+    has_fixed_shares: ClassVar[bool] = False
+    """True if its settings state the label shares of each client, so that none are drawn."""
+
     @abstractmethod
     def assign(
         self,

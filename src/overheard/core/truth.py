@@ -19,6 +19,9 @@ NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_USERS: Mapping[Party, str] = MappingProxyType({})
 NO_MEMBERS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+NO_REDRAWN_COUNTS: Mapping[tuple[int, Party], Int[Tensor, "partitions classes"]] = (
+    MappingProxyType({})
+)
 
 
 @final
@@ -63,6 +66,9 @@ class GroundTruth:
             may contain only its canaries.
         partition: which client held which examples; None unless the run was simulated in this
             process. It is never stored.
+        redrawn_counts: as `counts`, but a row for each of many partitions drawn anew: what the
+            clients might as well have held. Tests compare claims with them. Empty unless
+            the run was simulated in this process; they are never stored.
 
     """
 
@@ -76,6 +82,9 @@ class GroundTruth:
     candidates_digest: str = ""
     has_label_counts: bool = True
     partition: Partition | None = field(default=None, repr=False, compare=False)
+    redrawn_counts: Mapping[tuple[int, Party], Int[Tensor, "partitions classes"]] = field(
+        default_factory=lambda: NO_REDRAWN_COUNTS, repr=False, compare=False
+    )
     # Indexed once, as it is looked up for each of many targets.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
 
@@ -112,6 +121,17 @@ class GroundTruth:
             total += counts
         return total
 
+    def redrawn_label_counts(
+        self, target: Party, rounds: Collection[int]
+    ) -> Int[Tensor, "partitions classes"] | None:
+        """Return what `label_counts` would be in each partition drawn anew; None = none."""
+        counts = [
+            held
+            for (number, party), held in self.redrawn_counts.items()
+            if number in rounds and target in (party, COHORT)
+        ]
+        return torch.stack(counts).sum(0) if counts else None
+
     def examples_of(self, target: Party, rounds: Collection[int]) -> Examples:
         """Return the distinct examples that a party held in these rounds; all for `COHORT`.
 
@@ -143,6 +163,9 @@ class GroundTruth:
         return replace(
             self,
             counts={key: held for key, held in self.counts.items() if key[1] not in parties},
+            redrawn_counts={
+                key: held for key, held in self.redrawn_counts.items() if key[1] not in parties
+            },
             shifts={
                 party: rounds for party, rounds in self.shifts.items() if party not in parties
             },

@@ -12,7 +12,8 @@ from math import isfinite
 from overheard.core.scorer import Score
 from overheard.findings.finding import ArmRun, Audit, Finding, Refusal
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult, TargetKind
+from overheard.findings.threat_results import ArmResult
+from overheard.findings.threat_verdict import TargetKind
 
 FORMAT = "overheard findings"
 
@@ -115,9 +116,12 @@ def _row(row: ScoreRow, about: TargetKind) -> Entry:
 
 
 def _finding(finding: Finding) -> Entry:
-    """Convert a finding, with the fields of its cell first and its scores last."""
+    """Convert a finding, with the fields of its cell first and its scores last.
+
+    What only the tests of verdicts need is left out.
+    """
     scores = [_score(score) for score in finding.scores]
-    fields_of_finding = to_entry(finding, "cell", "scores")
+    fields_of_finding = to_entry(finding, "cell", "scores", "sent_rounds", "redrawn_fits")
     return {**to_entry(finding.cell), **fields_of_finding, "scores": scores}
 
 

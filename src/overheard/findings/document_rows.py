@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
-from overheard.findings.threat_results import TargetKind
+from overheard.findings.threat_verdict import TargetKind
 
 EpsilonVerdict = Literal[
     "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from overheard.archive.run_time import RunTime
 from overheard.core.accountant import AccountedMechanism
@@ -24,6 +24,11 @@ MAX_TIES = 5
 
 MAX_TABLE_LINES = 40
 """Most lines of a table in a notebook; of more it gives the number."""
+
+
+RecordExchange = Literal["all", "same label", "none"]
+"""Which candidate records might as well have had each other's owner. all: any two, as canaries,
+which are assigned at random; same label: two with one label; none: not known of any two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,9 @@ class Finding:
         is_checked: whether the ground truth is known and the claim was scored.
         blind: claims of the uninformed guesses as numbers, by name, if the claim was not
             scored; otherwise the scores include them.
+        sent_rounds: the observed rounds in which the target sent an update.
+        redrawn_fits: how well the claim fits the ground truth, and then what the target would
+            hold in each partition drawn anew; larger = better. () = not computed.
 
     """
 
@@ -99,6 +107,8 @@ class Finding:
     true_user: str | None = None
     is_checked: bool = True
     blind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    sent_rounds: tuple[int, ...] = ()
+    redrawn_fits: tuple[float, ...] = ()
 
     @property
     def top_candidate(self) -> str:
@@ -196,6 +206,8 @@ class ArmRun:
         canary_odds: for canaries, the mean number that a client gets for each one held out;
             None = the candidate records are no canaries.
         has_truth: whether the ground truth is known, so that claims can be scored.
+        record_labels: the label of each candidate record.
+        record_exchange: which candidate records might as well have had another owner.
 
     """
 
@@ -211,6 +223,8 @@ class ArmRun:
     are_records_exchangeable: bool = False
     canary_odds: float | None = None
     has_truth: bool = True
+    record_labels: tuple[int, ...] = field(default=(), repr=False)
+    record_exchange: RecordExchange = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +240,8 @@ class Audit:
         refusals: one entry per target of an attack that could not run.
         plan: the resolved plan, as TOML.
         versions: versions of the software used, by name.
+        margins: by score, the smallest gain that matters, if the plan states another one than
+            the question does.
 
     """
 
@@ -237,6 +253,7 @@ class Audit:
     refusals: tuple[Refusal, ...]
     plan: str
     versions: Mapping[str, str]
+    margins: Mapping[str, float] = field(default_factory=dict)
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return a DataFrame with a row for each finding and score, like `findings.csv`.

@@ -1,19 +1,26 @@
 """The interface of a question, such as which user sent an update."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar, final
 
 from overheard.core.claims import Claim
+from overheard.core.parties import Party
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Finding
+from overheard.core.truth import GroundTruth
+from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.number_format import Measure
+from overheard.findings.re_paired_fits import RePairedFits, no_test
 from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_verdict import TargetKind
 
 C = TypeVar("C", bound=Claim)
+
+OF_COHORT = "_of_cohort"
+"""End of the names of margins for claims about the cohort."""
 
 Control = Literal["exchange", "permutation"]
 """A control run beside the planned one, in which there is nothing to find.
@@ -38,6 +45,12 @@ class Question(ABC, Generic[C]):
     """Whether it is about the user behind a client; a cohort is then no valid target."""
     needs_all_rounds: ClassVar[bool] = False
     """Whether the question needs all rounds; attacks are then not run on single rounds."""
+    needs_redrawn_partitions: ClassVar[bool] = False
+    """Whether its claims are compared with partitions drawn anew, in simulations."""
+    margins: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    """By score, the smallest gain that matters, unless the plan states another one. The gains
+    in all of these scores must be smaller, to show that there is no leak above the margin. A
+    name that ends in `_of_cohort` is for claims about the cohort."""
     measures: ClassVar[Mapping[str, Measure]] = MappingProxyType({})
     """How to display its scores, by the score's name."""
 
@@ -70,6 +83,51 @@ class Question(ABC, Generic[C]):
 
         """
         return {}
+
+    def redrawn_fits(
+        self, claim: C, truth: GroundTruth, target: Party, rounds: Collection[int]
+    ) -> tuple[float, ...]:
+        """Return how well a claim fits the truth, then the truth of each partition drawn anew.
+
+        Larger = better. Empty if there is no such partition, or the question needs none.
+        """
+        return ()
+
+    def re_paired_fits(
+        self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
+    ) -> RePairedFits:
+        """Return how well claims fit their targets, and what might as well have been the truth.
+
+        The test of a verdict compares the two. All attacks share the same pairings. By default
+        there is no test.
+
+        Args:
+            findings: the findings of all attacks of one threat, each over its most rounds,
+                with controls.
+            runs: the runs of the arm, with controls.
+            seed: seed of random pairings.
+
+        Returns:
+            The fits, with a column for each attack in the order of the findings.
+
+        """
+        return no_test("the question states no pairings to compare its claims with")
+
+    @final
+    def margins_for(
+        self, about: TargetKind, stated: Mapping[str, float]
+    ) -> Mapping[str, float]:
+        """Return the margin of each score; `stated` ones replace those of the question."""
+        margins = {**self.margins, **{k: v for k, v in stated.items() if k in self.margins}}
+        of_cohort = {
+            score.removesuffix(OF_COHORT): margin
+            for score, margin in margins.items()
+            if score.endswith(OF_COHORT)
+        }
+        of_clients = {
+            score: margin for score, margin in margins.items() if not score.endswith(OF_COHORT)
+        }
+        return {**of_clients, **of_cohort} if about == "cohort" else of_clients
 
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return summary rows of scores that are computed from many findings together.

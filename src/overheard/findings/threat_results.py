@@ -3,20 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
-from typing import Literal
 
 from overheard.core.parties import Party
 from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
 from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.score_row import ScoreRow
-
-TargetKind = Literal["clients", "cohort"]
-
-Verdict = Literal["leaks", "unclear", "silent", "unjudged", "unchecked", "unmeasured"]
-"""leaks: significantly better than guessing; unclear: not significantly different from it;
-silent: no better than it; unjudged: there is no guess or no interval to compare with;
-unchecked: claims were made, but there is no ground truth; unmeasured: no attack could run."""
+from overheard.findings.threat_verdict import TargetKind, ThreatVerdict, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +52,7 @@ class ThreatResult:
         attack_results: results of the attacks with a headline score, the best first.
         refusals: refusals of attacks that could not run.
         rows: summary rows of all attacks, scores and observed rounds.
+        judgement: the verdict, with the test and the interval that it rests on.
         unchecked_claims: claims of all attacks over the most rounds, if the ground truth is
             unknown.
         labels: name shown to readers for each attack, refused ones included, by full name.
@@ -73,6 +66,7 @@ class ThreatResult:
     attack_results: tuple[AttackResult, ...]
     refusals: tuple[Refusal, ...]
     rows: tuple[ScoreRow, ...]
+    judgement: ThreatVerdict
     unchecked_claims: tuple[Finding, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,15 +84,8 @@ class ThreatResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the best attack, by the interval of its gain over an uninformed guess."""
-        if not self.attack_results:
-            return "unchecked" if self.unchecked_claims else "unmeasured"
-        gain = self.attack_results[0].headline_row.gain
-        if gain is None or gain.low is None or gain.high is None or not isfinite(gain.mean):
-            return "unjudged"
-        if gain.low > 0:
-            return "leaks"
-        return "unclear" if gain.high > 0 else "silent"
+        """The verdict, as one word."""
+        return self.judgement.verdict
 
 
 @dataclass(frozen=True, slots=True)

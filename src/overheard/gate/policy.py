@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 from overheard.core.parties import parse_party
 from overheard.data.positive import Positive
 from overheard.findings.document_rows import NonNegative
-from overheard.findings.threat_results import TargetKind
+from overheard.findings.threat_verdict import TargetKind
 from overheard.gate.verdict import OverlapStatus
 from overheard.plans.strict_model import StrictModel, check_unique, read_toml
 

@@ -27,7 +27,8 @@ from overheard.findings.number_format import (
     format_rounds,
 )
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult, ThreatResult, Verdict, select_question
+from overheard.findings.threat_results import ArmResult, ThreatResult, select_question
+from overheard.findings.threat_verdict import Verdict
 from overheard.report.arm_figures import arm_figures
 from overheard.report.cost_table import cost_table
 from overheard.report.defense_effects import describe_defense_effects

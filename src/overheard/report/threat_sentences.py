@@ -13,7 +13,8 @@ from overheard.findings.names import (
 )
 from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import AttackResult, ThreatResult, Verdict
+from overheard.findings.threat_results import AttackResult, ThreatResult
+from overheard.findings.threat_verdict import Verdict
 from overheard.report.page_registry import pages_of
 from overheard.report.unchecked_claims import unchecked_claim_sentences
 

@@ -156,20 +156,13 @@ def draw_partition(
 
     """
     _check_sizes(split_settings, clients)
-    auxiliary_rows = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
-    free = unused = _unused_mask(dataset, auxiliary_rows)
-    user_split = None
-    if known_users is not None:
-        user_split = split_prior_private(dataset, free, known_users, seed.child("people"))
-        free = user_split.private.clone()
-        _check_label_matching(dataset, user_split, known_users, split_settings)
-    candidate_set = None
-    if candidates is not None and candidates.are_canaries:
-        candidate_set, dataset = _assign_canaries(
-            dataset, candidates, clients, free, known_users, seed.child("canaries")
-        )
-        free = unused = free & _unused_mask(dataset, candidate_set.rows)
-    client_rows = _split_among_clients(dataset, split_settings, clients, free, seed)
+    reserved = reserve_examples(
+        dataset, split_settings, clients, auxiliary, seed, known_users, candidates
+    )
+    dataset, free, unused = reserved.dataset, reserved.free.clone(), reserved.unused
+    auxiliary_rows, user_split = reserved.auxiliary_rows, reserved.user_split
+    candidate_set = reserved.canaries
+    client_rows = split_among_clients(dataset, split_settings, clients, free, seed)
     participants = _identify_participants(dataset, user_split, client_rows, known_users, seed)
     if participants is not None:
         # Examples of holdout users are not public; those of all other absent users may be.
@@ -180,10 +173,10 @@ def draw_partition(
     if is_permuted:
         client_rows = permute_examples(client_rows, seed.child("exchanged"))
     if candidate_set is not None:
-        client_rows = _add_canaries(client_rows, candidate_set)
+        client_rows = add_canaries(client_rows, candidate_set)
     elif candidates is not None:
         candidate_set = _draw_candidates(dataset, candidates, client_rows, free, seed)
-    users, draw_seed = _client_users(dataset, split_settings), seed.child("exchanges")
+    users, draw_seed = users_of_clients(dataset, split_settings), seed.child("exchanges")
     timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed)
     shadow_rows = _shadow_devices(dataset, participants, timeline)
     return DataPartition(
@@ -198,6 +191,54 @@ def draw_partition(
         _members_by_client(candidate_set),
         None if candidates is None else candidates.canary_odds,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedExamples:
+    """What is drawn before the split.
+
+    Args:
+        dataset: the data set; mislabelled canaries have their wrong labels.
+        auxiliary_rows: rows of the attacker's examples.
+        free: marks the rows that the split may assign.
+        unused: marks the rows that neither attacker nor canaries use.
+        user_split: the prior and private examples of users; None = nothing is known of users.
+        canaries: the canaries; None = there are none.
+
+    """
+
+    dataset: Dataset
+    auxiliary_rows: Rows
+    free: Bool[Tensor, " examples"]
+    unused: Bool[Tensor, " examples"]
+    user_split: PriorPrivateSplit | None
+    canaries: CandidateSet | None
+
+
+def reserve_examples(
+    dataset: Dataset,
+    split_settings: SplitSettings | None,
+    clients: int,
+    auxiliary: AuxiliarySize,
+    seed: Seed,
+    known_users: KnownUserSettings | None,
+    candidates: CandidateSettings | None,
+) -> ReservedExamples:
+    """Draw auxiliary examples, the prior examples of users, and canaries."""
+    auxiliary_rows = _auxiliary_rows(dataset, auxiliary, seed.child("auxiliary"))
+    free = unused = _unused_mask(dataset, auxiliary_rows)
+    user_split = None
+    if known_users is not None:
+        user_split = split_prior_private(dataset, free, known_users, seed.child("people"))
+        free = user_split.private.clone()
+        _check_label_matching(dataset, user_split, known_users, split_settings)
+    canaries = None
+    if candidates is not None and candidates.are_canaries:
+        canaries, dataset = _assign_canaries(
+            dataset, candidates, clients, free, known_users, seed.child("canaries")
+        )
+        free = unused = free & _unused_mask(dataset, canaries.rows)
+    return ReservedExamples(dataset, auxiliary_rows, free, unused, user_split, canaries)
 
 
 def _identify_participants(
@@ -255,21 +296,25 @@ def _members_by_client(candidate_set: CandidateSet | None) -> dict[Party, tuple[
     return {client(number): places for number, places in enumerate(members)}
 
 
-def _client_users(dataset: Dataset, split_settings: SplitSettings | None) -> Rows | None:
+def users_of_clients(dataset: Dataset, split_settings: SplitSettings | None) -> Rows | None:
     """Return the user of each example if every client holds the data of one user."""
     if split_settings is None or not split_settings.split.has_one_user_per_client:
         return None
     return dataset.users
 
 
-def _split_among_clients(
+def split_among_clients(
     dataset: Dataset,
     split_settings: SplitSettings | None,
     clients: int,
     free: Bool[Tensor, " examples"],
     seed: Seed,
+    split_seed: Seed | None = None,
 ) -> tuple[Rows, ...]:
-    """Return the rows that each client holds in round 0, without canaries."""
+    """Return the rows that each client holds in round 0, without canaries.
+
+    The sizes depend on the seed alone; the split may have another seed.
+    """
     if split_settings is None:
         return (torch.zeros(0, dtype=torch.long),) * clients
     rest, (smallest, largest) = free.nonzero().flatten(), split_settings.sizes
@@ -281,7 +326,7 @@ def _split_among_clients(
         None if users is None else users[rest],
         client_sizes,
         dataset.task.classes,
-        seed.child("split"),
+        seed.child("split") if split_seed is None else split_seed,
     )
     return tuple(rest[rows] for rows in positions)
 
@@ -305,7 +350,7 @@ def _draw_candidates(
     return candidate_set
 
 
-def _add_canaries(
+def add_canaries(
     client_rows: tuple[Rows, ...], candidate_set: CandidateSet
 ) -> tuple[Rows, ...]:
     """Append to the rows of each client the canaries that it got."""

@@ -42,6 +42,7 @@ class Dirichlet(Split):
         "Hsu, Qi, Brown 2019 (arXiv:1909.06335), section 3; Ma et al., Whispers of Data "
         "(alpha 0.5, 1, 2)"
     )
+    draws_labels_at_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse an alpha that defines no distribution."""

@@ -40,6 +40,7 @@ class Iid(Split):
     source: ClassVar[str] = (
         "Ma et al., Whispers of Data, virtual clients and experiments: IID scenario"
     )
+    draws_labels_at_random: ClassVar[bool] = True
     is_exchangeable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

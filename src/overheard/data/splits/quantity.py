@@ -36,6 +36,7 @@ class Quantity(Split):
         "Ma et al., Whispers of Data: label quantity-based imbalance (3 classes for "
         "MNIST, Fashion-MNIST and FER2013, 2 for AG News); McMahan et al. 2017, section 3"
     )
+    draws_labels_at_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse clients without labels."""

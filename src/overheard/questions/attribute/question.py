@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import control_mean
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.question import Question
+from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.measures import MEASURES
 from overheard.questions.attribute.scorer import AttributeScorer
 from overheard.questions.attribute.statistics.attribute_rows import attribute_rows
+from overheard.questions.attribute.statistics.re_paired_attributes import re_pair_attributes
 
 
 @final
@@ -23,6 +26,7 @@ class AttributeQuestion(Question[Attribute]):
     name = "attribute"
     source = AttributeScorer.source
     measures = MEASURES
+    margins = MappingProxyType({"accuracy": 0.10})
     control = "permutation"
     is_about_users = True
     needs_all_rounds = True
@@ -41,3 +45,9 @@ class AttributeQuestion(Question[Attribute]):
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows of the balanced accuracy."""
         return attribute_rows(findings, seed)
+
+    def re_paired_fits(
+        self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
+    ) -> RePairedFits:
+        """Compare claims with the attributes of permuted people."""
+        return re_pair_attributes(findings, seed)

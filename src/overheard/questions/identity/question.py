@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.question import Question
+from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.measures import MEASURES
@@ -15,6 +17,7 @@ from overheard.questions.identity.statistics.identity_rows import (
     identity_references,
     identity_rows,
 )
+from overheard.questions.identity.statistics.re_paired_identities import re_pair_identities
 
 
 @final
@@ -25,6 +28,7 @@ class IdentityQuestion(Question[Identity]):
     name = "identity"
     source = IdentityScorer.source
     measures = MEASURES
+    margins = MappingProxyType({"top1": 0.05})
     control = "permutation"
     is_about_users = True
     needs_all_rounds = True
@@ -43,3 +47,9 @@ class IdentityQuestion(Question[Identity]):
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows that rate the re-identification of all targets of a run together."""
         return identity_rows(findings, seed)
+
+    def re_paired_fits(
+        self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
+    ) -> RePairedFits:
+        """Compare claims with permuted people."""
+        return re_pair_identities(findings, seed)

@@ -1,12 +1,23 @@
 """The question: the share of each label among a client's examples."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
+import torch
+
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.truth import GroundTruth
+from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.question import Question
+from overheard.findings.re_paired_fits import RePairedFits
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.measures import MEASURES
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+from overheard.questions.label_shares.statistics.re_paired_shares import re_pair_shares
+from overheard.questions.label_shares.statistics.share_fits import redrawn_share_fits
 
 
 @final
@@ -17,8 +28,29 @@ class LabelSharesQuestion(Question[LabelShares]):
     name = "label_shares"
     source = LabelSharesScorer.source
     measures = MEASURES
+    needs_redrawn_partitions = True
+    margins = MappingProxyType({"l1": 0.10, "l1_of_cohort": 0.05})
 
     @property
     def scorer(self) -> LabelSharesScorer:
         """The scorer of this question."""
         return LabelSharesScorer()
+
+    def redrawn_fits(
+        self, claim: LabelShares, truth: GroundTruth, target: Party, rounds: Collection[int]
+    ) -> tuple[float, ...]:
+        """Return how well the claimed shares fit the true ones and those drawn anew."""
+        redrawn = truth.redrawn_label_counts(target, rounds)
+        if redrawn is None:
+            return ()
+        counts = torch.cat([truth.label_counts(target, rounds)[None], redrawn]).double()
+        shares = counts / counts.sum(1, keepdim=True)  # (partitions, classes)
+        claimed = claim.shares.double().numpy(force=True)[None, None]
+        fits = redrawn_share_fits(claimed, shares[:, None].numpy(force=True))
+        return tuple(fits[:, 0].tolist())
+
+    def re_paired_fits(
+        self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
+    ) -> RePairedFits:
+        """Compare claims with partitions drawn anew, or with permuted clients."""
+        return re_pair_shares(findings, seed)

@@ -1,12 +1,18 @@
 """The question: which records a client trained on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
+from overheard.core.seeds import Seed
+from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.question import Question
+from overheard.findings.re_paired_fits import RePairedFits
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.measures import MEASURES
 from overheard.questions.membership.scorer import MembershipScorer
+from overheard.questions.membership.statistics.re_paired_owners import re_pair_owners
 
 
 @final
@@ -17,8 +23,15 @@ class MembershipQuestion(Question[Membership]):
     name = "membership"
     source = MembershipScorer.source
     measures = MEASURES
+    margins = MappingProxyType({"membership_auc": 0.05, "tpr_at_1_percent": 0.02})
 
     @property
     def scorer(self) -> MembershipScorer:
         """Return the scorer of these claims."""
         return MembershipScorer()
+
+    def re_paired_fits(
+        self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
+    ) -> RePairedFits:
+        """Compare claims with permuted owners of the candidate records."""
+        return re_pair_owners(findings, runs, seed)

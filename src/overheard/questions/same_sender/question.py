@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import control_mean
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.question import Question
+from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.measures import MEASURES
 from overheard.questions.same_sender.scorer import SameSenderScorer
+from overheard.questions.same_sender.statistics.re_paired_senders import re_pair_senders
 from overheard.questions.same_sender.statistics.same_sender_rows import same_sender_rows
 
 
@@ -23,6 +26,7 @@ class SameSenderQuestion(Question[SameSender]):
     name = "same_sender"
     source = SameSenderScorer.source
     measures = MEASURES
+    margins = MappingProxyType({"average_precision": 0.05})
     control = "permutation"
     is_about_users = True
     needs_all_rounds = True
@@ -41,3 +45,9 @@ class SameSenderQuestion(Question[SameSender]):
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows on how well pairs from one sender are distinguished from other pairs."""
         return same_sender_rows(findings, seed)
+
+    def re_paired_fits(
+        self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
+    ) -> RePairedFits:
+        """Compare claims with senders that are permuted within rounds."""
+        return re_pair_senders(findings, seed)

@@ -1,0 +1,123 @@
+"""Judges whether the claims of a threat have anything to do with their targets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from overheard.core.seeds import Seed
+from overheard.findings.finding import ArmRun
+from overheard.findings.re_paired_fits import RePairedFits
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import AttackResult
+from overheard.findings.threat_verdict import TargetKind, ThreatVerdict
+from overheard.plans.registries import questions
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.judgement import VERDICT_LEVEL, judge
+from overheard.statistics.max_t import adjusted_p_values
+from overheard.statistics.selection import are_below, estimate_strongest
+
+NO_GUESS = "there is no guess to compare with"
+
+
+def judge_attacks(
+    attack_results: Sequence[AttackResult],
+    about: TargetKind,
+    runs: Sequence[ArmRun],
+    stated_margins: Mapping[str, float],
+    seed: Seed,
+) -> ThreatVerdict:
+    """Judge all attacks of one threat on one question in one arm.
+
+    The test compares claims with their own targets, and with what might as well have been the
+    truth: see `Question.re_paired_fits`. What all claims gain in common is subtracted from the
+    gains. `statistics.judgement.judge` says what follows.
+
+    Args:
+        attack_results: one or more, the best first.
+        about: what the targets are.
+        runs: the runs of the arm, with controls.
+        stated_margins: the margins that the plan states.
+        seed: the seed of random pairings.
+
+    """
+    row = attack_results[0].headline_row
+    question = questions()[row.question]
+    margins = question.margins_for(about, stated_margins)
+    findings = [finding for result in attack_results for finding in result.findings]
+    fits = question.re_paired_fits(findings, runs, seed)
+    gains = [_gain(result, row.score) for result in attack_results]
+    known = [gain for gain in gains if gain is not None]
+    if len(known) < len(gains):
+        return ThreatVerdict("not enough to judge", margins=margins, why=NO_GUESS)
+    common = fits.common_gains or (0.0,) * len(gains)
+    own = [_less(gain, shared) for gain, shared in zip(known, common, strict=True)]
+    p_values = _p_values(fits, len(own))
+    is_below = _are_all_below(attack_results, margins, {row.score: own})
+    verdict = judge(
+        p_values,
+        [gain.mean for gain in own],
+        smallest_p=fits.smallest_p_value,
+        is_readable=_is_readable(row, margins.get(row.score)),
+        is_below_margin=is_below,
+    )
+    strongest = min(
+        range(len(own)), key=lambda number: (own[number].mean <= 0, p_values[number])
+    )
+    has_test = not fits.why_none
+    return ThreatVerdict(
+        verdict,
+        attack_results[strongest].attack if has_test else "",
+        p_values[strongest] if has_test else None,
+        fits.smallest_p_value if has_test else None,
+        estimate_strongest(own),
+        margins,
+        is_below,
+        _why_too_few(fits) if verdict == "not enough to judge" else "",
+    )
+
+
+def _p_values(fits: RePairedFits, attacks: int) -> list[float]:
+    if fits.why_none:
+        return [1.0] * attacks
+    p_values: list[float] = adjusted_p_values(fits.fits).tolist()
+    return p_values
+
+
+def _gain(result: AttackResult, score: str) -> Estimate | None:
+    row = result.rows_by_score.get(score)
+    return None if row is None else row.gain
+
+
+def _less(gain: Estimate, shared: float) -> Estimate:
+    low, high = (None if end is None else end - shared for end in (gain.low, gain.high))
+    return replace(gain, mean=gain.mean - shared, low=low, high=high)
+
+
+def _are_all_below(
+    attack_results: Sequence[AttackResult],
+    margins: Mapping[str, float],
+    known: Mapping[str, Sequence[Estimate]],
+) -> bool:
+    """Return whether the gains of all attacks are below the margins, in every score with one.
+
+    A score that was not measured is not below.
+    """
+    for score, margin in margins.items():
+        gains = known.get(score) or [_gain(result, score) for result in attack_results]
+        measured = [gain for gain in gains if gain is not None]
+        if len(measured) < len(gains) or not are_below(measured, margin):
+            return False
+    return bool(margins)
+
+
+def _is_readable(row: ScoreRow, margin: float | None) -> bool:
+    """Return whether a perfect claim would gain the margin; scores end at 0 or at 1."""
+    if margin is None or row.blind is None:
+        return True
+    return abs((0.0 if row.better == "lower" else 1.0) - row.blind) >= margin
+
+
+def _why_too_few(fits: RePairedFits) -> str:
+    return fits.why_none or (
+        f"with so few targets and runs, no p-value can be below {fits.smallest_p_value:.2g}; "
+        f"{VERDICT_LEVEL:g} is needed"
+    )
