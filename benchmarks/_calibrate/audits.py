@@ -35,9 +35,12 @@ SHARES = np.random.default_rng(0).dirichlet(np.full(CLASSES, 0.5), 20_000)
 CONTRAST = 1.5
 """Standard deviation of the logarithms of claimed shares."""
 
+NEAR = 10.0
+"""Concentration of claimed shares that vary little around those of all clients."""
+
 TARGETS_OF_A_PERSON = 2
 
-ROUNDS = 4
+ROUNDS = 2
 
 LABEL_EFFECT = 2.0
 """How much a claim about records depends on their label, in standard deviations."""
@@ -92,9 +95,8 @@ def _draw_run_noise(
     cell: AuditCell, generator: np.random.Generator, shape: tuple[int, ...]
 ) -> Float[np.ndarray, "..."]:
     shared = generator.standard_normal((*shape[:2], 1, *shape[3:]))
-    return (
-        cell.between**0.5 * shared
-        + (1 - cell.between) ** 0.5 * generator.standard_normal(shape)
+    return cell.between**0.5 * shared + (1 - cell.between) ** 0.5 * generator.standard_normal(
+        shape
     )
 
 
@@ -105,13 +107,25 @@ def _draw_shares(cell: AuditCell, seed: Seed) -> Drawn:
     weights = np.repeat(np.exp(tilt), cell.clients, axis=1).reshape(targets, CLASSES)
     truths = SHARES[generator.integers(0, len(SHARES), (1 + PARTITIONS, targets))] * weights
     truths /= truths.sum(-1, keepdims=True)
-    claims = np.exp(CONTRAST * draw_noise(cell, generator, (cell.clients, CLASSES)) + tilt)
-    claims = claims.reshape(cell.attacks, targets, CLASSES)
-    claims /= claims.sum(-1, keepdims=True)
-    claims = cell.truth * truths[0] + (1 - cell.truth) * claims
+    claims = cell.truth * truths[0] + (1 - cell.truth) * _draw_rest(cell, generator, tilt)
     guess = np.abs(truths[0] - 1 / CLASSES).sum(-1)
     gains = (guess - np.abs(claims - truths[0]).sum(-1)).mean(1)
     return Drawn(redrawn_share_fits(claims, truths), gains)
+
+
+def _draw_rest(
+    cell: AuditCell, generator: np.random.Generator, tilt: Float[np.ndarray, "runs 1 classes"]
+) -> Float[np.ndarray, "attacks targets classes"]:
+    """Draw what claims are besides the truth."""
+    targets = cell.runs * cell.clients
+    if cell.rest == "another client":
+        return SHARES[generator.integers(0, len(SHARES), (cell.attacks, targets))]
+    if cell.rest == "near the population":
+        return generator.dirichlet(np.full(CLASSES, NEAR), (cell.attacks, targets))
+    rest = np.exp(CONTRAST * draw_noise(cell, generator, (cell.clients, CLASSES)) + tilt)
+    rest = rest.reshape(cell.attacks, targets, CLASSES)
+    shares: Float[np.ndarray, "attacks targets classes"] = rest / rest.sum(-1, keepdims=True)
+    return shares
 
 
 def _draw_people(cell: AuditCell, seed: Seed) -> Drawn:
@@ -150,7 +164,7 @@ def _draw_linkage(cell: AuditCell, seed: Seed) -> Drawn:
 def _draw_records(cell: AuditCell, seed: Seed) -> Drawn:
     """Draw scores of records that depend on their labels, which differ between clients."""
     generator, clients = seed.numpy(), cell.clients
-    members, others = 8, 40
+    members, others = 5, 25
     targets = np.tile(np.arange(clients), cell.attacks)
     owners = np.append(np.repeat(np.arange(clients), members), np.full(others, NOBODY))
     labels = [_draw_labels(generator, clients, members, others) for _ in range(cell.runs)]

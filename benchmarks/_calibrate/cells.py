@@ -10,6 +10,11 @@ Kind = Literal["shares", "people", "linkage", "records", "shift"]
 recur in all runs; linkage: senders of targets, within rounds; records: owners of records within
 labels, where claims read the labels; shift: the run of a seed with a shift, among controls."""
 
+Rest = Literal["contrasts", "another client", "near the population"]
+"""What a claim about label shares is besides the truth. contrasts: correlated between attacks
+and within runs, and far from even; another client: the shares of another client, drawn for each
+attack; near the population: shares that vary little around those of all clients."""
+
 RUNS = (1, 2, 3, 5, 10)
 
 CLIENTS = (5, 20)
@@ -44,6 +49,7 @@ class AuditCell:
         correlation: correlation of the claims of two attacks.
         between: share of the claims' variance that the clients of a run have in common.
         truth: weight of the truth in a claim; 0 = claims have nothing to do with it.
+        rest: what the rest of a claim is; see `Rest`.
 
     """
 
@@ -54,6 +60,7 @@ class AuditCell:
     correlation: float
     between: float
     truth: float = 0.0
+    rest: Rest = "contrasts"
 
     @property
     def key(self) -> str:
@@ -78,9 +85,10 @@ def other_cells() -> Iterator[AuditCell]:
 
 def power_cells() -> Iterator[AuditCell]:
     """Yield cells in which claims know a part of the truth."""
-    for correlation in (0.0, 0.5, 0.9):
-        yield AuditCell("shares", 1, 5, 4, correlation, 0.0, 0.5)
-        yield AuditCell("shares", 1, 10, 4, correlation, 0.0, 0.2)
+    rests: tuple[Rest, ...] = ("near the population", "another client", "contrasts")
+    for (clients, truth), rest in product(((5, 0.5), (10, 0.2)), rests):
+        for correlation in (0.0, 0.5, 0.9) if rest == "contrasts" else (0.0,):
+            yield AuditCell("shares", 1, clients, 4, correlation, 0.0, truth, rest)
 
 
 def null_cells() -> tuple[AuditCell, ...]:
