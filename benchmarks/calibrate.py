@@ -1,13 +1,13 @@
 """Count false and true verdicts in synthetic audits, and how often intervals cover.
 
-    python benchmarks/calibrate.py --out DIR             the whole grid: half an hour of one core
-    python benchmarks/calibrate.py --out DIR --audits 40 a smoke test
-    python benchmarks/calibrate.py --out DIR --report    the tables of existing results
+    python benchmarks/calibrate.py --out DIR              the grid: an hour of one core
+    python benchmarks/calibrate.py --out DIR --audits 40  a smoke test
+    python benchmarks/calibrate.py --out DIR --report     the tables of existing results
 
-Claims and truths are synthetic; the code that compares them is that of the questions. Each cell
-of the grid is stored when it is done, so an interrupted run resumes with the same command. Writes
-DIR/results.jsonl and DIR/tables.md. A cell is measured again if its line is deleted. Exits with 1
-if a bound of `_calibrate.cells` is broken.
+Claims and truths are synthetic; the code that compares them is that of the questions. Each
+cell of the grid is stored when it is done, so an interrupted run resumes with the same command.
+Writes DIR/results.jsonl and DIR/tables.md. A cell is measured again if its line is deleted.
+Exits with 1 if a bound of `_calibrate.cells` is broken.
 """
 
 import argparse

@@ -23,8 +23,8 @@ AUDITS = 2000
 """Audits of a cell: of 2.5 %, 50 are expected, with a standard deviation of 7."""
 
 MOST_IN_A_CELL = 76
-"""Most "leaks" in a cell. An exact test exceeds it in one of 3,600 cells, and a test with 5 % in
-99 of 100."""
+"""Most "leaks" in a cell. An exact test exceeds it in one of 3,600 cells, and a test with 5 %
+in 99 of 100."""
 
 MOST_TOGETHER = 0.027
 """Largest share of "leaks" in all cells of the grid together."""

@@ -1,7 +1,7 @@
 """Synthetic figures of clients and runs, and whether their intervals cover the true mean."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import final
 
@@ -43,9 +43,9 @@ def draw_gains(cell: AuditCell, seed: Seed) -> Covered:
 
     With fewer than 5 runs the intervals are to cover the means of these runs.
     """
-    generator = seed.numpy()
-    of_run = draw_noise(cell, generator, (1,))
-    of_client = draw_noise(cell, generator, (cell.clients,))
+    generator, apart = seed.numpy(), replace(cell, between=0.0)
+    of_run = draw_noise(apart, generator, (1,))
+    of_client = draw_noise(apart, generator, (cell.clients,))
     gains = cell.between**0.5 * of_run + (1 - cell.between) ** 0.5 * of_client
     true = (
         np.zeros(cell.attacks)
@@ -118,6 +118,7 @@ class _Figures:
 def _draw_hits(
     generator: np.random.Generator, runs: int, clients: int, mean: float
 ) -> _Figures:
+    """Draw 0 or 1, with chances of the run that differ from the mean."""
     size = 1 / AGREEMENT - 1
     chances = generator.beta(mean * size, (1 - mean) * size, runs)
     hits = generator.random((runs, clients)) < chances[:, None]

@@ -239,7 +239,7 @@ class Plan(StrictModel):
     training: TrainingPlan
     arms: Annotated[tuple[ArmPlan, ...], Field(validate_default=True)] = ()
     threats: Annotated[tuple[ThreatPlan, ...], Field(min_length=1)]
-    margins: Annotated[Mapping[str, Margin], Field(default_factory=dict)]
+    margins: Mapping[str, Margin] = Field(default_factory=dict)
 
     @field_validator("arms")
     @classmethod
