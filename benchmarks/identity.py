@@ -120,7 +120,7 @@ def measure(
     write_report(measured.audit, folder, DRAWS)
     dataset = load_data(plan, resources_of(request))
     few = dataset.task.classes <= MOST_CLASSES
-    labels = labels_alone(plan, dataset, DRAWS) if few else None
+    labels = labels_alone(plan, dataset) if few else None
     return CaseResult(
         plan.toml(),
         page(measured, labels, time.perf_counter() - began),

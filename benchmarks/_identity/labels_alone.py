@@ -5,16 +5,16 @@ import torch
 
 from overheard.auditing.inputs import partition_for_plan
 from overheard.core.parties import client
-from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.plans.plan import Plan
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 MOST_CLASSES = 100
 """With more classes, labels are words, which reveal more than label skew."""
 
 
-def labels_alone(plan: Plan, dataset: Dataset, seed: Seed) -> Estimate:
+def labels_alone(plan: Plan, dataset: Dataset) -> Estimate:
     """Return the top-1 accuracy of an attacker who knows the label counts of every client.
 
     The claim is the known user whose prior label shares, with one added example per label
@@ -40,4 +40,4 @@ def labels_alone(plan: Plan, dataset: Dataset, seed: Seed) -> Estimate:
                 is_correct = bool(is_best[names.index(user)])
                 hits.append(is_correct / int(is_best.sum()))
                 seeds.append(number)
-    return estimate_mean(np.array(hits), np.array(seeds), seed.child("labels alone"))
+    return estimate_mean(np.array(hits), np.array(seeds))

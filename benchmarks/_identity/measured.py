@@ -87,7 +87,7 @@ class CaseAudit:
         both = [*self.findings(place), *self.findings(base)]
         if not all(map(self.findings, (place, base))):
             return None
-        return estimate_paired_gain(both, place.name, base.name, DRAWS)
+        return estimate_paired_gain(both, place.name, base.name)
 
     def accuracy(self, arm: str) -> float:
         """Return the test accuracy of the last global model, averaged over seeds."""

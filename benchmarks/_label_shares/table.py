@@ -8,10 +8,8 @@ import numpy as np
 
 from _label_shares.grid import OURS, RECIPES, VIEWS, Cell, Extent, Setting
 from _label_shares.store import CellResult, ClientResult, Store
-from overheard.core.seeds import Seed
-from overheard.statistics.estimate import Estimate, estimate_mean
-
-DRAWS = Seed(0).child("bootstrap")
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 TWO_BEST_KNOWN = ("decaf", "whispers")
 
@@ -167,10 +165,10 @@ class Results:
         return [client for cell in cells for client in self.of[cell].told]
 
     def _mean(self, cells: Sequence[Cell], score: Callable[[ClientResult], float]) -> Estimate:
-        """Average over clients, with a bootstrap interval over seeds and clients."""
+        """Average over clients, with the interval of `estimate_mean`."""
         values = np.array([score(client) for client in self._clients(cells)])
         seeds = np.array([cell.setting.seed for cell in cells for _ in self.of[cell].told])
-        return estimate_mean(values, seeds, DRAWS)
+        return estimate_mean(values, seeds)
 
     def _mean_if_any(
         self, cells: Sequence[Cell], score: Callable[[ClientResult], float]

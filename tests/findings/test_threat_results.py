@@ -18,8 +18,9 @@ def test_leaks_only_if_the_whole_interval_of_the_gain_is_above_0(
     small: Audit,
 ) -> None:
     undefended, noise = collect_arms(small, Seed(0))
-    # none: gains 0.8 and 0.56, all above 0; noise: the guess itself, gain 0 twice.
-    assert undefended.threat_results[0].verdict == "leaks"
+    # none: gains 0.8 and 0.56, which two clients do not distinguish from 0; noise: the guess
+    # itself, gain 0 twice.
+    assert undefended.threat_results[0].verdict == "unclear"
     assert noise.threat_results[0].verdict == "silent"
 
 

@@ -71,7 +71,7 @@ SHARES_STAY_UNREAD = """
 name = "shares stay unread"
 question = "label_shares"
 score = "l1"
-no_better_than = 0.5
+gain_at_most = 0.1
 """
 
 
@@ -80,9 +80,9 @@ def test_an_audit_and_its_file_get_the_same_verdicts(small: Audit, tmp_path: Pat
     policy.write_text(SHARES_STAY_UNREAD)
     file.write_text(as_json(small, collect_arms(small, Seed(0))), encoding="utf-8")
     checked = overheard.check(policy, small)
-    # without a defense l1 is 0.12 on average, far nearer than 0.5; with noise it is a guess
+    # Without a defense the gains are 0.8 and 0.56, too few to judge. With noise they are 0.
     assert [(one.subject.split(";")[0], one.status) for one in checked.verdicts] == [
-        ("none", "fail"),
+        ("none", "inconclusive"),
         ("noise", "pass"),
     ]
     assert overheard.check(policy, file) == checked

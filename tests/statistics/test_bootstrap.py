@@ -1,11 +1,11 @@
-"""Statistics of runs are resampled over runs and users."""
+"""Intervals of rates are over runs if there are five, else over users."""
 
 import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
 from overheard.statistics.bootstrap import ResampledRun, bootstrap_mean
-from overheard.statistics.estimate import estimate_mean
+from overheard.statistics.run_means import estimate_mean
 
 SEED = Seed(4)
 
@@ -18,18 +18,37 @@ def mean_of(values: list[float], unknown: int = 0) -> ResampledRun:
 
 
 def test_the_interval_over_users_equals_that_of_a_mean_of_values() -> None:
-    values = np.random.default_rng(0).normal(size=40)
+    values = np.random.default_rng(0).uniform(0.3, 0.7, size=40)
     by_users = bootstrap_mean([mean_of(values.tolist())], SEED)
-    by_values = estimate_mean(values, np.zeros(40, dtype=np.int64), SEED)
+    by_values = estimate_mean(values, np.zeros(40, dtype=np.int64))
     assert by_users.mean == pytest.approx(by_values.mean)
-    assert by_users.low == pytest.approx(by_values.low, abs=0.03)
-    assert by_users.high == pytest.approx(by_values.high, abs=0.03)
+    assert by_users.low == pytest.approx(by_values.low, abs=0.01)
+    assert by_users.high == pytest.approx(by_values.high, abs=0.01)
+    assert by_users.basis == by_values.basis == "these runs"
 
 
-def test_runs_have_equal_weight_and_are_resampled() -> None:
-    # Runs of 0 and of 1: in a quarter of the draws both are the same, so the ends are 0 and 1.
+def test_five_runs_have_students_interval_over_runs_of_equal_weight() -> None:
+    # 0.3, 0.4, .. 0.7: mean 0.5, standard error sqrt(0.025 / 5), quantile 2.776. The exact
+    # interval of as many trials is a little wider.
+    runs = [mean_of([0.1 * number] * (number + 1)) for number in range(3, 8)]
+    result = bootstrap_mean(runs, SEED)
+    assert (result.mean, result.low, result.high) == pytest.approx(
+        (0.5, 0.5 - 0.1963, 0.5 + 0.1963), abs=0.02
+    )
+    assert result.low is not None
+    assert result.low <= 0.5 - 0.1963
+    assert (result.basis, result.degrees) == ("runs", 4)
+
+
+def test_few_runs_are_not_resampled() -> None:
+    # Runs of 0 and of 1 without differences between users: these runs have a mean of a half.
     result = bootstrap_mean([mean_of([0.0] * 9), mean_of([1.0] * 3)], SEED)
-    assert (result.mean, result.low, result.high) == (0.5, 0.0, 1.0)
+    assert (result.mean, result.low, result.high) == (0.5, 0.5, 0.5)
+
+
+def test_ends_are_rates() -> None:
+    result = bootstrap_mean([mean_of([0.0, 1.0])], SEED)
+    assert (result.low, result.high) == (0.0, 1.0)
 
 
 def test_known_and_unknown_users_are_resampled_separately() -> None:
@@ -53,6 +72,22 @@ def test_undefined_draws_are_left_out() -> None:
         return np.where(counts[:, 0] > 0, 0.7, np.nan)
 
     result = bootstrap_mean([ResampledRun(2, 0, statistic)], SEED)
-    assert (result.low, result.high) == (0.7, 0.7)
+    assert (result.low, result.high) == pytest.approx((0.7, 0.7))
     undefined = ResampledRun(2, 0, lambda counts: np.full(len(counts), np.nan))
     assert bootstrap_mean([undefined], SEED, value=0.5).low is None
+
+
+def test_the_interval_over_users_covers_the_rate_of_these_runs() -> None:
+    # 3 runs of 12 users, each right with the probability of the run: 0.3, 0.5, 0.7. Of 300
+    # audits 285 should cover the mean 0.5, with a standard deviation of 4.
+    generator, covered = SEED.numpy(), 0
+    for number in range(300):
+        runs = [
+            mean_of((generator.random(12) < chance).astype(float).tolist())
+            for chance in (0.3, 0.5, 0.7)
+        ]
+        result = bootstrap_mean(runs, Seed(number))
+        assert result.low is not None
+        assert result.high is not None
+        covered += result.low <= 0.5 <= result.high
+    assert 273 <= covered <= 297

@@ -13,19 +13,16 @@ from overheard.findings.finding import Finding
 from overheard.findings.question import Question
 from overheard.findings.score_row import ScoreRow, row_group
 from overheard.plans.registries import questions
-from overheard.statistics.estimate import estimate_mean
+from overheard.statistics.run_means import estimate_gain, estimate_mean
 
 
 def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     """Return one row per arm, observers, attack, question, observed rounds and score.
 
-    Intervals come from a cluster bootstrap: seeds are drawn with replacement, then targets
-    within a seed, since targets of one run share its model and are not independent trials
-    (Field and Welsh 2007, two-stage bootstrap). With one seed only targets are drawn; the
-    interval then does not cover other runs, as `seeds` shows.
-
-    If the users behind all targets are known, users are drawn within a seed, each with all of
-    their targets.
+    Intervals are over runs, since targets of one run share its model and are not independent
+    trials. With few runs they are over the targets of these runs: see
+    `statistics.run_means.estimate_mean`. If the users behind all targets are known, a user
+    counts once in a run, with the mean of their targets.
 
     Rows that need many findings together are appended, question by question.
 
@@ -47,7 +44,7 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
             groups[(*place, score.name)].append((finding, score))
     return (
         *(
-            _row(by_name[members[0][0].cell.question], members, controls[place[:-1]], seed)
+            _row(by_name[members[0][0].cell.question], members, controls[place[:-1]])
             for place, members in groups.items()
         ),
         *(
@@ -64,7 +61,6 @@ def _row(
     question: Question[Any],
     members: Sequence[tuple[Finding, Score]],
     control: Sequence[Finding],
-    seed: Seed,
 ) -> ScoreRow:
     cell, first = members[0][0].cell, members[0][1]
     scores = [score for _, score in members]
@@ -73,7 +69,6 @@ def _row(
     blinds = {name: _mean([score.blinds[name] for score in scores]) for name in first.blinds}
     best = _best_guess(blinds, first.better)
     sign = 1 if first.better == "higher" else -1
-    draws = seed.child("bootstrap", cell.arm, cell.attack, first.name)
     users = _user_numbers([finding for finding, _ in members])
     return ScoreRow(
         arm=cell.arm,
@@ -83,7 +78,7 @@ def _row(
         rounds=cell.rounds,
         score=first.name,
         better=first.better,
-        value=estimate_mean(values, seeds, draws, users),
+        value=estimate_mean(values, seeds, users),
         blinds=blinds,
         references={
             name: _mean([score.references[name] for score in scores])
@@ -93,11 +88,8 @@ def _row(
         blind=None if best is None else blinds[best],
         gain=None
         if best is None
-        else estimate_mean(
-            sign * (values - np.array([score.blinds[best] for score in scores])),
-            seeds,
-            draws,
-            users,
+        else estimate_gain(
+            values, np.array([score.blinds[best] for score in scores]), seeds, users, sign
         ),
         targets=len({finding.target for finding, _ in members}),
         seeds=len(set(seeds.tolist())),

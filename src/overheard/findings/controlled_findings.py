@@ -13,7 +13,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.number_format import SPACE, Measure
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow, row_group
-from overheard.statistics.estimate import Estimate
+from overheard.statistics.estimate import Estimate, convert_estimate
 from overheard.statistics.roc import (
     ScoredPairs,
     compute_roc,
@@ -152,10 +152,8 @@ def pair_rows(
 
 
 def _gain_over(value: Estimate, guess: float, better: Better) -> Estimate:
-    sign = 1 if better == "higher" else -1
-    ends = (value.low, value.high)[::sign]
-    low, high = (None if end is None else sign * (end - guess) for end in ends)
-    return Estimate(sign * (value.mean - guess), low, high)
+    sign = 1.0 if better == "higher" else -1.0
+    return convert_estimate(value, sign, -sign * guess)
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -14,7 +14,8 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.plans.plan import UNDEFENDED
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 BOOTSTRAP_SEED = Seed(0).child("papers")
 
@@ -91,7 +92,7 @@ def mean_score_over_rounds(
         ):
             by_target[finding.cell.seed, finding.target].append(one.value)
     values = np.array([np.mean(several) for several in by_target.values()])
-    return estimate_mean(values, np.array([seed for seed, _ in by_target]), BOOTSTRAP_SEED)
+    return estimate_mean(values, np.array([seed for seed, _ in by_target]))
 
 
 def mean_guess_score(
@@ -128,7 +129,7 @@ def mean_accuracy(audit: Audit, arm: str, number: int) -> Estimate:
     """Return the accuracy of the global model broadcast in round `number`, over seeds."""
     runs = [one for one in audit.arms if one.arm == arm and not one.is_control]
     values = np.array([one.accuracy[number] for one in runs])
-    return estimate_mean(values, np.array([one.seed for one in runs]), BOOTSTRAP_SEED)
+    return estimate_mean(values, np.array([one.seed for one in runs]))
 
 
 def final_accuracy(audit: Audit, arm: str) -> Estimate:
@@ -140,7 +141,7 @@ def final_accuracy(audit: Audit, arm: str) -> Estimate:
 def mean_over_findings(findings: Sequence[Finding], values: Sequence[float]) -> Estimate:
     """Return the mean of values, one for each finding."""
     seeds = np.array([finding.cell.seed for finding in findings])
-    return estimate_mean(np.array(values), seeds, BOOTSTRAP_SEED)
+    return estimate_mean(np.array(values), seeds)
 
 
 def _scores(audit: Audit, finding_filter: FindingFilter, score: str) -> list[Score]:

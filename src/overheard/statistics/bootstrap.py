@@ -1,14 +1,17 @@
-"""Bootstrap over runs and users, for statistics that are not means of single findings."""
+"""Intervals over runs or users, for rates that are not means of single findings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import final
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from overheard.core.seeds import Seed
-from overheard.statistics.estimate import BOOTSTRAP_DRAWS, Estimate, bootstrap_interval
+from overheard.statistics.estimate import BOOTSTRAP_DRAWS, Estimate, student_estimate
+from overheard.statistics.exact_intervals import widen_proportion
+from overheard.statistics.run_means import FEWEST_RUNS
 
 DRAWS_AT_ONCE = 250
 """Draws computed at a time: a table of them by 5,000 targets takes 10 MB."""
@@ -44,30 +47,57 @@ class ResampledRun:
 def bootstrap_mean(
     runs: Sequence[ResampledRun], seed: Seed, value: float | None = None
 ) -> Estimate:
-    """Estimate the mean of a statistic over runs, with a two-stage bootstrap interval.
+    """Estimate the mean of a rate over runs, with an interval over runs or over their users.
 
-    Runs are drawn with replacement, then users within each run, with all their targets. With
-    one run only users are drawn. All runs have equal weight.
+    - 5 runs and more: Student's interval over the runs' rates. It covers the mean over further
+      runs.
+    - Fewer: Student's interval with the standard error of a bootstrap over the users within
+      each run, with all their targets. It covers the mean over further users of these runs.
+
+    It is the wider of this interval and the exact one of a proportion: see `widen_proportion`.
+    All runs have equal weight.
 
     Args:
-        runs: one or more.
+        runs: one or more; the statistic of each is a rate from 0 to 1.
         seed: the seed of the draws.
         value: the mean itself, if known more exactly than from the runs' statistics.
 
     """
-    mean = float(np.mean([run.value() for run in runs])) if value is None else value
-    if sum(run.known_users + run.unknown_users for run in runs) < 2:
+    values = np.array([run.value() for run in runs])
+    mean = float(values.mean()) if value is None else value
+    users = sum(run.known_users + run.unknown_users for run in runs)
+    if len(runs) >= FEWEST_RUNS:
+        error = float(values.std(ddof=1)) / len(runs) ** 0.5
+        estimate = student_estimate(mean, error, float(len(runs) - 1), "runs")
+        return widen_proportion(estimate, error, users)
+    degrees = users - len(runs)
+    if degrees < 1:
         return Estimate(mean, None, None)
-    generator, total = seed.numpy(), np.zeros(BOOTSTRAP_DRAWS)
-    for _ in runs:
-        chosen = generator.integers(0, len(runs), BOOTSTRAP_DRAWS)
-        for number, run in enumerate(runs):
-            draws = np.flatnonzero(chosen == number)
-            for start in range(0, len(draws), DRAWS_AT_ONCE):
-                batch = draws[start : start + DRAWS_AT_ONCE]
-                total[batch] += run.statistic(_draw_users(run, len(batch), generator))
-    means = total[np.isfinite(total)] / len(runs)
-    return bootstrap_interval(mean, means) if len(means) else Estimate(mean, None, None)
+    generator = seed.numpy()
+    variances = [_bootstrap_variance(run, generator) for run in runs]
+    if not np.isfinite(variances).all():
+        return Estimate(mean, None, None)
+    error = float(np.sum(variances)) ** 0.5 / len(runs)
+    estimate = student_estimate(mean, error, float(degrees), "these runs")
+    return widen_proportion(estimate, error, users)
+
+
+def _bootstrap_variance(run: ResampledRun, generator: np.random.Generator) -> float:
+    """Return the variance of a run's statistic over users; NaN if no draw defines it.
+
+    The bootstrap draws from the users at hand, whose variance is too small by 1 / their number.
+    """
+    users = run.known_users + run.unknown_users
+    if users < 2:
+        return 0.0
+    drawn = np.concatenate(
+        [
+            run.statistic(_draw_users(run, DRAWS_AT_ONCE, generator))
+            for _ in range(0, BOOTSTRAP_DRAWS, DRAWS_AT_ONCE)
+        ]
+    )
+    finite = drawn[np.isfinite(drawn)]
+    return float(finite.var()) * users / (users - 1) if len(finite) else nan
 
 
 def _draw_users(

@@ -1,84 +1,107 @@
-"""Means over targets and runs, with bootstrap confidence intervals."""
+"""Estimates with their confidence intervals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from overheard.core.seeds import Seed
-
-BOOTSTRAP_DRAWS = 2000
-"""Bootstrap draws: the ends of a 95 % interval then vary by a few hundredths of its width."""
+from scipy.special import stdtrit
 
 CONFIDENCE_LEVEL = 0.95
 """Level of confidence intervals."""
 
+TAIL = (1 - CONFIDENCE_LEVEL) / 2
+"""Probability that the true value lies beyond one end of an interval."""
+
+BOOTSTRAP_DRAWS = 2000
+"""Bootstrap draws: the ends of a 95 % interval then vary by a few hundredths of its width."""
+
+LARGE_SAMPLE = 1e9
+"""Degrees of freedom for which Student's distribution is the normal one."""
+
+IntervalBasis = Literal["runs", "these runs"]
+"""runs: the interval covers the mean over further runs of the same kind; these runs: the mean
+over further clients or users of the runs that were made, and it says nothing of other runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate over targets and seeds, mostly a mean, with its 95 % interval.
+    """An estimate over targets and runs, mostly a mean, with its 95 % interval.
 
-    A single value has no interval: low and high are None.
+    Args:
+        mean: the estimate.
+        low: lower end of the interval; None if there is no interval, as for a single value.
+        high: upper end of the interval, likewise.
+        basis: what the interval covers, if it is one of a mean; see `IntervalBasis`.
+        degrees: degrees of freedom of Student's distribution, for other levels than 95 %;
+            None = the normal distribution.
+
     """
 
     mean: float
     low: float | None
     high: float | None
+    basis: IntervalBasis | None = None
+    degrees: float | None = None
+
+    def low_at(self, tail: float) -> float | None:
+        """Return the lower end that the true value is below with this probability.
+
+        The distance to the mean is that of the 95 % interval, scaled as Student's distribution
+        is. This is exact for an interval of Student, and an approximation for others.
+        """
+        return None if self.low is None else self.mean - self._scale(tail, self.mean - self.low)
+
+    def high_at(self, tail: float) -> float | None:
+        """Return the upper end that the true value is above with this probability."""
+        return (
+            None if self.high is None else self.mean + self._scale(tail, self.high - self.mean)
+        )
+
+    def _scale(self, tail: float, distance: float) -> float:
+        return (
+            distance
+            * student_quantile(tail, self.degrees)
+            / student_quantile(TAIL, self.degrees)
+        )
 
 
-def estimate_mean(
-    values: NDArray[np.float64],
-    clusters: NDArray[np.int64],
-    seed: Seed,
-    users: NDArray[np.int64] | None = None,
-) -> Estimate:
-    """Estimate the mean of `values` with a two-stage bootstrap interval over `clusters`.
+def student_quantile(tail: float, degrees: float | None) -> float:
+    """Return the value that Student's distribution exceeds with this probability.
 
-    Args:
-        values: one per target.
-        clusters: the run of each target.
-        seed: the seed of the bootstrap draws.
-        users: the user of each target. Users are resampled within a run, each with all their
-            targets, as values of one user are correlated; None = one user per target.
-
+    >>> round(student_quantile(0.025, 4.0), 3), round(student_quantile(0.025, None), 3)
+    (2.776, 1.96)
     """
-    mean = float(values.mean())
-    if users is None:
-        users = np.arange(len(values))
-    runs = [_sum_by_user(values, users, clusters == run) for run in np.unique(clusters)]
-    if sum(len(run.counts) for run in runs) < 2:
-        return Estimate(mean, None, None)
-    generator = seed.numpy()
-    sums, counts = np.zeros(BOOTSTRAP_DRAWS), np.zeros(BOOTSTRAP_DRAWS)
-    for _ in runs:
-        chosen = generator.integers(0, len(runs), BOOTSTRAP_DRAWS)
-        for number, run in enumerate(runs):
-            is_chosen = chosen == number
-            picks = generator.integers(
-                0, len(run.counts), (int(is_chosen.sum()), len(run.counts))
-            )
-            sums[is_chosen] += run.sums[picks].sum(1)  # (draws,)
-            counts[is_chosen] += run.counts[picks].sum(1)
-    return bootstrap_interval(mean, sums / counts)
+    return float(stdtrit(LARGE_SAMPLE if degrees is None else degrees, 1 - tail))
 
 
-def bootstrap_interval(mean: float, draws: NDArray[np.float64]) -> Estimate:
-    """Return the estimate with the percentile interval of its bootstrap draws."""
-    low, high = np.quantile(draws, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])
-    return Estimate(mean, float(low), float(high))
+def student_estimate(
+    mean: float, standard_error: float, degrees: float, basis: IntervalBasis
+) -> Estimate:
+    """Return the mean with Student's interval."""
+    half = student_quantile(TAIL, degrees) * standard_error
+    return Estimate(mean, mean - half, mean + half, basis, degrees)
 
 
-@dataclass(frozen=True, slots=True)
-class _UserSums:
-    """Sum and number of the values of each user in a run."""
+def widen(estimate: Estimate, other: Estimate) -> Estimate:
+    """Return the estimate with the lower of both lower ends and the higher of both upper ends.
 
-    sums: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    If one of the two has no interval, the estimate is returned as it is.
+    """
+    if estimate.low is None or estimate.high is None or other.low is None or other.high is None:
+        return estimate
+    return replace(
+        estimate, low=min(estimate.low, other.low), high=max(estimate.high, other.high)
+    )
 
 
-def _sum_by_user(
-    values: NDArray[np.float64], users: NDArray[np.int64], in_run: NDArray[np.bool_]
-) -> _UserSums:
-    _, index = np.unique(users[in_run], return_inverse=True)
-    sums = np.bincount(index, values[in_run]).astype(np.float64)
-    return _UserSums(sums, np.bincount(index))
+def convert_estimate(estimate: Estimate, factor: float, offset: float) -> Estimate:
+    """Return the estimate of `factor` times the value plus `offset`.
+
+    >>> convert_estimate(Estimate(2.0, 1.0, 4.0), -1.0, 0.5)
+    Estimate(mean=-1.5, low=-3.5, high=-0.5, basis=None, degrees=None)
+    """
+    ends = [
+        None if end is None else factor * end + offset for end in (estimate.low, estimate.high)
+    ]
+    low, high = ends if factor >= 0 else ends[::-1]
+    mean = factor * estimate.mean + offset
+    return Estimate(mean, low, high, estimate.basis, estimate.degrees)

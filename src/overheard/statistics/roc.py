@@ -103,12 +103,12 @@ def compute_roc(pairs: ScoredPairs) -> RocCurve:
 
 
 def estimate_auc(runs: Sequence[ScoredPairs], seed: Seed) -> Estimate:
-    """Estimate the mean AUC over runs, with an interval from resampled users."""
+    """Estimate the mean AUC over runs, with the interval of `bootstrap_mean`."""
     return _estimate_over_runs(runs, RocCurve.auc, seed)
 
 
 def estimate_equal_error_rate(runs: Sequence[ScoredPairs], seed: Seed) -> Estimate:
-    """Estimate the mean equal error rate over runs, with an interval from resampled users."""
+    """Estimate the mean equal error rate over runs, with the interval of `bootstrap_mean`."""
     return _estimate_over_runs(runs, RocCurve.equal_error_rate, seed)
 
 

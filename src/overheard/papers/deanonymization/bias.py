@@ -30,14 +30,14 @@ from overheard.papers.deanonymization.scenarios import (
     WISDM,
     IdentityScenario,
 )
-from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
+from overheard.papers.estimates import reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.page_content import IllustratedExperiment, PageContent
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import Plan
-from overheard.statistics.estimate import estimate_mean
+from overheard.statistics.run_means import estimate_mean
 
 SHOWN_USERS = 8
 """Number of users that are shown, as published."""
@@ -195,7 +195,7 @@ def _correlation_values(
         reproduced_value(
             f"{key}_{name}",
             f"{context}; {words}",
-            estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP_SEED),
+            estimate_mean(np.array(values), np.array(seeds)),
             None,
             None,
         )

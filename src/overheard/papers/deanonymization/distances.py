@@ -33,7 +33,7 @@ from overheard.papers.deanonymization.scenarios import (
     WISDM,
     IdentityScenario,
 )
-from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
+from overheard.papers.estimates import reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.page_content import IllustratedExperiment, PageContent
 from overheard.papers.reproduced_value import ReproducedValue
@@ -41,7 +41,7 @@ from overheard.papers.runs import ExperimentRuns
 from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
-from overheard.statistics.estimate import estimate_mean
+from overheard.statistics.run_means import estimate_mean
 
 MAX_EXAMPLES = 100
 """Largest number of examples of a user, and of others, in the distances."""
@@ -248,7 +248,7 @@ def _distance_values(
         reproduced_value(
             f"{prefix}{name}",
             f"{context}, {words}",
-            estimate_mean(values, seeds, BOOTSTRAP_SEED),
+            estimate_mean(values, seeds),
             None,
             None,
         )

@@ -17,7 +17,8 @@ from overheard.learning.evaluate import mean_absolute_error, top_k_accuracy
 from overheard.papers.deanonymization.scenarios import IdentityScenario, UtilityMeasure
 from overheard.papers.estimates import BOOTSTRAP_SEED
 from overheard.papers.runs import ExperimentRuns
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 TOP_LABELS = 5
 """Number of most probable labels that count under the measure "top5"."""
@@ -84,4 +85,4 @@ def final_weights(runs: ExperimentRuns, name: str, arm: str, seed: int) -> Weigh
 
 def mean_over_seeds(values: Sequence[float]) -> Estimate:
     """Return the mean of the values, one per seed, with its interval."""
-    return estimate_mean(np.array(values), np.arange(len(values)), BOOTSTRAP_SEED)
+    return estimate_mean(np.array(values), np.arange(len(values)))

@@ -29,12 +29,12 @@ from overheard.linkage.known_updates import (
 )
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.papers.deanonymization.scenarios import IdentityScenario
-from overheard.papers.estimates import BOOTSTRAP_SEED
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 from overheard.questions.identity.statistics.ranking import Ranking
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 
 @final
@@ -198,7 +198,7 @@ def mean_over_users(by_seed: Mapping[int, Mapping[str, float]]) -> Estimate | No
     """
     values = [value for by_user in by_seed.values() for value in by_user.values()]
     seeds = [seed for seed, by_user in by_seed.items() for _ in by_user]
-    return estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP_SEED) if values else None
+    return estimate_mean(np.array(values), np.array(seeds)) if values else None
 
 
 def mark_all(count: int) -> Bool[Tensor, " updates"]:

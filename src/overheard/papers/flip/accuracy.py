@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from overheard.findings.finding import Audit
-from overheard.papers.estimates import BOOTSTRAP_SEED, final_accuracy, reproduced_value
+from overheard.papers.estimates import final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.flip.published_numbers import published_accuracy
 from overheard.papers.flip.scenarios import (
@@ -22,7 +22,8 @@ from overheard.papers.runs import ExperimentRuns
 from overheard.papers.setting_description import describe_setting
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 COMMON_DIFFERENCES = (
     "The paper distils for 30 epochs with batches of 1,024 in each of 100 rounds, which is "
@@ -124,7 +125,7 @@ def _accuracy_ratio(audit: Audit, arm: ArmPlan) -> Estimate:
     }
     seeds = [seed for name, seed in last if name == arm.name]
     shares = [last[arm.name, seed] / last["FedAvg", seed] for seed in seeds]
-    return estimate_mean(np.array(shares), np.array(seeds), BOOTSTRAP_SEED)
+    return estimate_mean(np.array(shares), np.array(seeds))
 
 
 def _published_accuracy_ratio(data: str, model: str, key: str) -> float | None:

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
+from overheard.papers.estimates import reproduced_value
 from overheard.papers.flip.attribute_tests import (
     OTHER_START,
     PER_CLIENT_TESTS,
@@ -16,8 +16,9 @@ from overheard.papers.flip.attribute_tests import (
 )
 from overheard.papers.flip.published_numbers import AttributeRow
 from overheard.papers.reproduced_value import ReproducedValue
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
+from overheard.statistics.run_means import estimate_mean
 
 PUBLISHED_TESTS = (SAMPLES, OTHER_START)
 """The tests with a published value. The paper does not say whether its four federations started
@@ -103,7 +104,7 @@ def estimate_success_rate(test: str, answers: Iterable[QuadrupleOutcome]) -> Est
     values = np.array([fmean(several) for several in shares.values()])
     if test in PER_CLIENT_TESTS or set(values) <= {0.0, 1.0}:
         return estimate_proportion(float(values.sum()), len(values))
-    return estimate_mean(values, np.array([seed for seed, _ in shares]), BOOTSTRAP_SEED)
+    return estimate_mean(values, np.array([seed for seed, _ in shares]))
 
 
 def _figure(

@@ -12,7 +12,7 @@ from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
 from overheard.findings.finding import ArmRun, Audit
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.learning.distillation.methods.flip import Flip
-from overheard.papers.estimates import BOOTSTRAP_SEED, final_accuracy, reproduced_value
+from overheard.papers.estimates import final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.flip.accuracy import COMMON_DIFFERENCES
 from overheard.papers.flip.scenarios import MNIST, QUICK_MNIST, TEN_PER_STEP_FLIP, FlipScenario
@@ -23,7 +23,8 @@ from overheard.papers.setting_description import describe_setting
 from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.distilled_labels import DistilledLabels
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 ONE_PER_STEP = "FLiP one example a step"
 TEN_PER_STEP = "FLiP ten examples a step"
@@ -241,4 +242,4 @@ def _first_reach(
 
 def _over_seeds(audit: Audit, method: str, values: Sequence[float]) -> Estimate:
     seeds = np.array([one.seed for one in _runs(audit, method)])
-    return estimate_mean(np.array(values), seeds, BOOTSTRAP_SEED)
+    return estimate_mean(np.array(values), seeds)

@@ -15,7 +15,7 @@ from overheard.core.messages import DistilledSet
 from overheard.core.parties import SERVER
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.drawing.figures import Panel, ReportFigure
-from overheard.papers.estimates import BOOTSTRAP_SEED, reproduced_value
+from overheard.papers.estimates import reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.flip.accuracy import COMMON_DIFFERENCES
 from overheard.papers.flip.class_similarity import (
@@ -38,7 +38,7 @@ from overheard.papers.setting_description import describe_setting
 from overheard.papers.values_table import tabulate_values
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard.statistics.estimate import estimate_mean
+from overheard.statistics.run_means import estimate_mean
 
 SHOWN_SAMPLES = 2
 """Number of samples of each class that are drawn, as in the paper."""
@@ -235,7 +235,7 @@ def _likeness_figures(
             reproduced_value(
                 f"{name}_{group}_{key}",
                 f"{context}; {words}: {meaning}",
-                estimate_mean(np.array(values), run_seeds, BOOTSTRAP_SEED),
+                estimate_mean(np.array(values), run_seeds),
                 None,
                 "higher",
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, client
-from overheard.papers.estimates import BOOTSTRAP_SEED, mean_score, reproduced_value
+from overheard.papers.estimates import mean_score, reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
@@ -21,7 +21,8 @@ from overheard.papers.whispers.plans import build_finding_filter, build_plan
 from overheard.papers.whispers.scenario import iid_scenario
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.label_shares.attacks.whispers import Whispers
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
 
 EXPECTED_SIZES = (100, 4000)
 """Sizes of the smallest and of the largest client that the attacker expects."""
@@ -137,7 +138,7 @@ def mean_update_norm(runs: ExperimentRuns, key: str, number: int) -> Estimate:
         for index in range(run.data.clients):
             values.append(_norm(view.updates(client(index))[number].delta))
             seeds.append(seed)
-    return estimate_mean(np.array(values), np.array(seeds), BOOTSTRAP_SEED)
+    return estimate_mean(np.array(values), np.array(seeds))
 
 
 def _norm(delta: Weights) -> float:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from overheard.core.seeds import Seed
 from overheard.questions.identity.statistics.paired_gain import (
     estimate_paired_gain,
     mean_average_precision,
@@ -10,7 +9,6 @@ from overheard.questions.identity.statistics.paired_gain import (
 )
 from tests.auditing.identity_findings import identity_finding, identity_run
 
-SEED = Seed(7)
 TWO = ("a", "b")
 
 
@@ -25,11 +23,11 @@ def pair(a: float, b: float, attack: str, seed: int = 0) -> list:
 def test_the_gain_is_the_mean_difference_of_precision() -> None:
     # For a: own target first (AP 1) against second (1/2); for b both tie: 3/4 either way.
     findings = [*pair(1, 0, "ours"), *pair(0, 1, "mlp")]
-    assert estimate_paired_gain(findings, "ours", "mlp", SEED).mean == pytest.approx(
+    assert estimate_paired_gain(findings, "ours", "mlp").mean == pytest.approx(
         (1 / 2 + 0) / 2
     )
-    assert estimate_paired_gain(findings, "mlp", "ours", SEED).mean == pytest.approx(-1 / 4)
-    assert estimate_paired_gain(findings, "ours", "ours", SEED).mean == 0
+    assert estimate_paired_gain(findings, "mlp", "ours").mean == pytest.approx(-1 / 4)
+    assert estimate_paired_gain(findings, "ours", "ours").mean == 0
 
 
 def test_users_who_are_hard_for_both_attacks_do_not_widen_the_interval() -> None:
@@ -38,11 +36,11 @@ def test_users_who_are_hard_for_both_attacks_do_not_widen_the_interval() -> None
         identity_run(1.0, people=30, attack="mlp"),
         identity_run(3.0, people=30, attack="ours"),
     )
-    gain = estimate_paired_gain([*weak, *strong], "ours", "mlp", SEED)
+    gain = estimate_paired_gain([*weak, *strong], "ours", "mlp")
     assert gain.low is not None
     assert gain.low > 0.2
     same = [*identity_run(1.0, attack="mlp"), *identity_run(1.0, attack="ours")]
-    none = estimate_paired_gain(same, "ours", "mlp", SEED)
+    none = estimate_paired_gain(same, "ours", "mlp")
     assert (none.low, none.high) == (0, 0)
 
 
@@ -52,13 +50,13 @@ def test_excludes_control_runs() -> None:
         *identity_run(3.0, attack="mlp", is_control=True),
     ]
     findings = [*identity_run(3.0, attack="ours"), *identity_run(0.0, attack="mlp"), *controls]
-    assert estimate_paired_gain(findings, "ours", "mlp", SEED).mean > 0.2
+    assert estimate_paired_gain(findings, "ours", "mlp").mean > 0.2
 
 
 @pytest.mark.parametrize("others", [[], pair(0, 1, "mlp", seed=1), pair(0, 1, "mlp")[:1]])
 def test_refuses_to_compare_different_users_or_runs(others: list) -> None:
     with pytest.raises(ValueError, match="must cover the same users"):
-        estimate_paired_gain([*pair(1, 0, "ours"), *others], "ours", "mlp", SEED)
+        estimate_paired_gain([*pair(1, 0, "ours"), *others], "ours", "mlp")
 
 
 def test_selects_the_best_version_of_the_published_attack_on_the_same_targets() -> None:

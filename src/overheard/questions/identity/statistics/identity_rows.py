@@ -31,7 +31,8 @@ from overheard.questions.identity.statistics.ranking import (
     build_rankings,
     precision_by_user,
 )
-from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate, estimate_mean
+from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate, convert_estimate
+from overheard.statistics.run_means import estimate_mean
 
 FALSE_POSITIVE_PERCENT = 1
 """Percentage of unknown targets mistaken for a known user in `dir_at_1_percent`."""
@@ -57,9 +58,8 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ..
 
     - `matching_auc`, `equal_error_rate`: see `findings.controlled_findings.pair_rows`.
 
-    Precisions are means over the users of all runs; the others are means over runs with equal
-    weight. Intervals resample runs, then users within a run with all their targets (two-stage
-    cluster bootstrap). If every user is identified, they have zero width, however few users.
+    Precisions are means over the users of all runs, with the interval of `estimate_mean`; the
+    others are means over runs with equal weight, with the interval of `bootstrap_mean`.
     """
     places = group_with_controls(findings)
     all_findings = [place.all_findings for place in places]
@@ -68,7 +68,7 @@ def identity_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ..
         for place in places
         for row in (
             *_rows_of_setting(place, place.interval_seed(seed)),
-            *_gain_rows(place, select_published(place.all_findings, all_findings), seed),
+            *_gain_rows(place, select_published(place.all_findings, all_findings)),
         )
     )
 
@@ -92,7 +92,7 @@ def _rows_of_setting(place: ControlledFindings, seed: Seed) -> list[ScoreRow]:
         return []
     precisions = precision_by_user(runs)
     seeds = np.array([number for number, _ in precisions])
-    value = estimate_mean(np.array(list(precisions.values())), seeds, seed.child("precision"))
+    value = estimate_mean(np.array(list(precisions.values())), seeds)
     chance = float(np.concatenate([run.random_precisions() for run in runs]).mean())
     references = {"1 / users": float(np.mean([1 / len(run.users) for run in runs]))}
     if control:
@@ -103,7 +103,7 @@ def _rows_of_setting(place: ControlledFindings, seed: Seed) -> list[ScoreRow]:
         place.make_row(
             "times_chance",
             "higher",
-            _scale_estimate(value, 1 / chance),
+            convert_estimate(value, 1 / chance, 0.0),
             {"a random order": 1.0},
         ),
         *pair_rows(
@@ -112,11 +112,6 @@ def _rows_of_setting(place: ControlledFindings, seed: Seed) -> list[ScoreRow]:
         *_open_set_rows(place, runs, control, seed),
         *([_control_row(place, control, seed)] if control else []),
     ]
-
-
-def _scale_estimate(value: Estimate, factor: float) -> Estimate:
-    low, high = (None if end is None else factor * end for end in (value.low, value.high))
-    return Estimate(factor * value.mean, low, high)
 
 
 def _open_set_rows(
@@ -158,7 +153,7 @@ def _open_set_rows(
 def _control_row(place: ControlledFindings, control: Sequence[Ranking], seed: Seed) -> ScoreRow:
     precisions = precision_by_user(control)
     seeds = np.array([number for number, _ in precisions])
-    value = estimate_mean(np.array(list(precisions.values())), seeds, seed.child("control"))
+    value = estimate_mean(np.array(list(precisions.values())), seeds)
     null = permuted_precisions(control, seed.child("permutations"))
     low, high = map(
         float, np.quantile(null, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])
@@ -175,13 +170,11 @@ def _control_row(place: ControlledFindings, control: Sequence[Ranking], seed: Se
     return replace(row, gain=excess)
 
 
-def _gain_rows(
-    place: ControlledFindings, published: Sequence[Finding], seed: Seed
-) -> list[ScoreRow]:
+def _gain_rows(place: ControlledFindings, published: Sequence[Finding]) -> list[ScoreRow]:
     if not published or not build_rankings(place.planned):
         return []
     attack, base = place.planned[0].cell.attack, published[0].cell.attack
-    value = estimate_paired_gain((*place.planned, *published), attack, base, seed)
+    value = estimate_paired_gain((*place.planned, *published), attack, base)
     references = {base: mean_average_precision(published)}
     return [place.make_row("gain_over_published", "higher", value, references=references)]
 

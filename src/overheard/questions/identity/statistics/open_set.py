@@ -82,7 +82,7 @@ def detection_identification_rate(split: OpenSet, percent: float) -> float:
 def estimate_identification_rate(
     runs: Sequence[OpenSet], percent: float, seed: Seed
 ) -> Estimate:
-    """Estimate the mean of `detection_identification_rate`, resampling users."""
+    """Estimate the mean of `detection_identification_rate` over runs or over their users."""
     resamplings = [
         ResampledRun(
             run.known_count, run.unknown_count, partial(_resampled_rates, run, percent)

@@ -4,28 +4,25 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, Finding
 from overheard.questions.identity.statistics.ranking import build_rankings, precision_by_user
-from overheard.statistics.estimate import Estimate, estimate_mean
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_gain
 
 PUBLISHED_ATTACK = "reidentify_mlp"
 """The attack proposed by the paper: the baseline."""
 
 
-def estimate_paired_gain(
-    findings: Iterable[Finding], attack: str, base: str, seed: Seed
-) -> Estimate:
+def estimate_paired_gain(findings: Iterable[Finding], attack: str, base: str) -> Estimate:
     """Estimate the difference of two attacks' mean average precision, paired by user.
 
     Differences are taken for each known user of each run, so users who are hard for both
-    attacks do not affect them. The interval resamples runs, then users.
+    attacks do not affect them.
 
     Args:
         findings: findings of both attacks in one arm, with the same observers and rounds.
         attack: the name of the attack in the plan.
         base: the name of the baseline.
-        seed: the seed of the bootstrap.
 
     Raises:
         ValueError: if the two attacks do not cover the same users.
@@ -43,11 +40,11 @@ def estimate_paired_gain(
             f"{attack} covers {len(attack_precision)} users and {base} {len(base_precision)}: "
             "both must cover the same users in the same runs"
         )
-    gains = np.array(
-        [attack_precision[user] - base_precision[user] for user in attack_precision]
+    precisions = np.array(
+        [(attack_precision[user], base_precision[user]) for user in attack_precision]
     )
     runs = np.array([run for run, _ in attack_precision])
-    return estimate_mean(gains, runs, seed.child("paired", attack, base))
+    return estimate_gain(precisions[:, 0], precisions[:, 1], runs)
 
 
 def select_published(

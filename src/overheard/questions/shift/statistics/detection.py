@@ -18,7 +18,7 @@ from overheard.questions.shift.statistics.pairs import (
     peak_evidence,
 )
 from overheard.questions.shift.statistics.ranks import estimate_auc, estimate_power
-from overheard.statistics.estimate import Estimate
+from overheard.statistics.estimate import Estimate, convert_estimate
 from overheard.statistics.exact_intervals import (
     estimate_mean_time_between,
     estimate_median,
@@ -100,18 +100,10 @@ class _PairedCell:
             blinds=blinds,
             references=references,
             blind=blind,
-            gain=None if blind is None else _subtract(value, blind),
+            gain=None if blind is None else convert_estimate(value, 1.0, -blind),
             targets=len({pair.target for pair in self.run_pairs}),
             seeds=len({pair.seed for pair in self.run_pairs}),
         )
-
-
-def _subtract(value: Estimate, guess: float) -> Estimate:
-    return Estimate(
-        value.mean - guess,
-        None if value.low is None else value.low - guess,
-        None if value.high is None else value.high - guess,
-    )
 
 
 def _rank_rows(place: _PairedCell, seed: Seed) -> list[ScoreRow]:

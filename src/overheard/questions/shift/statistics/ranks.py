@@ -1,21 +1,12 @@
 """AUC and power of evidence that distinguishes runs with a shift from control runs."""
 
-from math import sqrt
-from statistics import NormalDist
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import brentq
 
 from overheard.core.seeds import Seed
 from overheard.questions.shift.statistics.pairs import PairedEvidence
 from overheard.statistics.estimate import BOOTSTRAP_DRAWS, CONFIDENCE_LEVEL, Estimate
-from overheard.statistics.exact_intervals import estimate_proportion
-
-_NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
-
-_ROOT_MARGIN = 1e-9
-"""Relative distance to the estimate, itself always a root, up to which a root is searched."""
+from overheard.statistics.exact_intervals import estimate_auc_of_trials, estimate_proportion
 
 
 def estimate_auc(evidence: PairedEvidence, seed: Seed) -> Estimate:
@@ -40,23 +31,8 @@ def estimate_auc(evidence: PairedEvidence, seed: Seed) -> Estimate:
         return Estimate(value, None, None)
     drawn = _draw_clusters(clusters, seed)
     drawn_wins = ((drawn @ wins) * drawn).sum(1)
-    return _wider_interval(
-        value, drawn_wins / (drawn @ sizes) ** 2, *_score_interval(value, clusters)
-    )
-
-
-def _score_interval(value: float, runs: int) -> tuple[float, float]:
-    return _lower_bound(value, runs), 1 - _lower_bound(1 - value, runs)
-
-
-def _lower_bound(value: float, runs: int) -> float:
-    """Return the lower end of the score interval of `value` from `runs` runs of each kind."""
-
-    def excess(area: float) -> float:
-        inflation = 1 + (runs - 1) * ((1 - area) / (2 - area) + area / (1 + area))
-        return value - area - _NORMAL * sqrt(area * (1 - area) * inflation) / runs
-
-    return float(brentq(excess, 0.0, value * (1 - _ROOT_MARGIN))) if value > 0 else 0.0
+    score = estimate_auc_of_trials(value, clusters, clusters)
+    return _wider_interval(value, drawn_wins / (drawn @ sizes) ** 2, score.low, score.high)
 
 
 def estimate_power(evidence: PairedEvidence, percent: int, seed: Seed) -> Estimate | None:

@@ -1,0 +1,138 @@
+"""Means over the targets of several runs, with confidence intervals."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from overheard.statistics.estimate import (
+    TAIL,
+    Estimate,
+    convert_estimate,
+    student_estimate,
+    student_quantile,
+    widen,
+)
+from overheard.statistics.exact_intervals import widen_proportion
+
+FEWEST_RUNS = 5
+"""Number of runs from which on an interval covers other runs. With fewer, the quantile of
+Student's distribution is so large that the interval would say nothing."""
+
+
+def estimate_mean(
+    values: Float[np.ndarray, " targets"],
+    runs: Int[np.ndarray, " targets"],
+    users: Int[np.ndarray, " targets"] | None = None,
+) -> Estimate:
+    """Return the mean of `values` with an interval over runs, or over the clients of few runs.
+
+    - 5 runs and more: Student's interval over run means. Runs are weighted by their number of
+      values, so that the mean is that of all values (ratio estimator: Cochran 1977, section
+      6.4). It covers the mean over further runs.
+    - Fewer runs: Student's interval over users within runs, with one variance for all runs. It
+      covers the mean over further users of these runs only. If each run has a single user, it
+      is Student's interval over runs instead.
+
+    If all values are 0 or 1, it is the wider of this interval and the exact one of a
+    proportion: see `widen_proportion`. A single user has no interval, nor has a mean that is
+    not finite.
+
+    Args:
+        values: one per target.
+        runs: the run of each target.
+        users: the user or client of each target, whose values are averaged first; the same
+            number in two runs is the same user. None = another one for each target.
+
+    """
+    return estimate_gain(values, np.zeros_like(values), runs, users)
+
+
+def estimate_gain(
+    values: Float[np.ndarray, " targets"],
+    guesses: Float[np.ndarray, " targets"],
+    runs: Int[np.ndarray, " targets"],
+    users: Int[np.ndarray, " targets"] | None = None,
+    sign: int = 1,
+) -> Estimate:
+    """Return the mean difference of `values` and `guesses`, as `estimate_mean` does.
+
+    If all values are 0 or 1, the interval contains that of the values, less the mean of the
+    guesses.
+
+    Args:
+        values: one per target.
+        guesses: the value that an uninformed guess has for each target.
+        runs: see `estimate_mean`.
+        users: see `estimate_mean`.
+        sign: 1 if larger values are better, else -1.
+
+    """
+    if users is None:
+        users = np.arange(len(values))
+    mean = float(sign * (values - guesses).mean())
+    if not isfinite(mean):
+        return Estimate(mean, None, None)
+    estimate = _student_interval(_sum_by_user(sign * (values - guesses), runs, users), mean)
+    if not np.isin(values, (0.0, 1.0)).all():
+        return estimate
+    share = _proportion(values, runs, users)
+    return widen(estimate, convert_estimate(share, float(sign), -sign * float(guesses.mean())))
+
+
+def _proportion(
+    values: Float[np.ndarray, " targets"],
+    runs: Int[np.ndarray, " targets"],
+    users: Int[np.ndarray, " targets"],
+) -> Estimate:
+    estimate = _student_interval(_sum_by_user(values, runs, users), float(values.mean()))
+    if estimate.high is None:
+        return estimate
+    error = (estimate.high - estimate.mean) / student_quantile(TAIL, estimate.degrees)
+    return widen_proportion(estimate, error, len(np.unique(users)), float(len(values)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _UserSums:
+    """Sums over the values of each user in each run.
+
+    Args:
+        run: index of the run, from 0.
+        total: sum of the values.
+        count: number of the values.
+
+    """
+
+    run: Int[np.ndarray, " users"]
+    total: Float[np.ndarray, " users"]
+    count: Int[np.ndarray, " users"]
+
+
+def _sum_by_user(
+    values: Float[np.ndarray, " targets"],
+    runs: Int[np.ndarray, " targets"],
+    users: Int[np.ndarray, " targets"],
+) -> _UserSums:
+    _, run = np.unique(runs, return_inverse=True)
+    _, user = np.unique(users, return_inverse=True)
+    pairs, index = np.unique(run * len(users) + user, return_inverse=True)
+    return _UserSums(pairs // len(users), np.bincount(index, values), np.bincount(index))
+
+
+def _student_interval(sums: _UserSums, mean: float) -> Estimate:
+    users_of_run = np.bincount(sums.run)
+    totals, counts = np.bincount(sums.run, sums.total), np.bincount(sums.run, sums.count)
+    run_count, target_count = len(users_of_run), int(counts.sum())
+    degrees = len(sums.run) - run_count
+    if run_count >= FEWEST_RUNS or (run_count > 1 and degrees == 0):
+        residuals = (totals - counts * mean) * run_count / target_count
+        variance = float((residuals**2).sum()) / (run_count * (run_count - 1))
+        return student_estimate(mean, variance**0.5, float(run_count - 1), "runs")
+    if degrees == 0:
+        return Estimate(mean, None, None)
+    residuals = sums.total - sums.count * (totals / counts)[sums.run]
+    variance = float((residuals**2).sum()) / degrees * len(sums.run) / target_count**2
+    return student_estimate(mean, variance**0.5, float(degrees), "these runs")
