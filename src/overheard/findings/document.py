@@ -12,7 +12,7 @@ from math import isfinite
 from overheard.core.scorer import Score
 from overheard.findings.finding import ArmRun, Audit, Finding, Refusal
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
 
 FORMAT = "overheard findings"
@@ -45,6 +45,7 @@ def findings_document(audit: Audit, arms: Sequence[ArmResult], epsilon: Iterable
             for result in arm.threat_results
             for row in result.rows
         ],
+        "verdicts": [_verdict(result) for arm in arms for result in arm.threat_results],
         "epsilon": list(epsilon),
         "findings": [_finding(finding) for finding in audit.findings],
         "refusals": [_refusal(refusal) for refusal in audit.refusals],
@@ -113,6 +114,17 @@ def _row(row: ScoreRow, about: TargetKind) -> Entry:
         if name == "question":
             entry["about"] = about
     return entry
+
+
+def _verdict(result: ThreatResult) -> Entry:
+    """Convert the verdict on a threat and question in an arm, with its place first."""
+    return {
+        "arm": result.arm,
+        "observers": list(result.observers),
+        "question": result.question,
+        "about": result.target_kind,
+        **to_entry(result.judgement),
+    }
 
 
 def _finding(finding: Finding) -> Entry:

@@ -15,6 +15,7 @@ from overheard.findings.document_rows import (
     RefusalRow,
     RunRow,
     SummaryRow,
+    VerdictRow,
 )
 from overheard.findings.names import shorten
 
@@ -36,6 +37,8 @@ class FindingsDocument(DocumentPart):
         arms: one entry per run, controls included.
         summary: one entry per cell and score.
         refusals: one entry per target of an attack that could not run.
+        verdicts: one entry per arm, observers, question and kind of target; None = a file of an
+            earlier version, without verdicts.
         epsilon: one entry per mechanism and group of observers; None = a file of an earlier
             version, without epsilon.
 
@@ -46,6 +49,7 @@ class FindingsDocument(DocumentPart):
     arms: tuple[RunRow, ...]
     summary: tuple[SummaryRow, ...]
     refusals: tuple[RefusalRow, ...]
+    verdicts: tuple[VerdictRow, ...] | None = None
     epsilon: tuple[EpsilonRow, ...] | None = None
 
     @property
@@ -65,6 +69,12 @@ class FindingsDocument(DocumentPart):
         runs = [(run.arm, run.seed, run.is_control) for run in self.arms]
         if len(set(runs)) < len(runs):
             raise ValueError("there are two runs with the same arm and seed")
+        places = [
+            (row.arm, frozenset(row.observers), row.question, row.about)
+            for row in self.verdicts or ()
+        ]
+        if len(set(places)) < len(places):
+            raise ValueError("there are two verdicts on the same question")
         # A recording may state the same defense twice, with equal rows.
         distinct = set(self.epsilon or ())
         keys = {(row.arm, row.defense, frozenset(row.observers)) for row in distinct}

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
-from overheard.findings.threat_verdict import TargetKind
+from overheard.findings.threat_verdict import TargetKind, Verdict
+from overheard.statistics.judgement import VERDICT_LEVEL
 
 EpsilonVerdict = Literal[
     "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",
@@ -100,6 +101,32 @@ class SummaryRow(DocumentPart):
         """The key of the row, without the score."""
         observers = tuple(sorted(self.observers))
         return RowKey(self.arm, observers, self.attack, self.question, self.about, self.rounds)
+
+
+@final
+class VerdictRow(DocumentPart):
+    """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`."""
+
+    arm: str
+    observers: tuple[str, ...]
+    question: str
+    about: TargetKind
+    verdict: Verdict
+    attack: str
+    p_value: Annotated[FiniteFloat, Field(ge=0, le=1)] | None
+    smallest_p_value: Annotated[FiniteFloat, Field(ge=0, le=1)] | None
+    gain: IntervalEstimate | None
+    margins: dict[str, NonNegative]
+    is_below_margin: bool
+    why: str
+
+    @model_validator(mode="after")
+    def _check_verdict(self) -> "VerdictRow":
+        if self.verdict == "leaks" and (self.p_value is None or self.p_value > VERDICT_LEVEL):
+            raise ValueError(f"verdict 'leaks' contradicts the p-value {self.p_value}")
+        if self.verdict == "no leak above margin" and not self.is_below_margin:
+            raise ValueError(f"verdict {self.verdict!r} contradicts `is_below_margin`")
+        return self
 
 
 @final

@@ -44,7 +44,7 @@ class LabelSharesQuestion(Question[LabelShares]):
         if redrawn is None:
             return ()
         counts = torch.cat([truth.label_counts(target, rounds)[None], redrawn]).double()
-        shares = counts / counts.sum(1, keepdim=True)  # (partitions, classes)
+        shares = counts / counts.sum(1, keepdim=True).clamp(min=1)  # (partitions, classes)
         claimed = claim.shares.double().numpy(force=True)[None, None]
         fits = redrawn_share_fits(claimed, shares[:, None].numpy(force=True))
         return tuple(fits[:, 0].tolist())

@@ -28,7 +28,6 @@ def identity_fits(
     fits = []
     for evidence in scores:
         ranks = rankdata(-evidence, axis=1)
-        # (targets, people)
         of_people = np.where(users < 0, np.nan, -np.log(ranks)[:, users])
         fits.append(sum_by_person(of_people, people, runs, len(users)))
     return np.stack(fits)

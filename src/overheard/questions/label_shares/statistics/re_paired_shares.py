@@ -73,7 +73,7 @@ def _permute_clients(
 def _client_of(
     run: int, target: str, truths: Mapping[tuple[int, str], tuple[float, ...]]
 ) -> str:
-    """Return the first target of the run with the same shares: one client has many pseudonyms."""
+    """Return the first target with the same shares: a client may have many pseudonyms."""
     return next(
         other
         for (number, other), shares in truths.items()

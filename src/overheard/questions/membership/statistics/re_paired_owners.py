@@ -27,8 +27,8 @@ NOT_COUNTED = -2
 """The owner of a record that is neither a member of a target nor a non-member."""
 
 TAKE_CANARIES = (
-    "records of one user, or cut from one original, belong together, so that nothing says which "
-    "of them might as well have been members: take canaries"
+    "records of one user, or cut from one original, belong together, so nothing says which of "
+    "them might as well have been members: take canaries"
 )
 
 

@@ -14,7 +14,8 @@ def pair_fits(
     """Return the evidence that two targets have one sender, as -ln(rank) for each target.
 
     Args:
-        scores: the claimed evidence, larger = more; NaN = not compared, as a target with itself.
+        scores: the claimed evidence, larger = more; NaN = not compared, such as a target with
+            itself.
 
     """
     fits = np.zeros_like(scores)
