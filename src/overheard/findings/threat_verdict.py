@@ -9,7 +9,7 @@ from overheard.statistics.judgement import VERDICT_LEVEL, Judgement
 
 TargetKind = Literal["clients", "cohort"]
 
-Verdict = Judgement | Literal["unchecked", "unmeasured"]
+Verdict = Literal[Judgement, "unchecked", "unmeasured"]
 """A judgement; or unchecked: claims were made, but there is no ground truth; unmeasured: no
 attack could run."""
 
