@@ -83,6 +83,10 @@ class ShiftScorer(Scorer[Shift]):
         before `since`. The shares after are those of the target's last round, so that the end
         of a gradual drift counts.
 
+        Where a client's examples are random draws, shares are those that it draws from: a shift
+        is a change of them, and not of what happened to be drawn. Elsewhere they are the shares
+        among the examples that it holds.
+
         For `COHORT`, each client is weighted by its examples per round. A client with rounds
         only before or only after counts as unchanged.
 
@@ -92,7 +96,7 @@ class ShiftScorer(Scorer[Shift]):
             ValueError: if the target trained in none of the rounds, or on no example.
 
         """
-        counts = truth.label_counts(target, rounds)
+        counts = truth.expected_counts(target, rounds)
         if not bool(counts.any()):
             raise ValueError(f"{target} held no examples in rounds {sorted(rounds)}")
         parties = {party for _, party in truth.counts if target in (party, COHORT)}
@@ -110,7 +114,7 @@ class ShiftScorer(Scorer[Shift]):
             default=None,
         )
         if since is None:
-            after = normalize_to_shares(counts.double())
+            after = normalize_to_shares(counts)
             before = after
         else:
             starts = {
@@ -193,7 +197,7 @@ def _pooled_shares(
 ) -> Float[Tensor, " classes"]:
     """Return the pooled label shares of some clients, from their mean counts per round."""
     mean_counts = [
-        truth.label_counts(party, numbers).double() / len(numbers)
+        truth.expected_counts(party, numbers) / len(numbers)
         for party, numbers in sorted(rounds.items())
     ]
     return normalize_to_shares(torch.stack(mean_counts).sum(0))
