@@ -36,9 +36,10 @@ class ShiftScorer(Scorer[Shift]):
     - `detected`: 1 if the alarm was raised in the first round with new data or later, and not
       before. The uninformed guess is a random alarm with the claim's stated false alarm rate.
     - `false_alarm_before`: 1 if it was raised before; the stated rate is a reference.
-    - `delay`: rounds from the true one to the alarm, only if detected.
+    - `delay`: rounds from the true one to the alarm, only if detected. The alarm of a round
+      rests on the rounds up to it alone (it is online), so this is how late one would know.
 
-    If the claim states the round:
+    If the claim states the round, looking back over all rounds (it is retrospective):
 
     - `round_error`: its error in rounds; the uninformed guess is the middle of the claim's
       rounds.
