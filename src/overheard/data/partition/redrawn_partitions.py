@@ -22,6 +22,7 @@ from overheard.data.partition.data_partition import (
 )
 from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
+from overheard.data.partition.natural_draws import draw_first_chunks
 from overheard.data.partition.schedule import Schedule
 
 Counts = tuple[tuple[Int[Tensor, " classes"], ...], ...]
@@ -73,10 +74,10 @@ def redraw_label_counts(
 
     def counts_of(number: int) -> Counts:
         draws = seed.child("redrawn", number)
-        rows = split(draws)
+        rows, shares = draw_first_chunks(dataset, None, split(draws), free, schedule, draws)
         if reserved.canaries is not None:
             rows = add_canaries(rows, reserved.canaries)
-        timeline = draw_timeline(dataset, None, rows, free, schedule, draws)
+        timeline = draw_timeline(dataset, None, rows, free, schedule, draws, shares)
         return _label_counts(timeline, dataset.task.classes)
 
     users = users_of_clients(dataset, split_settings)
