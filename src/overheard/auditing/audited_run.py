@@ -171,7 +171,7 @@ def _train_batch(
             ),
             transcript,
             with_partition(
-                truth, federation, () if is_control else audit_inputs.redrawn_counts(seed)
+                truth, federation, () if kind.is_control else audit_inputs.redrawn_counts(seed)
             ),
             tuple(range(rounds)),
             partial(attacker_knowledge, arm, seed, audit_inputs),
