@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import TensorCache
-from overheard.core.defense import TrainingPart
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
@@ -30,6 +29,10 @@ from overheard.questions.membership.estimators.boosted_stumps import (
 from overheard.questions.membership.estimators.record_logits import (
     label_log_odds,
     read_record_logits,
+)
+from overheard.questions.membership.estimators.shadow_count import (
+    DEFAULT_IN_MODELS,
+    shadow_model_count,
 )
 from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 from overheard.simulation.cache_keys import combined_key
@@ -62,17 +65,21 @@ class ShadowMembership(Attack[Membership]):
     distinguish hard members from easy non-members less well than `lira`.
 
     Args:
-        models: shadow models per round.
+        models: shadow models per round; None = as many as give a candidate record `in_models`
+            on average, at most 1,024.
         booster: the library of the stumps.
         stumps: number of stumps; None = 300 with scikit-learn, or 10,000 with CatBoost.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        in_models: expected number of shadow models that train on a given candidate record, if
+            `models` is None.
 
     """
 
-    models: int = 32
+    models: int | None = None
     booster: Booster = "scikit-learn"
     stumps: int | None = None
     most_rounds: int = 5
+    in_models: int = DEFAULT_IN_MODELS
 
     name: ClassVar[str] = "shadow_membership"
     claim_type: ClassVar = Membership
@@ -93,14 +100,16 @@ class ShadowMembership(Attack[Membership]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.models < 2 or self.stump_count < 1 or self.most_rounds < 1:
+        few = self.models is not None and self.models < 2
+        if few or min(self.stump_count, self.most_rounds, self.in_models) < 1:
             raise ValueError(
-                f"models must be 2 or more, stumps and most_rounds 1 or more, got {self}"
+                "models must be 2 or more, stumps, most_rounds and in_models 1 or more, got "
+                f"{self}"
             )
 
-    def used_training_parts(self) -> frozenset[TrainingPart]:
-        """Return the parts of the known training that affect the claims."""
-        return frozenset({"model", "loss", "steps"})
+    def training_source(self) -> TrainingSource:
+        """Return that it trains shadow models."""
+        return "shadow models"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -115,8 +124,11 @@ class ShadowMembership(Attack[Membership]):
         check_booster(self.booster)
         records = knowledge.candidate_records
         readings = read_record_logits(view, targets, knowledge, self.most_rounds)
+        count = shadow_model_count(
+            view, knowledge, self.models, self.in_models, include_candidates=True
+        )
         shadows = compute_shadow_logits(
-            view, knowledge, readings.rounds, self.models, include_candidates=True
+            view, knowledge, readings.rounds, count, include_candidates=True
         )
         odds: dict[Party, list[Tensor]] = {target: [] for target in targets}
         for number, shadow_logits in shadows.rounds.items():
