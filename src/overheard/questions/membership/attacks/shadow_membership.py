@@ -30,10 +30,6 @@ from overheard.questions.membership.estimators.record_logits import (
     label_log_odds,
     read_record_logits,
 )
-from overheard.questions.membership.estimators.shadow_count import (
-    DEFAULT_IN_MODELS,
-    shadow_model_count,
-)
 from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 from overheard.simulation.cache_keys import combined_key
 
@@ -65,21 +61,17 @@ class ShadowMembership(Attack[Membership]):
     distinguish hard members from easy non-members less well than `lira`.
 
     Args:
-        models: shadow models per round; None = as many as give a candidate record `in_models`
-            on average, at most 1,024.
+        models: shadow models per round. One rule for all records needs fewer than `lira`.
         booster: the library of the stumps.
         stumps: number of stumps; None = 300 with scikit-learn, or 10,000 with CatBoost.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
-        in_models: expected number of shadow models that train on a given candidate record, if
-            `models` is None.
 
     """
 
-    models: int | None = None
+    models: int = 32
     booster: Booster = "scikit-learn"
     stumps: int | None = None
     most_rounds: int = 5
-    in_models: int = DEFAULT_IN_MODELS
 
     name: ClassVar[str] = "shadow_membership"
     claim_type: ClassVar = Membership
@@ -100,11 +92,9 @@ class ShadowMembership(Attack[Membership]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        few = self.models is not None and self.models < 2
-        if few or min(self.stump_count, self.most_rounds, self.in_models) < 1:
+        if self.models < 2 or self.stump_count < 1 or self.most_rounds < 1:
             raise ValueError(
-                "models must be 2 or more, stumps, most_rounds and in_models 1 or more, got "
-                f"{self}"
+                f"models must be 2 or more, stumps and most_rounds 1 or more, got {self}"
             )
 
     def training_source(self) -> TrainingSource:
@@ -124,11 +114,8 @@ class ShadowMembership(Attack[Membership]):
         check_booster(self.booster)
         records = knowledge.candidate_records
         readings = read_record_logits(view, targets, knowledge, self.most_rounds)
-        count = shadow_model_count(
-            view, knowledge, self.models, self.in_models, include_candidates=True
-        )
         shadows = compute_shadow_logits(
-            view, knowledge, readings.rounds, count, include_candidates=True
+            view, knowledge, readings.rounds, self.models, include_candidates=True
         )
         odds: dict[Party, list[Tensor]] = {target: [] for target in targets}
         for number, shadow_logits in shadows.rounds.items():
