@@ -15,10 +15,13 @@ from overheard.core.view import View
 
 C = TypeVar("C", bound=Claim)
 
-TrainingSource = Literal["virtual clients", "known users", "shadow devices", "none"]
+TrainingSource = Literal[
+    "virtual clients", "known users", "shadow models", "shadow devices", "none"
+]
 """Whose updates an attack is trained on before it makes claims.
 
-"virtual clients", "known users": the attacker simulates them with the defenses that it knows.
+"virtual clients", "known users", "shadow models": the attacker simulates them with the defenses
+that it knows; shadow models are virtual clients that train on some of the candidate records.
 "shadow devices": they take part in the run, where the arm's defenses may apply to them.
 "none": the attack trains on no updates of its own, or only on undefended ones.
 """
@@ -102,7 +105,7 @@ def adapts_to_defenses(
 
     """
     match attack.training_source():
-        case "virtual clients" | "known users":
+        case "virtual clients" | "known users" | "shadow models":
             return any(map(_acts_on_clients, known_defenses))
         case "shadow devices":
             return are_shadow_devices_defended and any(map(_acts_on_clients, active_defenses))

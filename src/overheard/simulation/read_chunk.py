@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-import torch
 from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
@@ -107,8 +106,9 @@ class ReadChunk(Job):
             ClientTask(client.name, client.draw_rows(pool.labels, halves, self.seed))
             for client in clients
         ]
-        if any(type(defense).on_data is not Defense.on_data for defense in self.defenses):
-            pool, members = self._defend_examples(pool, members, unpack_background(tensors))
+        pool, members = self._simulated_defenses.defended_tasks(
+            pool, members, unpack_background(tensors)
+        )
         pool = Examples(pool.inputs.to(self.device), pool.labels.to(self.device))
         updates: dict[str, Update] = {}
         for number, recipe in enumerate(self.recipes):
@@ -134,21 +134,6 @@ class ReadChunk(Job):
                 for result in trained
             }
         return [updates[client.name] for client in clients]
-
-    def _defend_examples(
-        self, pool: Examples, members: list[ClientTask], background: Examples | None
-    ) -> tuple[Examples, list[ClientTask]]:
-        """Apply the defenses of data to each client, as in a federation."""
-        datasets, new_members, start = [], [], 0
-        for member in members:
-            data = self._simulated_defenses.defended_examples(
-                pool.take(member.rows), member.name, background
-            )
-            new_members.append(ClientTask(member.name, torch.arange(start, start + len(data))))
-            start += len(data)
-            datasets.append(data)
-        inputs = torch.cat([data.inputs for data in datasets])
-        return Examples(inputs, torch.cat([data.labels for data in datasets])), new_members
 
     def _cohort_mean(self, updates: list[Update], positions: tuple[int, ...]) -> Aggregate:
         """Return the aggregate of a cohort, before or after the server's own defenses."""

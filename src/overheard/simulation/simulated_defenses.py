@@ -1,15 +1,18 @@
 """The defenses of virtual clients."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+import torch
+
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.messages import Update
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
-from overheard.learning.training_job import ClientResult
+from overheard.learning.training_job import ClientResult, ClientTask
 
 
 @final
@@ -35,6 +38,23 @@ class SimulatedDefenses:
         for defense in self.defenses:
             data = defense.on_data(data, self.defense_context(defense, name, background))
         return data
+
+    def defended_tasks(
+        self, pool: Examples, tasks: Sequence[ClientTask], background: Examples | None
+    ) -> tuple[Examples, list[ClientTask]]:
+        """Return the examples of all clients after the defenses, and the clients' rows of them.
+
+        Without a defense that changes examples, the pool and the clients are returned as given.
+        """
+        if all(type(defense).on_data is Defense.on_data for defense in self.defenses):
+            return pool, list(tasks)
+        datasets, defended, start = [], [], 0
+        for task in tasks:
+            data = self.defended_examples(pool.take(task.rows), task.name, background)
+            defended.append(ClientTask(task.name, torch.arange(start, start + len(data))))
+            start += len(data)
+            datasets.append(data)
+        return concatenate_examples(datasets), defended
 
     def defended_update(self, trained: ClientResult) -> Update:
         """Return the update that a trained client sends.

@@ -24,19 +24,19 @@ def training_source_matches_use_of_defenses(trial: AttackTrial) -> None:
     attack = trial.attack
     changes = _changes(trial, replace(trial.first_run.knowledge, defenses=KNOWN_DEFENSES))
     match attack.training_source():
-        case "virtual clients" | "known users":
+        case "virtual clients" | "known users" | "shadow models":
             require(
                 changes,
                 f"{attack.name} declares that it trains {attack.training_source()}, but its "
                 "claims do not change with known defenses of data and updates: apply "
-                "`knowledge.defenses` in its training, or declare another `rehearsal`",
+                "`knowledge.defenses` in its training, or declare another `training_source`",
             )
         case "shadow devices" | "none":
             require(
                 not changes,
-                f"{attack.name} declares `rehearsal` {attack.training_source()!r}, but its "
-                "claims "
-                "change with `knowledge.defenses`: declare 'virtual clients' or 'known users'",
+                f"{attack.name} declares `training_source` {attack.training_source()!r}, but "
+                "its claims change with `knowledge.defenses`: declare 'virtual clients', "
+                "'known users' or 'shadow models'",
             )
 
 

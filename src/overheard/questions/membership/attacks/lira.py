@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.core.attack import Attack
-from overheard.core.defense import TrainingPart
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
@@ -22,6 +21,7 @@ from overheard.questions.membership.estimators.in_out_models import (
     normal_log_density,
 )
 from overheard.questions.membership.estimators.record_log_odds import compute_log_odds
+from overheard.questions.membership.estimators.shadow_count import DEFAULT_IN_MODELS
 
 
 @final
@@ -46,15 +46,19 @@ class Lira(Attack[Membership]):
     than clients do.
 
     Args:
-        models: shadow models per round.
+        models: shadow models per round; None = as many as give a candidate record `in_models`
+            on average, at most 1,024; offline 32.
         online: whether some shadow models train on candidate records.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        in_models: expected number of shadow models that train on a given candidate record, if
+            `models` is None.
 
     """
 
-    models: int = 32
+    models: int | None = None
     online: bool = True
     most_rounds: int = 5
+    in_models: int = DEFAULT_IN_MODELS
 
     name: ClassVar[str] = "lira"
     claim_type: ClassVar = Membership
@@ -75,14 +79,16 @@ class Lira(Attack[Membership]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.models < 2 * MIN_MODELS or self.most_rounds < 1:
+        few = self.models is not None and self.models < 2 * MIN_MODELS
+        if few or min(self.most_rounds, self.in_models) < 1:
             raise ValueError(
-                f"models must be {2 * MIN_MODELS} or more and most_rounds 1 or more, got {self}"
+                f"models must be {2 * MIN_MODELS} or more, and most_rounds and in_models 1 or "
+                f"more, got {self}"
             )
 
-    def used_training_parts(self) -> frozenset[TrainingPart]:
-        """Return the parts of the known training that affect the claims."""
-        return frozenset({"model", "loss", "steps"})
+    def training_source(self) -> TrainingSource:
+        """Return that it trains shadow models."""
+        return "shadow models"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -93,6 +99,7 @@ class Lira(Attack[Membership]):
             targets,
             knowledge,
             models=self.models,
+            in_models=self.in_models,
             most_rounds=self.most_rounds,
             include_candidates=self.online,
         )

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import TensorCache
-from overheard.core.defense import TrainingPart
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
@@ -62,7 +61,7 @@ class ShadowMembership(Attack[Membership]):
     distinguish hard members from easy non-members less well than `lira`.
 
     Args:
-        models: shadow models per round.
+        models: shadow models per round. One rule for all records needs fewer than `lira`.
         booster: the library of the stumps.
         stumps: number of stumps; None = 300 with scikit-learn, or 10,000 with CatBoost.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
@@ -98,9 +97,9 @@ class ShadowMembership(Attack[Membership]):
                 f"models must be 2 or more, stumps and most_rounds 1 or more, got {self}"
             )
 
-    def used_training_parts(self) -> frozenset[TrainingPart]:
-        """Return the parts of the known training that affect the claims."""
-        return frozenset({"model", "loss", "steps"})
+    def training_source(self) -> TrainingSource:
+        """Return that it trains shadow models."""
+        return "shadow models"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

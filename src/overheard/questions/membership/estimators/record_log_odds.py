@@ -15,6 +15,7 @@ from overheard.questions.membership.estimators.record_logits import (
     label_log_odds,
     read_record_logits,
 )
+from overheard.questions.membership.estimators.shadow_count import shadow_model_count
 from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 
 
@@ -51,7 +52,8 @@ def compute_log_odds(
     targets: Sequence[Party],
     knowledge: Knowledge,
     *,
-    models: int,
+    models: int | None,
+    in_models: int,
     most_rounds: int,
     include_candidates: bool,
 ) -> RecordLogOdds:
@@ -61,7 +63,8 @@ def compute_log_odds(
         view: the view of the observers.
         targets: the targets whose models are read.
         knowledge: with the candidate records.
-        models: shadow models per round.
+        models: shadow models per round; None = from `in_models` (see `shadow_count`).
+        in_models: expected number of shadow models that train on a given record.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
         include_candidates: whether some shadow models train on candidate records.
 
@@ -69,8 +72,11 @@ def compute_log_odds(
     assert knowledge.candidate_records is not None
     records = knowledge.candidate_records
     readings = read_record_logits(view, targets, knowledge, most_rounds)
+    count = shadow_model_count(
+        view, knowledge, models, in_models, include_candidates=include_candidates
+    )
     shadow_logits = compute_shadow_logits(
-        view, knowledge, readings.rounds, models, include_candidates=include_candidates
+        view, knowledge, readings.rounds, count, include_candidates=include_candidates
     )
     shadow_log_odds = {
         number: clamp_log_odds(label_log_odds(logits, records))

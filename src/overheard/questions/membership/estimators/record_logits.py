@@ -35,26 +35,12 @@ class RecordLogits:
 def read_record_logits(
     view: View, targets: Sequence[Party], knowledge: Knowledge, most_rounds: int
 ) -> RecordLogits:
-    """Compute logits of the targets' updated models in some of the rounds.
-
-    The rounds are evenly spaced among those with an update of any sender, from first to last. A
-    target without an update in any of them is read in its own last round.
-    """
+    """Compute logits of the targets' updated models in the rounds of `rounds_to_read`."""
     assert knowledge.build_model is not None
     assert knowledge.candidate_records is not None
     broadcasts = view.broadcasts()
-    rounds_of = {
-        party: [number for number in view.rounds_with_updates(party) if number in broadcasts]
-        for party in (*view.senders(), *targets)
-    }
-    # All senders count, so that the rounds do not depend on the targets.
-    selected = select_evenly_spaced(
-        sorted({number for rounds in rounds_of.values() for number in rounds}), most_rounds
-    )
     read: dict[Party, dict[int, Tensor]] = {}
-    for target in targets:
-        own_rounds = rounds_of[target]
-        numbers = [number for number in own_rounds if number in selected] or own_rounds[-1:]
+    for target, numbers in rounds_to_read(view, targets, most_rounds).items():
         updates = view.updates(target)
         models = (apply_update(broadcasts[number], updates[number].delta) for number in numbers)
         logits = logits_of_models(
@@ -66,6 +52,30 @@ def read_record_logits(
         read[target] = dict(zip(numbers, logits, strict=True))
     rounds = tuple(sorted({number for by_round in read.values() for number in by_round}))
     return RecordLogits(rounds, read)
+
+
+def rounds_to_read(
+    view: View, targets: Sequence[Party], most_rounds: int
+) -> dict[Party, tuple[int, ...]]:
+    """Return the rounds in which each target is read.
+
+    The rounds are evenly spaced among those with an update of any sender, from first to last. A
+    target without an update in any of them is read in its own last round.
+    """
+    broadcasts = view.broadcasts()
+    rounds_of = {
+        party: [number for number in view.rounds_with_updates(party) if number in broadcasts]
+        for party in (*view.senders(), *targets)
+    }
+    # All senders count, so that the rounds do not depend on the targets.
+    selected = select_evenly_spaced(
+        sorted({number for rounds in rounds_of.values() for number in rounds}), most_rounds
+    )
+    return {
+        target: tuple(number for number in rounds_of[target] if number in selected)
+        or tuple(rounds_of[target][-1:])
+        for target in targets
+    }
 
 
 def label_log_odds(

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.view import View
 from overheard.learning.initialization import fresh_model
 from overheard.learning.workers.job import TensorBundle
+from overheard.questions.membership.estimators.shadow_count import shadow_size
 from overheard.questions.membership.estimators.shadow_training_job import (
     IS_MEMBER_TENSOR,
     LOGITS_TENSOR,
@@ -27,7 +27,7 @@ from overheard.simulation.cached_jobs import (
     single_result_job,
 )
 from overheard.simulation.chunk import CHUNK
-from overheard.simulation.job_tensors import pack_examples
+from overheard.simulation.job_tensors import pack_background, pack_examples
 
 PROGRESS_LABEL = "shadow models"
 """The label of their training in `ComputeSettings.on_progress`."""
@@ -61,7 +61,8 @@ def compute_shadow_logits(
     Each model trains on as many examples as clients report (the median), or on half of the
     available examples if no size is reported or fewer are available. They are drawn from the
     auxiliary examples and, if `include_candidates`, from the candidate records, so that each
-    record is a member of some models and not of others.
+    record is a member of some models and not of others. The defenses that the attacker knows
+    act on the examples and updates of each model.
 
     One job trains `CHUNK` models in one round and is cached when it is done. Calls with fewer
     rounds or more models reuse it. All draws depend on the seed of `knowledge.means`.
@@ -85,7 +86,7 @@ def compute_shadow_logits(
     def save_result(place: int, _: int, answer: JobResult) -> None:
         results[place] = answer
 
-    inputs = JobInputs(lambda: _shared_tensors(knowledge), view.broadcasts())
+    inputs = JobInputs(lambda: shadow_tensors(knowledge), view.broadcasts())
     run_cached_jobs(PROGRESS_LABEL, jobs, inputs, knowledge.compute, save_result)
     by_round: dict[int, list[JobResult]] = {number: [] for number in rounds}
     for place, job in enumerate(jobs):
@@ -116,12 +117,8 @@ def _shadow_jobs(
         knowledge.auxiliary,
         knowledge.candidate_records,
     )
-    available = len(auxiliary) + (len(records) if include_candidates else 0)
-    if available < 2:
-        raise NeedsError(
-            "shadow models need two or more examples: give the attacker more auxiliary examples"
-        )
-    size = min(_reported_size(view) or available, available // 2)
+    size = shadow_size(view, knowledge, include_candidates=include_candidates)
+    defenses = knowledge.defenses or ()
     seed, broadcasts = means.seed.child("shadow models"), view.broadcasts()
     common = combined_key(
         repr((knowledge.recipe, seed, size, include_candidates)),
@@ -130,6 +127,7 @@ def _shadow_jobs(
         auxiliary.labels,
         records.inputs,
         records.labels,
+        *defense_key_parts(knowledge),
     )
     jobs = []
     for number in rounds:
@@ -145,24 +143,25 @@ def _shadow_jobs(
                 knowledge.recipe,
                 seed,
                 means.job_device,
+                defenses,
             )
             jobs.append(single_result_job(number, combined_key(part, repr(numbers)), job))
     return jobs
 
 
-def _shared_tensors(knowledge: Knowledge) -> tuple[TensorBundle, ...]:
+def shadow_tensors(knowledge: Knowledge) -> tuple[TensorBundle, ...]:
     """Return the tensors that the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
     assert knowledge.candidate_records is not None
     auxiliary = pack_examples("auxiliary", knowledge.auxiliary)
-    return (TensorBundle(auxiliary | pack_examples("records", knowledge.candidate_records)),)
+    records = pack_examples("records", knowledge.candidate_records)
+    return (TensorBundle(auxiliary | records | pack_background(knowledge)),)
 
 
-def _reported_size(view: View) -> int | None:
-    sizes = [
-        update.examples
-        for sender in view.senders()
-        for update in view.updates(sender).values()
-        if update.examples
-    ]
-    return int(torch.tensor(sizes).median()) if sizes else None
+def defense_key_parts(knowledge: Knowledge) -> tuple[str | Tensor, ...]:
+    """Return what known defenses add to the cache key of a job: nothing if none is known."""
+    if not knowledge.defenses:
+        return ()
+    background = knowledge.background
+    public = () if background is None else (background.inputs, background.labels)
+    return (repr(knowledge.defenses), *public)

@@ -1,0 +1,101 @@
+"""The gradient of the loss of each example by itself."""
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+
+from overheard.core.defense import BuildModel
+from overheard.core.examples import Examples
+from overheard.core.messages import Weights
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.learning.architecture import has_embedding, is_recurrent
+from overheard.learning.initialization import fresh_model
+from overheard.learning.loss import per_example_loss
+
+EXAMPLES_PER_PASS = 256
+"""Examples in one pass of the mean gradient, which bounds the memory of activations."""
+
+
+def flatten_weights(weights: Weights) -> Float[Tensor, " params"]:
+    """Return all parameters in one row, in the order of their names."""
+    return torch.cat([weights[name].flatten() for name in sorted(weights)])
+
+
+def example_gradients(
+    build_model: BuildModel, weights: Weights, examples: Examples, recipe: Recipe
+) -> Float[Tensor, "examples params"]:
+    """Return the gradient of each example's loss at these weights, without weight decay.
+
+    The columns are in the order of `flatten_weights`. Dropout is off. All gradients are in
+    memory at once, so a caller with many examples passes a part of them at a time.
+
+    Args:
+        build_model: builds the architecture.
+        weights: where the gradients are taken.
+        examples: on the device of the weights.
+        recipe: names the loss.
+
+    """
+    model = _model_at(build_model, weights, examples)
+    start = {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+    def loss(parameters: Mapping[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
+        logits = functional_call(model, dict(parameters), (example.unsqueeze(0),))
+        losses = per_example_loss(
+            logits, label.unsqueeze(0), recipe.loss, recipe.label_smoothing
+        )
+        return losses.squeeze(0)
+
+    if is_recurrent(model) or has_embedding(model):
+        return _one_by_one(model, examples, recipe)
+    gradients = vmap(grad(loss), (None, 0, 0))(start, examples.inputs, examples.labels)
+    return torch.cat([gradients[name].flatten(1) for name in sorted(gradients)], 1)
+
+
+def mean_example_gradient(
+    build_model: BuildModel, weights: Weights, examples: Examples, recipe: Recipe
+) -> Float[Tensor, " params"]:
+    """Return the mean of `example_gradients` over all examples, by one pass over them."""
+    model = _model_at(build_model, weights, examples)
+    parameters = dict(model.named_parameters())
+    names = sorted(parameters)
+    total = torch.zeros_like(flatten_weights(parameters))
+    for rows in torch.arange(len(examples)).split(EXAMPLES_PER_PASS):
+        part = examples.take(rows)
+        losses = per_example_loss(
+            model(part.inputs), part.labels, recipe.loss, recipe.label_smoothing
+        )
+        gradients = torch.autograd.grad(losses.sum(), [parameters[name] for name in names])
+        total += torch.cat([gradient.flatten() for gradient in gradients])
+    return total / len(examples)
+
+
+def _model_at(build_model: BuildModel, weights: Weights, examples: Examples) -> nn.Module:
+    """Return the model with these weights, without dropout, on the device of the examples."""
+    model = fresh_model(build_model, Seed(0)).to(examples.inputs.device).eval()
+    model.to(dtype=next(iter(weights.values())).dtype)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+    return model
+
+
+def _one_by_one(
+    model: nn.Module, examples: Examples, recipe: Recipe
+) -> Float[Tensor, "examples params"]:
+    """Differentiate examples in turn, as `vmap` runs neither recurrent nor embedding layers."""
+    parameters = dict(model.named_parameters())
+    names = sorted(parameters)
+    rows = []
+    for number in range(len(examples)):
+        one = examples.take(torch.tensor([number]))
+        loss = per_example_loss(
+            model(one.inputs), one.labels, recipe.loss, recipe.label_smoothing
+        )
+        parts = torch.autograd.grad(loss.sum(), [parameters[name] for name in names])
+        rows.append(torch.cat([part.flatten() for part in parts]))
+    return torch.stack(rows)
