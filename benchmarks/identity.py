@@ -2,6 +2,10 @@
 
     python benchmarks/identity.py --out DIR --data DATA        all cases; half a day on one core
     python benchmarks/identity.py --out DIR --data DATA --cases wisdm_random --seeds 2
+    python benchmarks/identity.py --out DIR --data DATA --equal-views      the comparison alone
+
+The first three cases begin with a comparison in equal views (`_identity.comparison`): every
+attack chooses among as many settings on tuning seeds, and reports other seeds.
 
 Each case is a federation of known users with several seeds, and as many controls with examples
 permuted among all users. Cases and their seeds run one after another. Each seed is an audit in
@@ -30,7 +34,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from _identity.bars import Check
 from _identity.case import Case
-from _identity.cases import CASES
+from _identity.cases import CASES, COMPARED
+from _identity.comparison import compare
+from _identity.comparison_page import comparison_page
 from _identity.labels_alone import MOST_CLASSES, labels_alone
 from _identity.measured import DRAWS, merge_audits
 from _identity.page import checks_table, page
@@ -72,16 +78,23 @@ def main() -> None:
         console=Console(stderr=True),
         disable=not sys.stderr.isatty(),
     )
-    results = dict[str, CaseResult]()
+    results, comparisons = dict[str, CaseResult](), list[str]()
     try:
         with bars:
             for name in request.cases:
-                results[name] = load_or_measure(request, name, bars)
-                print(f"{results[name].page}\n", flush=True)
+                if name in COMPARED:
+                    comparisons.append(compare_case(request, name, bars))
+                    print(f"{comparisons[-1]}\n", flush=True)
+                if not request.equal_views:
+                    results[name] = load_or_measure(request, name, bars)
+                    print(f"{results[name].page}\n", flush=True)
     except AuditError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit("stopped: run the same command again to resume")
+    write_text(request.out / "equal_views.md", "\n\n".join(comparisons) + "\n")
+    if request.equal_views:
+        return
     checks = [(name, check) for name, result in results.items() for check in result.checks]
     table = checks_table(checks)
     pages = "\n\n".join(result.page for result in results.values())
@@ -90,10 +103,24 @@ def main() -> None:
     print(table)
 
 
+def compare_case(request: argparse.Namespace, name: str, bars: Progress) -> str:
+    """Return the comparison of all attacks on a case in equal views, as Markdown."""
+    case, task = CASES[name], bars.add_task(f"{name}, equal views", total=None)
+    comparison = compare(
+        case,
+        request.out / name / "equal_views",
+        resources_of(request),
+        seeds_of(request, case),
+        lambda step: bars.update(task, description=step),
+    )
+    bars.remove_task(task)
+    return comparison_page(comparison)
+
+
 def load_or_measure(request: argparse.Namespace, name: str, bars: Progress) -> CaseResult:
     """Return the results of a case, read from its folder if they are complete."""
     case, folder = CASES[name], request.out / name
-    seeds = tuple(range(case.seeds if request.seeds is None else request.seeds))
+    seeds = seeds_of(request, case)
     plan, path = case.plan(seeds), folder / "told.json"
     if path.exists():
         result = RESULTS.validate_json(path.read_text(encoding="utf-8"))
@@ -151,6 +178,11 @@ def audit_seed(
     return result
 
 
+def seeds_of(request: argparse.Namespace, case: Case) -> tuple[int, ...]:
+    """Return the seeds of a case."""
+    return tuple(range(case.seeds if request.seeds is None else request.seeds))
+
+
 def resources_of(request: argparse.Namespace) -> Resources:
     """Return the data folder and the number of workers."""
     return Resources(data=request.data, workers=request.workers)
@@ -172,6 +204,9 @@ def read_command_line() -> argparse.Namespace:
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--seeds", type=int, help="seeds per case; default: those of the case")
     parser.add_argument("--workers", type=int, help="processes; default: one per core")
+    parser.add_argument(
+        "--equal-views", action="store_true", help="only compare attacks in equal views"
+    )
     parser.add_argument(
         "--lean", action="store_true", help="remove transcripts after measuring"
     )

@@ -81,21 +81,26 @@ def usual_bars(lineup: Lineup) -> tuple[Bar, ...]:
     ours = lineup.ours
     return (
         AtLeast(
-            "gain over the published attack, user by user",
+            "Overheard on one update, gain over the published attack, user by user",
             ours,
             "gain_over_published",
             0,
             "low",
         ),
-        *(NotBelow(f"Overheard minus {svm.description}", ours, svm) for svm in lineup.svms),
-        InsideNull("Overheard, IID control", ours),
+        *(
+            NotBelow(f"Overheard on one update minus {svm.description}", ours, svm)
+            for svm in lineup.svms
+        ),
+        InsideNull("Overheard on one update, IID control", ours),
+        InsideNull("Overheard with linking, IID control", lineup.ours_linked),
         InsideNull("published, IID control", lineup.published),
     )
 
 
 def precision_bars(lineup: Lineup, least: float, *more: Bar) -> tuple[Bar, ...]:
-    """Return a bar on the average precision of Overheard's attack, and the usual bars."""
-    first = AtLeast("Overheard, average precision", lineup.ours, PRECISION, least)
+    """Return a bar on Overheard's attack with linking and assignment, and the usual bars."""
+    about = "Overheard with linking and assignment, average precision"
+    first = AtLeast(about, lineup.ours_linked, PRECISION, least)
     return (first, *more, *usual_bars(lineup))
 
 
@@ -147,7 +152,12 @@ CASES: Mapping[str, Case] = {
         LINKED.threats,
         10,
         (
-            AtLeast("gain over the published attack", LINKED.ours, "gain_over_published", 0.08),
+            AtLeast(
+                "Overheard on one update, gain over the published attack",
+                LINKED.ours,
+                "gain_over_published",
+                0.08,
+            ),
             *usual_bars(LINKED),
         ),
     ),
@@ -214,8 +224,8 @@ CASES: Mapping[str, Case] = {
         precision_bars(
             BLOGS,
             0.85,
-            AtLeast("Overheard, top-1 for one update", BLOGS.ours, "top1", 0.78),
-            Above("Overheard, top-1 over rounds", BLOGS.ours_over_rounds, BLOGS.ours, "top1"),
+            AtLeast("Overheard on one update, top-1", BLOGS.ours, "top1", 0.78),
+            Above("Overheard over rounds, top-1", BLOGS.ours_over_rounds, BLOGS.ours, "top1"),
             AtLeast("published, average precision", BLOGS.published, PRECISION, 0.6),
         ),
     ),
@@ -243,3 +253,6 @@ CASES: Mapping[str, Case] = {
         1,
     ),
 }
+
+COMPARED = ("wisdm_random", "wisdm_within_labels", "wisdm_in_time")
+"""Cases on which attacks are compared in equal views; they differ only in the prior."""

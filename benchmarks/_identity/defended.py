@@ -53,8 +53,8 @@ def defended(
 ) -> Case:
     """Return a case with these arms, against adaptive and non-adaptive attackers."""
     simulated = ReidentifyMlp("simulated", lineup.layer, most_rounds=lineup.most_rounds)
-    fixed = every_update((lineup.published.attack, simulated, lineup.ours.attack))
-    adaptive = adapted(every_update((simulated, lineup.ours.attack)))
+    fixed = every_update((lineup.published.attack, simulated, lineup.ours_linked.attack))
+    adaptive = adapted(every_update((simulated, lineup.ours_linked.attack)))
     mm_aug_arms = tuple(arm.name for arm in arms if arm.name.startswith("mm_aug 0.5"))
     bars = tuple(
         Lowered(

@@ -19,6 +19,15 @@ from overheard.questions.same_sender.attacks.metadata_link import MetadataLink
 # Any: attacks may be on different questions.
 Attacks = tuple[Attack[Any], ...]
 
+ONE_UPDATE = ReidentifyWccn(link=False, at_most_one=False)
+"""Overheard's attack on each update by itself."""
+
+WITH_LINKING = ReidentifyWccn()
+"""Overheard's attack, which links updates and assigns each user to one sender at most."""
+
+UNASSIGNED = ReidentifyWccn(at_most_one=False)
+"""Overheard's attack on lasting senders, without the assignment; there is nothing to link."""
+
 
 def every_update(attacks: Attacks, *, adapts: bool = False) -> ThreatPlan:
     """Return a threat with a new pseudonym per update, as published."""
@@ -65,13 +74,18 @@ class Lineup:
 
     @property
     def ours(self) -> AttackedArm:
-        """Overheard's attack with simulated updates, on single updates."""
-        return AttackedArm(self._updates, ReidentifyWccn())
+        """Overheard's attack on one update, as the published attacks are."""
+        return AttackedArm(self._updates, ONE_UPDATE)
+
+    @property
+    def ours_linked(self) -> AttackedArm:
+        """Overheard's attack with linking and one-to-one assignment."""
+        return AttackedArm(self._updates, WITH_LINKING)
 
     @property
     def ours_over_rounds(self) -> AttackedArm:
-        """Overheard's attack on lasting senders."""
-        return AttackedArm(self._senders, ReidentifyWccn())
+        """Overheard's attack on lasting senders, each by its own updates alone."""
+        return AttackedArm(self._senders, UNASSIGNED)
 
     @property
     def svms(self) -> tuple[AttackedArm, ...]:
@@ -97,8 +111,9 @@ class Lineup:
                 ReidentifySvm("shadow", self.layer),
                 ReidentifySvm("simulated", self.layer, most_rounds=rounds),
                 ReidentifyKnn("simulated", self.layer, most_rounds=rounds),
-                ReidentifyWccn(),
-                ReidentifyWccn("shadow"),
+                ONE_UPDATE,
+                WITH_LINKING,
+                replace(ONE_UPDATE, updates="shadow"),
                 Metadata(),
                 *(linking if self.links else ()),
             )
@@ -107,5 +122,11 @@ class Lineup:
     @property
     def _senders(self) -> ThreatPlan:
         return every_sender(
-            (self._published, ReidentifySvm("shadow", self.layer), ReidentifyWccn(), Metadata())
+            (
+                self._published,
+                ReidentifySvm("shadow", self.layer),
+                UNASSIGNED,
+                WITH_LINKING,
+                Metadata(),
+            )
         )

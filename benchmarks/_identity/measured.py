@@ -10,6 +10,7 @@ from overheard.findings.finding import Audit, Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
 from overheard.plans.plugin_field import plugin_label, plugin_table
+from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.questions.identity.statistics.paired_gain import estimate_paired_gain
 from overheard.statistics.estimate import Estimate
 
@@ -44,6 +45,8 @@ class AttackedArm:
         words = [plugin_label(self.attack)]
         if plugin_table(self.attack).get("updates") == "simulated":
             words.append("simulated")
+        if isinstance(self.attack, ReidentifyWccn):
+            words.append(rests_on(self.attack, self.threat))
         if self.threat.pseudonyms == "run":
             words.append("over rounds")
         if "defenses" in self.threat.knows:
@@ -53,6 +56,14 @@ class AttackedArm:
     def behind(self, arm: str) -> "AttackedArm":
         """Return the same attack on another arm."""
         return replace(self, arm=arm)
+
+
+def rests_on(attack: ReidentifyWccn, threat: ThreatPlan) -> str:
+    """Return what a claim of Overheard's attack rests on besides the target's own updates."""
+    if threat.pseudonyms == "run":
+        return "with assignment" if attack.at_most_one else "without assignment"
+    both = {(True, True): "with linking and assignment", (False, False): "one update"}
+    return both.get((attack.link, attack.at_most_one), "linking or assignment alone")
 
 
 @dataclass(frozen=True, slots=True)

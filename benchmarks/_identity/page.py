@@ -59,7 +59,7 @@ def page(measured: CaseAudit, labels: Estimate | None, seconds: float) -> str:
 
 def checks_table(checks: Sequence[tuple[str, Check]]) -> str:
     """Return a table of all checks by case."""
-    return _table(
+    return make_table(
         ("case", "figure", "measured", "bar", ""),
         [
             (
@@ -100,7 +100,7 @@ def _identities(measured: CaseAudit) -> str:
                 )
             )
     heads = ("attack", "average precision", "chance", "IID control", "its null", *scores)
-    return _table(heads, lines)
+    return make_table(heads, lines)
 
 
 def _open_world(measured: CaseAudit) -> str:
@@ -119,7 +119,7 @@ def _open_world(measured: CaseAudit) -> str:
                     "; ".join(f"{b.stated:.2f} → {b.true:.2f} ({b.targets})" for b in bins),
                 )
             )
-    return _table(
+    return make_table(
         (
             "attack",
             "identification rate at 1 % false positives",
@@ -145,7 +145,7 @@ def _links(measured: CaseAudit) -> str:
         for error in (measured.row(place, "equal_error_rate"),)
     ]
     heads = ("attack", "AUC of pairs of updates", "IID control", "equal error rate")
-    return _table(heads, lines)
+    return make_table(heads, lines)
 
 
 def _attributes(measured: CaseAudit) -> str:
@@ -168,7 +168,7 @@ def _attributes(measured: CaseAudit) -> str:
         if measured.row(place, scores[0]) is not None
     ]
     heads = [f"{score}{what}" for score in scores for what in ("", ", blind", ", IID control")]
-    return _table(("attack", *heads), lines)
+    return make_table(("attack", *heads), lines)
 
 
 def _frontier(measured: CaseAudit) -> str:
@@ -186,7 +186,7 @@ def _frontier(measured: CaseAudit) -> str:
         lines.append((arm, f"{utility:.3f}", *cells))
     best = undominated_arms(points)
     marked = [(f"**{line[0]}**" if line[0] in best else line[0], *line[1:]) for line in lines]
-    table = _table(("arm", "utility", *(place.description for place in places)), marked)
+    table = make_table(("arm", "utility", *(place.description for place in places)), marked)
     return f"{table}\n\n{LEGEND}"
 
 
@@ -217,10 +217,9 @@ def _null(row: ScoreRow | None) -> str:
     return f"{low:.3f} to {high:.3f}: {verdict}"
 
 
-def _table(heads: Iterable[str], lines: Sequence[Iterable[str]]) -> str:
-    """Return a table; empty without lines."""
-    if not lines:
+def make_table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown; empty without lines."""
+    names, body = tuple(heads), [f"| {' | '.join(line)} |" for line in lines]
+    if not body:
         return ""
-    names = tuple(heads)
-    body = (f"| {' | '.join(line)} |" for line in lines)
     return "\n".join([f"| {' | '.join(names)} |", "|" + "---|" * len(names), *body])

@@ -26,7 +26,9 @@ def values(
     return values
 
 
-@pytest.mark.parametrize("attack", ["reidentify_svm", "reidentify_wccn"])
+@pytest.mark.parametrize(
+    "attack", ["reidentify_svm", "reidentify_wccn", "reidentify_wccn_unlinked"]
+)
 @pytest.mark.parametrize("source", ["shadow", "simulated"])
 def test_both_sources_identify_users_and_the_control_does_not(
     values: dict[str, ReproducedValue], source: str, attack: str

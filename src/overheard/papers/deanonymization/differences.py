@@ -15,14 +15,15 @@ COMMON = (
     "is 10 to 24 rounds, at a rate and participation at which a small model learns in them. "
     "The server therefore observes a device 2 to 12 times instead of 20. A fifth of each "
     "user's data is the test set; the rest is split in half into prior and private data. Every "
-    "update has its own pseudonym and is scored separately, as published. Average precisions "
+    "update has its own pseudonym, as published. Average precisions "
     "are means over users, with ties broken at random. Chance is the expected value of a "
     "random order; it exceeds the paper's 1 / users, which makes times chance smaller. The "
     "IID control redistributes private examples at random among all users. Attackers learn "
     "from all updates of known users; simulated updates are trained in some rounds, evenly "
     "spaced. Overheard's own attack (reidentify_wccn) is not part of the paper: it trains "
     "known users in at most 6 rounds, as more did not help, on four chunks of a user's "
-    "prior examples."
+    "prior examples. It also links updates of different rounds and assigns users one to one, "
+    "where it is not called unlinked. The paper's attacks judge each update by itself."
 )
 
 

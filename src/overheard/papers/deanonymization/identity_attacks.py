@@ -21,7 +21,7 @@ PUBLISHED_ATTACKS = (ReidentifyMlp, ReidentifySvm, ReidentifyKnn)
 """The paper's three attacks; the one it proposes comes first."""
 
 IDENTITY_ATTACKS = (*PUBLISHED_ATTACKS, ReidentifyWccn)
-"""All re-identification attacks; Overheard's own comes last."""
+"""All re-identification attacks; Overheard's own, which links updates, comes last."""
 
 
 # Any: each attack has its own claim type.
@@ -36,10 +36,23 @@ def build_identity_attacks(
     return (*published_attacks, build_wccn_attack(scenario, source))
 
 
-def build_wccn_attack(scenario: IdentityScenario, source: UpdateSource) -> ReidentifyWccn:
-    """Build Overheard's attack, which selects layers itself and trains users in few rounds."""
+def build_wccn_attack(
+    scenario: IdentityScenario, source: UpdateSource, *, is_linking: bool = True
+) -> ReidentifyWccn:
+    """Build Overheard's attack, which selects layers itself and trains users in few rounds.
+
+    Args:
+        scenario: scenario that is attacked.
+        source: source of known updates.
+        is_linking: whether it links updates and assigns users one to one; without both a claim
+            rests on the target's own updates alone, as those of the paper's attacks do.
+
+    """
     return ReidentifyWccn(
-        updates=source, most_rounds=min(SIMULATED_ROUNDS, scenario.most_rounds)
+        updates=source,
+        most_rounds=min(SIMULATED_ROUNDS, scenario.most_rounds),
+        link=is_linking,
+        at_most_one=is_linking,
     )
 
 

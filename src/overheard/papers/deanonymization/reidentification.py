@@ -10,6 +10,7 @@ from overheard.papers.deanonymization.identity_attacks import (
     IDENTITY_ATTACKS,
     UPDATE_SOURCES,
     build_identity_attacks,
+    build_wccn_attack,
 )
 from overheard.papers.deanonymization.plans import (
     build_known_user_settings,
@@ -60,8 +61,15 @@ PANELS = (
 
 REDUCED = (PriorPanel(QUICK_SCENARIO, PAPER_PRIORS),)
 
-SOURCE_OF_ATTACK = tuple(source for source in UPDATE_SOURCES for _ in IDENTITY_ATTACKS)
-"""The source of known updates for each attack of a threat."""
+UNLINKED = "reidentify_wccn_unlinked"
+"""Name of Overheard's attack without linking and assignment, as the paper's attacks are."""
+
+SOURCES_AND_NAMES = tuple(
+    (source, name)
+    for source in UPDATE_SOURCES
+    for name in (*(attack.name for attack in IDENTITY_ATTACKS), UNLINKED)
+)
+"""The source of known updates and the name of each attack of a threat."""
 
 
 @final
@@ -98,7 +106,7 @@ class ReidentificationExperiment(Experiment):
         )
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """Return one plan per data set and prior, with every attack twice."""
+        """Return one plan per data set and prior, with every attack for both sources."""
         return {
             panel.key(prior): build_plan(
                 panel.scenario, build_known_user_settings(prior), _threats(panel.scenario)
@@ -135,9 +143,9 @@ class ReidentificationExperiment(Experiment):
         values = []
         for threat in run.threats:
             unit = "update" if threat.pseudonyms == "round" else "sender"
-            for attack, source in zip(threat.attacks, SOURCE_OF_ATTACK, strict=True):
-                name = f"{scenario.key}_{prior}_{unit}_{source}_{attack.name}"
-                description = f"{context}; per {unit}, {attack.name}, {source} updates"
+            for attack, (source, label) in zip(threat.attacks, SOURCES_AND_NAMES, strict=True):
+                name = f"{scenario.key}_{prior}_{unit}_{source}_{label}"
+                description = f"{context}; per {unit}, {label}, {source} updates"
                 as_published = unit == "update" and source == "shadow"
                 values += [
                     rows.reproduced_value(
@@ -156,6 +164,11 @@ class ReidentificationExperiment(Experiment):
 
 def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
     attacks = tuple(
-        one for source in UPDATE_SOURCES for one in build_identity_attacks(scenario, source)
+        one
+        for source in UPDATE_SOURCES
+        for one in (
+            *build_identity_attacks(scenario, source),
+            build_wccn_attack(scenario, source, is_linking=False),
+        )
     )
     return (threat_per_update(attacks), threat_per_sender(attacks))

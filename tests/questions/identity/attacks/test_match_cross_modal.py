@@ -43,6 +43,17 @@ def test_learning_from_candidate_users_raises_accuracy(different) -> None:
     )
 
 
+def test_learns_from_chunks_of_priors_and_several_layers(different) -> None:
+    cut = replace(QUICK, pieces=2, layer=("last_bias", -1, "all"))
+    assert share_identified(different, infer_claims(cut, different)) > 0.4
+
+
+@pytest.mark.parametrize("change", [{"pieces": 0}, {"layer": ()}])
+def test_refuses_settings_out_of_range(change) -> None:
+    with pytest.raises(ValueError, match="or more"):
+        replace(QUICK, **change)
+
+
 def test_ranks_a_user_without_an_embedding_last(different) -> None:
     all_embeddings = different.knowledge.known_users.embeddings
     fewer = {user: vector for user, vector in all_embeddings.items() if user != "user 2"}

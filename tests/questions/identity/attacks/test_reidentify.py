@@ -34,6 +34,13 @@ ATTACKS = [
 
 each_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 
+each_cut_attack = pytest.mark.parametrize(
+    "attack",
+    [attack for attack in ATTACKS if attack.name != "profile"],
+    ids=lambda one: one.name,
+)
+"""All but `profile`, which calls its pieces chunks."""
+
 
 @each_attack
 @pytest.mark.parametrize("layer", ["all", "last_bias"])
@@ -41,6 +48,38 @@ def test_names_users_by_other_layers(attack, layer, different) -> None:
     assert (
         share_identified(different, infer_claims(replace(attack, layer=layer), different)) > 0.5
     )
+
+
+@each_attack
+def test_names_users_by_several_layers_read_together(attack, different) -> None:
+    together = replace(attack, layer=("last_bias", -1, "all"))
+    assert share_identified(different, infer_claims(together, different)) > 0.5
+
+
+@each_attack
+def test_refuses_a_layer_twice(attack) -> None:
+    with pytest.raises(ValueError, match="without repetition"):
+        replace(attack, layer=(-1, -1))
+
+
+@each_cut_attack
+def test_names_users_by_chunks_of_their_priors(attack, different) -> None:
+    claims = infer_claims(replace(attack, pieces=2), different)
+    assert share_identified(different, claims) > 0.5
+
+
+@each_cut_attack
+def test_chunks_of_a_prior_are_clients_of_their_own(attack, different) -> None:
+    whole, halves = (
+        infer_claims(replace(attack, pieces=pieces), different) for pieces in (1, 2)
+    )
+    assert any(not whole[name].scores.equal(halves[name].scores) for name in whole)
+
+
+@each_cut_attack
+def test_refuses_zero_chunks(attack) -> None:
+    with pytest.raises(ValueError, match="pieces"):
+        replace(attack, pieces=0)
 
 
 @each_attack
@@ -147,11 +186,6 @@ def test_probabilities_of_known_and_unknown_users_sum_to_one(different) -> None:
 
 
 class TestPieces:
-    def test_names_users_by_chunks_of_their_priors(self, different) -> None:
-        assert (
-            share_identified(different, infer_claims(ReidentifyMlp(pieces=2), different)) > 0.5
-        )
-
     def test_a_user_with_one_example_has_one_chunk(self) -> None:
         few = [replace(make_user(number), size=1) for number in range(3)]
         run = simulate_users(few, Seed(0), known=2)
@@ -166,10 +200,6 @@ class TestPieces:
         assert all(
             one[target].scores.equal(four[target].scores) for target in different.targets
         )
-
-    def test_refuses_zero_chunks(self) -> None:
-        with pytest.raises(ValueError, match="pieces"):
-            ReidentifyMlp(pieces=0)
 
 
 class TestNeighbours:

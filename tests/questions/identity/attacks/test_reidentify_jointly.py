@@ -13,9 +13,9 @@ from tests.runs.planted_users import PlantedUsers, user
 SHADOWS = ReidentifyJointly(updates="shadow")
 
 
-def top_1(crowd: PlantedUsers) -> float:
+def top_1(crowd: PlantedUsers, attack: ReidentifyJointly = SHADOWS) -> float:
     targets = crowd.targets()
-    claims = SHADOWS.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
+    claims = attack.infer(crowd.view(), tuple(targets), crowd.knowledge(), Seed(0))
     named = [claims[target].users[int(claims[target].scores.argmax())] for target in targets]
     return sum(name == user(n) for name, n in zip(named, targets.values(), strict=True)) / len(
         named
@@ -48,6 +48,11 @@ class TestReidentifyJointly:
         with pytest.raises(NeedsError, match="attribute"):
             SHADOWS.infer(LEAKING.view(), (target,), bare, Seed(0))
 
-    def test_refuses_settings_out_of_range(self):
-        with pytest.raises(ValueError, match="epochs"):
-            ReidentifyJointly(epochs=0)
+    @pytest.mark.parametrize("setting", ["epochs", "batch", "most_rounds", "pieces"])
+    def test_refuses_settings_out_of_range(self, setting):
+        with pytest.raises(ValueError, match=setting):
+            ReidentifyJointly(**{setting: 0})
+
+    def test_reads_several_layers_together(self):
+        both = replace(SHADOWS, layer=("all", 0))
+        assert top_1(IDENTIFYING, both) > 0.9

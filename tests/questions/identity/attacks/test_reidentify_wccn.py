@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
 from math import log
@@ -7,7 +8,7 @@ import torch
 from torch import nn
 
 from overheard.core.errors import NeedsError
-from overheard.core.messages import Broadcast, Update
+from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -114,6 +115,24 @@ def test_is_at_chance_if_all_users_are_alike(alike) -> None:
             share_identified(alike, infer_claims(ReidentifyWccn(updates), alike))
             < 0.125 + 2 * 0.06
         )
+
+
+def test_only_without_linking_and_assignment_a_claim_rests_on_one_update() -> None:
+    run = faint_run(0)
+    target, *others = run.targets
+    changed = with_messages(run, [reversed_if(m, others) for m in run.transcript.messages])
+    for attack in (PLAIN, ReidentifyWccn()):
+        claim, again = (infer_claims(attack, one)[target] for one in (run, changed))
+        same = claim.scores.equal(again.scores) and claim.unseen == again.unseen
+        assert same == (attack is PLAIN)
+
+
+def reversed_if(message: Message, senders: Collection[Party]) -> Message:
+    """Return the message with the opposite update if one of these senders sent it."""
+    if not isinstance(message.body, Update) or message.sender not in senders:
+        return message
+    delta = {name: -part for name, part in message.body.delta.items()}
+    return replace(message, body=replace(message.body, delta=delta))
 
 
 class TestOneToOneAssignment:

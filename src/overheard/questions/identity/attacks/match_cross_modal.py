@@ -14,17 +14,17 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.known_updates import (
-    MAX_ROUNDS,
-    UpdateSource,
-    load_known_updates,
-    read_sender_updates,
-)
-from overheard.linkage.layers import Layer
+from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.matcher import fit_cross_modal
 from overheard.linkage.training_pairs import draw_embedding_pairs
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.unit_updates import (
+    Layers,
+    check_layers,
+    load_unit_updates,
+    read_unit_updates,
+)
 from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 
 
@@ -51,20 +51,24 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
 
     Args:
         updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
         learn_from: the users whose updates and embeddings are paired.
         pairs: number of training pairs, each used once.
         batch: pairs per step.
         most_rounds: maximum number of rounds in which known users are trained.
+        pieces: number of chunks of each simulated prior, each a separate client; 1 as
+            published. Shadow devices hold their whole priors.
 
     """
 
     updates: UpdateSource = "simulated"
-    layer: Layer = -1
+    layer: Layers = -1
     learn_from: Literal["holdout", "everyone"] = "holdout"
     pairs: int = 32_000
     batch: int = 32
     most_rounds: int = MAX_ROUNDS
+    pieces: int = 1
 
     name: ClassVar[str] = "match_cross_modal"
     claim_type: ClassVar = Identity
@@ -75,9 +79,11 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.pairs < 2 or self.batch < 1 or self.most_rounds < 1:
+        check_layers(self.layer)
+        if self.pairs < 2 or min(self.batch, self.most_rounds, self.pieces) < 1:
             raise ValueError(
-                f"pairs, batch and most_rounds must be 2, 1, 1 or more, got {self}"
+                "pairs must be 2 or more, and batch, most_rounds and pieces 1 or more, got "
+                f"{self}"
             )
 
     def infer(
@@ -97,8 +103,8 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
                 f"{self.name} needs embeddings of two or more candidate users, and has "
                 f"{len(named)}: choose a data set that provides them"
             )
-        known = load_known_updates(
-            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
+        known = load_unit_updates(
+            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         has_embedding = torch.tensor([name in embeddings for name in known.names])
         if self.learn_from == "holdout":
@@ -110,7 +116,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
         )  # (people, dims)
         attack_seed = seed.child(self.name)
         matcher = fit_cross_modal(
-            normalize(known.vectors[is_learned_from]),
+            known.vectors[is_learned_from],
             embedding_table,
             draw_embedding_pairs(
                 known.users[is_learned_from], self.pairs, attack_seed.child("pairs"), self.name
@@ -118,8 +124,8 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
             attack_seed.child("weights"),
             batch=self.batch,
         )
-        sent = read_sender_updates(view, targets, self.layer)
-        probabilities = matcher.probabilities(normalize(sent.vectors), embedding_table[named])
+        sent = read_unit_updates(view, targets, self.layer)
+        probabilities = matcher.probabilities(sent.vectors, embedding_table[named])
         claims = {}
         for target, rows in sent.rows_by_sender().items():
             scores = probabilities.new_full((len(users),), NO_UPDATE_SCORE)

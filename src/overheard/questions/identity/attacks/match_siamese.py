@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from torch.nn.functional import normalize, one_hot
+from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
@@ -12,17 +12,17 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.known_updates import (
-    MAX_ROUNDS,
-    UpdateSource,
-    load_known_updates,
-    read_sender_updates,
-)
-from overheard.linkage.layers import Layer
+from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.matcher import fit_siamese
 from overheard.linkage.training_pairs import draw_update_pairs
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.unit_updates import (
+    Layers,
+    check_layers,
+    load_unit_updates,
+    read_unit_updates,
+)
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
@@ -43,18 +43,22 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
 
     Args:
         updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read; it is scaled to length 1.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
         pairs: number of training pairs, each used once.
         batch: pairs per step.
         most_rounds: maximum number of rounds in which known users are trained.
+        pieces: number of chunks of each simulated prior, each a separate client; 1 as
+            published. Shadow devices hold their whole priors.
 
     """
 
     updates: UpdateSource = "simulated"
-    layer: Layer = -1
+    layer: Layers = -1
     pairs: int = 32_000
     batch: int = 32
     most_rounds: int = MAX_ROUNDS
+    pieces: int = 1
 
     name: ClassVar[str] = "match_siamese"
     claim_type: ClassVar = Identity
@@ -65,9 +69,11 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.pairs < 2 or self.batch < 1 or self.most_rounds < 1:
+        check_layers(self.layer)
+        if self.pairs < 2 or min(self.batch, self.most_rounds, self.pieces) < 1:
             raise ValueError(
-                f"pairs, batch and most_rounds must be 2, 1, 1 or more, got {self}"
+                "pairs must be 2 or more, and batch, most_rounds and pieces 1 or more, got "
+                f"{self}"
             )
 
     def infer(
@@ -79,18 +85,18 @@ class MatchSiamese(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable, or no user has two.
 
         """
-        known = load_known_updates(
-            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
+        known = load_unit_updates(
+            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         classes = build_user_classes(known, self.name)
-        vectors, attack_seed = normalize(known.vectors), seed.child(self.name)
+        vectors, attack_seed = known.vectors, seed.child(self.name)
         pairs = draw_update_pairs(
             known.users, self.pairs, attack_seed.child("pairs"), self.name
         )
         matcher = fit_siamese(vectors, pairs, attack_seed.child("weights"), batch=self.batch)
-        sent = read_sender_updates(view, targets, self.layer)
+        sent = read_unit_updates(view, targets, self.layer)
         is_of_user = one_hot(classes.labels, classes.count).double()  # (updates, classes)
-        probabilities = matcher.probabilities(normalize(sent.vectors), vectors)
+        probabilities = matcher.probabilities(sent.vectors, vectors)
         means = probabilities @ is_of_user / is_of_user.sum(0)
         return {
             target: classes.build_claim(means[rows].mean(0))

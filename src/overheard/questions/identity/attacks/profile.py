@@ -6,7 +6,6 @@ from math import prod
 from typing import ClassVar, final
 
 import torch
-from torch.nn.functional import normalize
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
@@ -14,16 +13,16 @@ from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.known_updates import (
-    MAX_ROUNDS,
-    UpdateSource,
-    load_known_updates,
-    read_sender_updates,
-)
-from overheard.linkage.layers import Layer
+from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.unit_updates import (
+    Layers,
+    check_layers,
+    load_unit_updates,
+    read_unit_updates,
+)
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
@@ -47,7 +46,8 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
 
     Args:
         updates: the source of known updates.
-        layer: the part of an update that is read; it is scaled to length 1.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
         chunks: number of chunks of each profile's examples, if the attacker trains on them.
         epochs: passes over the known updates.
         batch: updates per step.
@@ -56,7 +56,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
     """
 
     updates: UpdateSource = "simulated"
-    layer: Layer = -1
+    layer: Layers = -1
     chunks: int = 4
     epochs: int = 100
     batch: int = 32
@@ -72,6 +72,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
+        check_layers(self.layer)
         if min(self.chunks, self.epochs, self.batch, self.most_rounds) < 1:
             raise ValueError(
                 f"chunks, epochs, batch, most_rounds must be 1 or more, got {self}"
@@ -86,20 +87,20 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of profiles are unavailable.
 
         """
-        known = load_known_updates(
+        known = load_unit_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
         classes = build_user_classes(known, self.name)
         heads = fit_multi_head_mlp(
-            normalize(known.vectors),
+            known.vectors,
             [(classes.labels == profile).long() for profile in range(len(classes.class_users))],
             [2] * len(classes.class_users),
             seed.child(self.name),
             epochs=self.epochs,
             batch=self.batch,
         )
-        sent = read_sender_updates(view, targets, self.layer)
-        outputs = heads.log_probabilities(normalize(sent.vectors))
+        sent = read_unit_updates(view, targets, self.layer)
+        outputs = heads.log_probabilities(sent.vectors)
         odds = torch.stack(
             [output[:, 1] - output[:, 0] for output in outputs], 1
         )  # (updates, profiles)

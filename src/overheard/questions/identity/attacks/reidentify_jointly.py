@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from torch.nn.functional import normalize
-
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, USERS
@@ -13,16 +11,16 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.linkage.attribute_labels import read_attribute_labels
-from overheard.linkage.known_updates import (
-    MAX_ROUNDS,
-    UpdateSource,
-    load_known_updates,
-    read_sender_updates,
-)
-from overheard.linkage.layers import Layer
+from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.unit_updates import (
+    Layers,
+    check_layers,
+    load_unit_updates,
+    read_unit_updates,
+)
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
@@ -42,19 +40,23 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
     Args:
         attribute: its name; None = the only known attribute.
         updates: "shadow" devices of the run, as published, or "simulated" at each broadcast.
-        layer: the part of an update that is read.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
         epochs: passes over the known updates.
         batch: updates per step.
         most_rounds: maximum number of rounds in which known users are trained.
+        pieces: number of chunks of each simulated prior, each a separate client; 1 as
+            published. Shadow devices hold their whole priors.
 
     """
 
     attribute: str | None = None
     updates: UpdateSource = "simulated"
-    layer: Layer = -1
+    layer: Layers = -1
     epochs: int = 60
     batch: int = 32
     most_rounds: int = MAX_ROUNDS
+    pieces: int = 1
 
     name: ClassVar[str] = "reidentify_jointly"
     claim_type: ClassVar = Identity
@@ -65,8 +67,11 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.epochs < 1 or self.batch < 1 or self.most_rounds < 1:
-            raise ValueError(f"epochs, batch and most_rounds must be 1 or more, got {self}")
+        check_layers(self.layer)
+        if min(self.epochs, self.batch, self.most_rounds, self.pieces) < 1:
+            raise ValueError(
+                f"epochs, batch, most_rounds and pieces must be 1 or more, got {self}"
+            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -77,23 +82,23 @@ class ReidentifyJointly(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if no attribute of the users is known, or updates are unavailable.
 
         """
-        known = load_known_updates(
-            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
+        known = load_unit_updates(
+            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         users = build_user_classes(known, self.name)
         attribute = read_attribute_labels(
             known, knowledge.known_users, self.attribute, "everyone"
         )
         heads = fit_multi_head_mlp(
-            normalize(known.vectors),
+            known.vectors,
             [users.labels, attribute.labels],
             [users.count, len(attribute.values)],
             seed.child(self.name),
             epochs=self.epochs,
             batch=self.batch,
         )
-        sent = read_sender_updates(view, targets, self.layer)
-        user_log_probabilities, _ = heads.log_probabilities(normalize(sent.vectors))
+        sent = read_unit_updates(view, targets, self.layer)
+        user_log_probabilities, _ = heads.log_probabilities(sent.vectors)
         claims = {}
         for target, rows in sent.rows_by_sender().items():
             scores = user_log_probabilities[rows].sum(0).log_softmax(0)  # (classes)

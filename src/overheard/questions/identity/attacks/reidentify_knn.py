@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import normalize, one_hot
+from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
@@ -15,15 +15,15 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.threads import one_thread
-from overheard.linkage.known_updates import (
-    MAX_ROUNDS,
-    UpdateSource,
-    load_known_updates,
-    read_sender_updates,
-)
-from overheard.linkage.layers import Layer
+from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.unit_updates import (
+    Layers,
+    check_layers,
+    load_unit_updates,
+    read_unit_updates,
+)
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 DISTANCE_TOLERANCE = 1e-6
@@ -42,16 +42,20 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
 
     Args:
         updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
         neighbours: number of neighbours; all, if fewer updates are known.
         most_rounds: maximum number of rounds in which known users are trained.
+        pieces: number of chunks of each simulated prior, each a separate client; 1 as
+            published. Shadow devices hold their whole priors.
 
     """
 
     updates: UpdateSource = "simulated"
-    layer: Layer = -1
+    layer: Layers = -1
     neighbours: int = 10
     most_rounds: int = MAX_ROUNDS
+    pieces: int = 1
 
     name: ClassVar[str] = "reidentify_knn"
     claim_type: ClassVar = Identity
@@ -62,8 +66,11 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.neighbours < 1 or self.most_rounds < 1:
-            raise ValueError(f"neighbours and most_rounds must be 1 or more, got {self}")
+        check_layers(self.layer)
+        if min(self.neighbours, self.most_rounds, self.pieces) < 1:
+            raise ValueError(
+                f"neighbours, most_rounds and pieces must be 1 or more, got {self}"
+            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -74,15 +81,13 @@ class ReidentifyKnn(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable.
 
         """
-        known = load_known_updates(
-            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
+        known = load_unit_updates(
+            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         classes = build_user_classes(known, self.name)
-        sent = read_sender_updates(view, targets, self.layer)
+        sent = read_unit_updates(view, targets, self.layer)
         with one_thread():
-            weights = _neighbour_weights(
-                normalize(sent.vectors), normalize(known.vectors), self.neighbours
-            )
+            weights = _neighbour_weights(sent.vectors, known.vectors, self.neighbours)
             shares = weights @ one_hot(classes.labels, classes.count).double()
         claims = {}
         for target, rows in sent.rows_by_sender().items():

@@ -4,24 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from torch.nn.functional import normalize
-
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.known_updates import (
-    MAX_ROUNDS,
-    UpdateSource,
-    load_known_updates,
-    read_sender_updates,
-)
-from overheard.linkage.layers import Layer
+from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.unit_updates import (
+    Layers,
+    check_layers,
+    load_unit_updates,
+    read_unit_updates,
+)
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
@@ -53,7 +51,8 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
 
     Args:
         updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
         epochs: passes over the known updates.
         batch: updates per step.
         most_rounds: maximum number of rounds in which known users are trained.
@@ -63,7 +62,7 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
     """
 
     updates: UpdateSource = "simulated"
-    layer: Layer = -1
+    layer: Layers = -1
     epochs: int = 100
     batch: int = 32
     most_rounds: int = MAX_ROUNDS
@@ -78,6 +77,7 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
+        check_layers(self.layer)
         if min(self.epochs, self.batch, self.most_rounds, self.pieces) < 1:
             raise ValueError(
                 f"epochs, batch, most_rounds and pieces must be 1 or more, got {self}"
@@ -92,20 +92,20 @@ class ReidentifyMlp(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable.
 
         """
-        known = load_known_updates(
+        known = load_unit_updates(
             view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         classes = build_user_classes(known, self.name)
         heads = fit_multi_head_mlp(
-            normalize(known.vectors),
+            known.vectors,
             [classes.labels],
             [classes.count],
             seed.child(self.name),
             epochs=self.epochs,
             batch=self.batch,
         )
-        sent = read_sender_updates(view, targets, self.layer)
-        (log_probabilities,) = heads.log_probabilities(normalize(sent.vectors))
+        sent = read_unit_updates(view, targets, self.layer)
+        (log_probabilities,) = heads.log_probabilities(sent.vectors)
         claims = {}
         for target, rows in sent.rows_by_sender().items():
             scores = log_probabilities[rows].sum(0).log_softmax(0)  # (classes)

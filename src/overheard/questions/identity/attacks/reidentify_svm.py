@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from torch.nn.functional import normalize
-
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, USERS
@@ -13,15 +11,15 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.fitting.linear_svm import fit_linear_svm
-from overheard.linkage.known_updates import (
-    MAX_ROUNDS,
-    UpdateSource,
-    load_known_updates,
-    read_sender_updates,
-)
-from overheard.linkage.layers import Layer
+from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.questions.identity.claim import Identity
+from overheard.questions.identity.estimators.unit_updates import (
+    Layers,
+    check_layers,
+    load_unit_updates,
+    read_unit_updates,
+)
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 
 
@@ -39,16 +37,20 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
 
     Args:
         updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
         cost: C, the cost of a violated margin.
         most_rounds: maximum number of rounds in which known users are trained.
+        pieces: number of chunks of each simulated prior, each a separate client; 1 as
+            published. Shadow devices hold their whole priors.
 
     """
 
     updates: UpdateSource = "simulated"
-    layer: Layer = -1
+    layer: Layers = -1
     cost: float = 1.0
     most_rounds: int = MAX_ROUNDS
+    pieces: int = 1
 
     name: ClassVar[str] = "reidentify_svm"
     claim_type: ClassVar = Identity
@@ -59,8 +61,11 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if not self.cost > 0 or self.most_rounds < 1:
-            raise ValueError(f"cost must be above 0 and most_rounds 1 or more, got {self}")
+        check_layers(self.layer)
+        if not self.cost > 0 or min(self.most_rounds, self.pieces) < 1:
+            raise ValueError(
+                f"cost must be above 0, most_rounds and pieces 1 or more, got {self}"
+            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -71,19 +76,19 @@ class ReidentifySvm(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable.
 
         """
-        known = load_known_updates(
-            view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
+        known = load_unit_updates(
+            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
         )
         classes = build_user_classes(known, self.name)
         svm = fit_linear_svm(
-            normalize(known.vectors),
+            known.vectors,
             classes.labels,
             classes.count,
             seed.child(self.name),
             cost=self.cost,
         )
-        sent = read_sender_updates(view, targets, self.layer)
-        margins = svm.margins(normalize(sent.vectors))
+        sent = read_unit_updates(view, targets, self.layer)
+        margins = svm.margins(sent.vectors)
         return {
             target: classes.build_claim(margins[rows].mean(0))
             for target, rows in sent.rows_by_sender().items()
