@@ -16,7 +16,7 @@ def test_the_ablated_attack_is_compared_with_the_whole_one(
     experiment = AblationExperiment(
         "figure9",
         "null removal",
-        Decaf(null_removal=False),
+        Decaf(bases="published", null_removal=False),
         "table14",
         tiny_benchmark,
         reduced=tiny_size,

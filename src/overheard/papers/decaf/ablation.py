@@ -10,7 +10,7 @@ from overheard.papers.decaf.differences import common_differences
 from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
 from overheard.papers.decaf.published_scores import mean_published_score
 from overheard.papers.decaf.published_users import published_tables
-from overheard.papers.decaf.scores import DISTANCES
+from overheard.papers.decaf.scores import ATTACK, DISTANCES, PUBLISHED_DECAF
 from overheard.papers.estimates import (
     FindingFilter,
     find_best_round,
@@ -23,9 +23,6 @@ from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.decaf import Decaf
-
-WHOLE_ATTACK = Decaf()
-
 
 FULL = DecafSize(rounds=5, seeds=(0, 1, 2, 3, 4))
 REDUCED = DecafSize(rounds=5, seeds=(0,))
@@ -71,15 +68,13 @@ class AblationExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan with both attacks."""
         size = self.reduced if quick else self.full
-        return {"audit": build_plan(self.benchmark, size, (WHOLE_ATTACK, self.attack))}
+        return {"audit": build_plan(self.benchmark, size, (PUBLISHED_DECAF, self.attack))}
 
     def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each distance with and without the step, then L1 by user without it."""
         run, full = runs.plans["audit"], self.plans(quick=False)["audit"]
         audit, users = runs.audits["audit"], published_tables()[self.table]
-        best = find_best_round(
-            audit, plugin_label(WHOLE_ATTACK), "l1", range(run.training.rounds)
-        )
+        best = find_best_round(audit, ATTACK, "l1", range(run.training.rounds))
         context = f"{describe_setting(self.benchmark, run, full)}; round {best + 1}"
         without = FindingFilter(plugin_label(self.attack), (best,))
         values = []
@@ -95,9 +90,7 @@ class AblationExperiment(Experiment):
                 reproduced_value(
                     f"whole_mean_{distance}",
                     f"{context}; the whole attack",
-                    mean_score(
-                        audit, FindingFilter(plugin_label(WHOLE_ATTACK), (best,)), distance
-                    ),
+                    mean_score(audit, FindingFilter(ATTACK, (best,)), distance),
                     mean_published_score(self.benchmark.users, distance),
                     "lower",
                 ),

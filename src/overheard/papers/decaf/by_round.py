@@ -13,7 +13,7 @@ from overheard.learning.simplex import normalize_to_shares
 from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, DecafBenchmark
 from overheard.papers.decaf.differences import COMMON
 from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
-from overheard.papers.decaf.scores import ATTACK, DISTANCES
+from overheard.papers.decaf.scores import ATTACK, DISTANCES, PUBLISHED_DECAF
 from overheard.papers.estimates import (
     FindingFilter,
     mean_over_findings,
@@ -25,7 +25,6 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
-from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
@@ -77,7 +76,10 @@ class RoundsExperiment(Experiment):
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan per data set."""
         size = self.reduced if quick else self.full
-        return {one.source.name: build_plan(one, size, (Decaf(),)) for one in self.benchmarks}
+        return {
+            one.source.name: build_plan(one, size, (PUBLISHED_DECAF,))
+            for one in self.benchmarks
+        }
 
     def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return each distance by round, and for the mean claim over the first rounds."""

@@ -17,6 +17,7 @@ from overheard.papers.decaf.scores import (
     ATTACK,
     DISTANCES,
     NULL_CLASS_SCORES,
+    PUBLISHED_DECAF,
     better_direction,
     value_name,
 )
@@ -30,7 +31,6 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
-from overheard.questions.label_shares.attacks.decaf import Decaf
 
 FULL = DecafSize(rounds=3, seeds=(0, 1), examples=200, auxiliary=20)
 REDUCED = DecafSize(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100)
@@ -103,7 +103,7 @@ class DeepNetworksExperiment(Experiment):
         """Return one plan per network and data set."""
         size = self.reduced if quick else self.full
         return {
-            one.key: build_plan(one.benchmark, size, (Decaf(),), model=one.model)
+            one.key: build_plan(one.benchmark, size, (PUBLISHED_DECAF,), model=one.model)
             for one in self.networks
         }
 

@@ -14,6 +14,7 @@ from overheard.papers.decaf.scores import (
     ATTACK,
     DISTANCES,
     NULL_CLASS_SCORES,
+    PUBLISHED_DECAF,
     better_direction,
     value_name,
 )
@@ -22,7 +23,6 @@ from overheard.papers.experiment import Experiment
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan
-from overheard.questions.label_shares.attacks.decaf import Decaf
 
 FULL = DecafSize(rounds=20, seeds=(0, 1, 2))
 REDUCED = DecafSize(rounds=4, seeds=(0,))
@@ -86,7 +86,7 @@ class DefendedDecafExperiment(Experiment):
             ),
         )
         size = self.reduced if quick else self.full
-        return {"audit": build_plan(self.benchmark, size, (Decaf(),), arms=arms)}
+        return {"audit": build_plan(self.benchmark, size, (PUBLISHED_DECAF,), arms=arms)}
 
     def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return the distances, the null-class scores and the accuracy of each arm."""

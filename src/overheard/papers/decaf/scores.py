@@ -1,9 +1,14 @@
 """The scores that the experiments report, and the names of their values."""
 
 from overheard.core.scorer import Better
+from overheard.plans.plugin_field import plugin_label
+from overheard.questions.label_shares.attacks.decaf import Decaf
 
-ATTACK = "decaf"
-"""Name in a plan of the attack with the paper's settings."""
+PUBLISHED_DECAF = Decaf(bases="published")
+"""The attack with the paper's bases."""
+
+ATTACK = plugin_label(PUBLISHED_DECAF)
+"""Name of the attack in a plan."""
 
 DISTANCES = ("l1", "l2", "linf")
 

@@ -8,13 +8,12 @@ from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.papers.decaf.benchmark import FASHION_MNIST, MNIST, DecafBenchmark
 from overheard.papers.decaf.differences import common_differences
 from overheard.papers.decaf.plans import DecafSize, build_plan, describe_setting
-from overheard.papers.decaf.scores import ATTACK, DISTANCES
+from overheard.papers.decaf.scores import ATTACK, DISTANCES, PUBLISHED_DECAF
 from overheard.papers.estimates import mean_score_over_rounds, reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
-from overheard.questions.label_shares.attacks.decaf import Decaf
 
 FULL = DecafSize(rounds=10, seeds=(0, 1, 2))
 REDUCED = DecafSize(rounds=3, seeds=(0,))
@@ -55,7 +54,7 @@ class AuxiliaryExperiment(Experiment):
         size = self.reduced if quick else self.full
         return {
             f"auxiliary_{number}": build_plan(
-                self.benchmark, size, (Decaf(),), auxiliary=number
+                self.benchmark, size, (PUBLISHED_DECAF,), auxiliary=number
             )
             for number in self.auxiliary_counts
         }
@@ -103,7 +102,7 @@ class NeuronsExperiment(Experiment):
         size = self.reduced if quick else self.full
         return {
             f"neurons_{width}": build_plan(
-                self.benchmark, size, (Decaf(),), model=DecafConv2(hidden=width)
+                self.benchmark, size, (PUBLISHED_DECAF,), model=DecafConv2(hidden=width)
             )
             for width in self.widths
         }

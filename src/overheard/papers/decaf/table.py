@@ -17,6 +17,7 @@ from overheard.papers.decaf.scores import (
     ATTACK,
     DISTANCES,
     NULL_CLASS_SCORES,
+    PUBLISHED_DECAF,
     better_direction,
     value_name,
 )
@@ -32,7 +33,6 @@ from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
-from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 
 TRUE_SUPPORT_GUESS = "uniform on the true support"
@@ -80,7 +80,7 @@ class DecafTableExperiment(Experiment):
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return one plan with the attack and two baseline attacks."""
-        attacks = (Decaf(), MeanSoftmax(), BiasInversion())
+        attacks = (PUBLISHED_DECAF, MeanSoftmax(), BiasInversion())
         return {
             "audit": build_plan(self.benchmark, self.reduced if quick else self.full, attacks)
         }

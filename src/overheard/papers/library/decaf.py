@@ -1,7 +1,7 @@
 """Decaf: label shares of a user's data from its update."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from overheard.papers.decaf.ablation import AblationExperiment
@@ -9,10 +9,10 @@ from overheard.papers.decaf.benchmark import BENCHMARKS
 from overheard.papers.decaf.by_round import RoundsExperiment
 from overheard.papers.decaf.deep_networks import DeepNetworksExperiment
 from overheard.papers.decaf.defended import DefendedDecafExperiment
+from overheard.papers.decaf.scores import PUBLISHED_DECAF
 from overheard.papers.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
 from overheard.papers.decaf.table import DecafTableExperiment
 from overheard.papers.experiment import Experiment, Paper
-from overheard.questions.label_shares.attacks.decaf import Decaf as Attack
 
 
 @final
@@ -34,9 +34,14 @@ class DecafPaper(Paper):
             AuxiliaryExperiment(),
             NeuronsExperiment(),
             AblationExperiment(
-                "figure9", "null removal", Attack(null_removal=False), "table14"
+                "figure9",
+                "null removal",
+                replace(PUBLISHED_DECAF, null_removal=False),
+                "table14",
             ),
-            AblationExperiment("figure10", "calibrator", Attack(calibrator=False), "table15"),
+            AblationExperiment(
+                "figure10", "calibrator", replace(PUBLISHED_DECAF, calibrator=False), "table15"
+            ),
             DeepNetworksExperiment(),
             DefendedDecafExperiment(),
         )

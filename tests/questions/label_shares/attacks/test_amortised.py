@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -19,7 +19,7 @@ from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.label_shares.attacks.amortised import Amortised, fit_stacking_weights
+from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
@@ -308,49 +308,3 @@ class TestRefusals:
     def test_refuses_invalid_settings(self, wrong):
         with pytest.raises(ValueError, match="1 or more"):
             Amortised(**wrong)
-
-
-class TestStackingWeights:
-    TRUE = torch.tensor([[0.7, 0.3], [0.2, 0.8]], dtype=torch.float64)
-
-    def weights(self, *estimates: Tensor) -> list[float]:
-        return fit_stacking_weights(torch.stack(estimates), self.TRUE).tolist()
-
-    def test_a_correct_estimate_gets_all_weight(self):
-        flat = torch.full((2, 2), 0.5, dtype=torch.float64)
-        assert self.weights(self.TRUE, flat) == pytest.approx([1, 0], abs=1e-5)
-
-    def test_opposite_errors_are_weighted_to_cancel(self):
-        # Errors +0.1 e and -0.3 e: 3/4 * 0.1 = 1/4 * 0.3.
-        error = torch.tensor([[0.1, -0.1], [-0.1, 0.1]], dtype=torch.float64)
-        assert self.weights(self.TRUE + error, self.TRUE - 3 * error) == pytest.approx(
-            [0.75, 0.25], abs=1e-4
-        )
-
-    def test_independent_errors_are_weighted_by_inverse_variance(self):
-        # Errors of length 0.1 and 0.2 at a right angle: w = (1/0.01) / (1/0.01 + 1/0.04).
-        one = torch.tensor([[0.1, 0.0], [0.0, 0.0]], dtype=torch.float64)
-        other = torch.tensor([[0.0, 0.0], [0.0, 0.2]], dtype=torch.float64)
-        assert self.weights(self.TRUE + one, self.TRUE + other) == pytest.approx(
-            [0.8, 0.2], abs=1e-4
-        )
-
-    def test_weights_are_not_negative(self):
-        # 2 * first - second would be right.
-        error = torch.tensor([[0.1, -0.1], [-0.1, 0.1]], dtype=torch.float64)
-        assert self.weights(self.TRUE + error, self.TRUE + 2 * error) == pytest.approx(
-            [1, 0], abs=1e-4
-        )
-
-    @settings(deadline=None, max_examples=50)
-    @given(st.integers(1, 8), st.integers(1, 20), st.integers(0, 10**6))
-    def test_pooled_estimates_are_as_good_as_the_best_one(self, count, clients, seed):
-        drawn = torch.from_numpy(Seed(seed).numpy().dirichlet([1.0] * 3, (count + 1, clients)))
-        estimates, true = drawn[:count], drawn[count]
-        weights = fit_stacking_weights(estimates, true)
-        assert float(weights.min()) >= 0
-        assert float(weights.sum()) == pytest.approx(1)
-        pooled = torch.einsum("e,evc->vc", weights, estimates)
-        alone = (estimates - true).square().sum((1, 2))
-        # The sum of 1 is one weighted row of the fit.
-        assert float((pooled - true).square().sum()) <= float(alone.min()) + 1e-4

@@ -1,15 +1,21 @@
 """Decaf on matrices with known solutions, and on simulated updates."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.learning.train import train_cohort
+from overheard.questions.label_shares.attacks import decaf
 from overheard.questions.label_shares.attacks.decaf import (
     Decaf,
     GradientBases,
+    _draw_batches,
     train_gradient_bases,
 )
 from overheard.testing.planted_runs.planted_labels import CLASSES, simulate_one_round
@@ -141,6 +147,56 @@ class TestOnAFederation:
             others = [row for row in range(CLASSES) if row != label]
             assert float(base[label].max()) > 0
             assert float(base[others].max()) <= 0
+
+
+class TestBases:
+    """Clients of 40 examples take 5 batches of 8; each class has 15 auxiliary examples."""
+
+    @staticmethod
+    def trained_rows(monkeypatch, run, **changed):
+        trained = []
+
+        def train(build_model, start, pool, clients, recipe, **settings):
+            trained.extend((pool.labels[one.rows], one.rows, recipe) for one in clients)
+            return train_cohort(build_model, start, pool, clients, recipe, **settings)
+
+        monkeypatch.setattr(decaf, "train_cohort", train)
+        knowledge = replace(run.knowledge, recipe=replace(run.knowledge.recipe, batch=8))
+        view = run.transcript.seen_by(SERVER)
+        Decaf(**changed).infer(view, [client(0)], knowledge, Seed(0))
+        return trained
+
+    def test_every_basis_takes_as_many_steps_of_the_same_batch_as_the_client(
+        self, monkeypatch, run
+    ):
+        trained = self.trained_rows(monkeypatch, run)
+        assert trained
+        assert all(len(labels) == 40 for labels, _, _ in trained)
+        assert all(recipe.steps(len(rows)) == recipe.steps(40) for _, rows, recipe in trained)
+
+    def test_too_few_examples_are_repeated_about_equally_often(self, monkeypatch, run):
+        auxiliary = run.knowledge.auxiliary.labels.bincount()
+        for labels, rows, _ in self.trained_rows(monkeypatch, run):
+            times = rows.unique(return_counts=True)[1]
+            known = int(auxiliary[labels.unique()].sum())
+            assert len(times) == min(known, 40)
+            assert int(times.max()) - int(times.min()) <= 1
+
+    def test_the_published_bases_train_on_all_examples_of_the_class(self, monkeypatch, run):
+        auxiliary = run.knowledge.auxiliary.labels.bincount()
+        for labels, rows, _ in self.trained_rows(monkeypatch, run, bases="published"):
+            assert len(rows.unique()) == len(rows) == int(auxiliary[labels.unique()].sum())
+
+    def test_a_hidden_size_gives_the_published_bases(self, run):
+        updates = {
+            client(0): Update(delta=run.transcript.seen_by(SERVER).updates(client(0))[0].delta)
+        }
+        recipe = run.knowledge.recipe
+        assert list(Decaf()._group_by_batches(updates, recipe)) == [None]
+
+    def test_a_single_batch_is_not_filled_up(self):
+        rows = _draw_batches(torch.arange(5), 1, 40, Seed(0))
+        assert sorted(rows.tolist()) == [0, 1, 2, 3, 4]
 
 
 def test_refuses_invalid_settings():

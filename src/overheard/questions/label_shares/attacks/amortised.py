@@ -15,12 +15,17 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.simplex import normalize_to_shares, solve_for_shares
+from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.cached_fit import cached_cross_fit
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
-from overheard.questions.label_shares.estimators.cross_fit import CrossFit
+from overheard.questions.label_shares.estimators.cross_fit import HALVES, CrossFit
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
+from overheard.questions.label_shares.estimators.local_stacking import (
+    LocalStacking,
+    fit_local_stacking,
+    imbalance,
+)
 from overheard.questions.label_shares.estimators.size_regression import (
     SizeRegression,
     fit_size_regression,
@@ -62,11 +67,11 @@ class Amortised(Attack[LabelShares]):
     (`estimators.scaled_inversion`). Two kinds of network estimate the shares of a round: one
     treats the classes one by one with shared weights, one takes all features at once. Three
     networks of each kind are trained: one on each half of the auxiliary examples, evaluated on
-    the virtual clients of the other half, and one on both halves. The evaluations weight the
-    estimates of all kinds and rounds (non-negative least squares, Breiman 1996). Their
-    residuals give an interval for each share and the probability that a class is absent
-    (`estimators.local_intervals`). If the target's size is hidden, a regression on the lengths
-    of its updates estimates it, with an interval.
+    the virtual clients of the other half, and one on both halves. The evaluations of clients
+    of similar imbalance weight the estimates of all kinds and rounds
+    (`estimators.local_stacking`). Their residuals give an interval for each share and the
+    probability that a class is absent (`estimators.local_intervals`). If the target's size is
+    hidden, a regression on the lengths of its updates estimates it, with an interval.
 
     If a target's features are not finite, the claim is that of an average virtual client.
     Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary
@@ -165,11 +170,12 @@ class _GroupEstimator:
         estimates = torch.cat(
             [fit.virtual_estimates for fit in fits]
         )  # (estimates, virtual, classes)
-        weights = fit_stacking_weights(estimates, bank.shares)
-        cases = CalibrationCases(torch.einsum("e,evc->vc", weights, estimates), bank.shares)
+        stacking = fit_local_stacking(estimates, bank.shares)
+        pooled = torch.einsum("ve,evc->vc", stacking.weights_of_virtual(), estimates)
+        cases = CalibrationCases(pooled, bank.shares)
         size_regression = self._fit_size(cases)
         return {
-            target: self._claim_one(target, fits, weights, cases, size_regression)
+            target: self._claim_one(target, fits, stacking, cases, size_regression)
             for target in self._group.targets
         }
 
@@ -177,7 +183,7 @@ class _GroupEstimator:
         self,
         target: Party,
         fits: Sequence[CrossFit],
-        weights: Float[Tensor, " estimates"],
+        stacking: LocalStacking,
         cases: CalibrationCases,
         size_regression: SizeRegression,
     ) -> LabelShares:
@@ -195,9 +201,8 @@ class _GroupEstimator:
             estimates.append(
                 fit.estimate_shares(self._readings(batch, position, log_sizes))[:, :, 0]
             )
-        pooled = torch.einsum("e,enc->nc", weights, torch.cat(estimates))
-        halves, both = pooled[:2], pooled[2]
-        shares = normalize_to_shares((halves.mean(0) + both) / 2)
+        halves, both = _pool(torch.cat(estimates), stacking)
+        shares = _mean_of_networks(halves, both)
         null = cases.null_probability(shares)
         known = [examples for examples in reported if examples]
         if len(known) == len(reported):
@@ -237,15 +242,19 @@ class _GroupEstimator:
         )
 
 
-def fit_stacking_weights(
-    estimates: Float[Tensor, "estimates clients classes"],
-    shares: Float[Tensor, "clients classes"],
-) -> Float[Tensor, " estimates"]:
-    """Fit non-negative weights that sum to 1 and minimise the pooled L2 error.
+def _pool(
+    estimates: Float[Tensor, "estimates networks classes"], stacking: LocalStacking
+) -> tuple[Float[Tensor, "halves classes"], Float[Tensor, " classes"]]:
+    """Weight one client's estimates; return those of both halves, and that of all clients."""
+    first = torch.einsum("e,enc->nc", stacking.overall, estimates)
+    (weights,) = stacking.weights_near(
+        imbalance(_mean_of_networks(first[:HALVES], first[HALVES])[None])
+    )
+    pooled = torch.einsum("e,enc->nc", weights, estimates)
+    return pooled[:HALVES], pooled[HALVES]
 
-    Stacked regressions (Breiman 1996). Each estimate must be out of sample: made for a client
-    that its estimator was not trained on.
-    """
-    matrix = estimates.flatten(1).T.double()  # (clients * classes, estimates)
-    triangle = torch.linalg.qr(torch.cat((matrix, shares.flatten()[:, None].double()), 1)).R
-    return solve_for_shares(triangle[:, :-1], triangle[:, -1])
+
+def _mean_of_networks(
+    halves: Float[Tensor, "halves classes"], both: Float[Tensor, " classes"]
+) -> Float[Tensor, " classes"]:
+    return normalize_to_shares((halves.mean(0) + both) / 2)

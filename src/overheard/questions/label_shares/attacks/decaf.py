@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
+from overheard.core.messages import Update, Weights
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
+from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.last_layer import find_last_layer
@@ -24,6 +25,8 @@ from overheard.learning.training_job import ClientTask
 from overheard.questions.label_shares.claim import LabelShares
 
 Solver = Literal["nnls", "gradient"]
+
+Bases = Literal["equal_steps", "published"]
 
 
 @final
@@ -35,8 +38,8 @@ class Decaf(Attack[LabelShares]):
 
     - The gradient change is g_u = (w_u - w) / rate.
     - Class c is null if no entry of row c of g_u exceeds `threshold`.
-    - Basis g_c comes from training the broadcast on the auxiliary examples of class c, and
-      basis g_U from training it on those of all non-null classes together.
+    - Basis g_c comes from training the broadcast on auxiliary examples of class c, and basis
+      g_U from training it on those of all non-null classes together.
     - alpha, beta >= 0 minimise || sum_c alpha_c g_c + beta g_U - g_u ||^2. Then
       p_c = (alpha_c + beta / m) / (sum alpha + beta) for the m non-null classes.
 
@@ -47,12 +50,20 @@ class Decaf(Attack[LabelShares]):
     either, so exact sets are not certain. Noise, weight decay, tanh or LeakyReLU invalidate the
     test. If every class appears null, the test has failed and no class is removed.
 
-    Differs from the paper: (20) is minimised exactly by NNLS; its 1,000 steps of gradient
-    descent are `solver="gradient"` (projected Adam: the paper names no optimiser or rate).
+    Differs from the paper: by default a basis takes as many steps as the client, in batches
+    of the same size. The paper trains on all auxiliary examples; with many of them the basis
+    takes more steps than the client, and its direction turns away from the client's. On MNIST
+    with clients of 8 steps and 1,000 examples a class, mean L1 was 0.23 with the paper's bases
+    and 0.13 with equal steps.
+    (20) is minimised exactly by NNLS; its 1,000 steps of gradient descent are
+    `solver="gradient"` (projected Adam: the paper names no optimiser or rate).
     Equations (19) and (21) are missing from the public text and reconstructed from its tables.
     The majority vote over rounds is Overheard's: the paper averages shares only.
 
     Args:
+        bases: how long the bases train. "equal_steps": as many steps as the client, on as many
+            examples as these steps need, repeated if there are too few. "published": one
+            pass per epoch over all auxiliary examples of the class, as if the size is hidden.
         solver: the method that minimises (20).
         calibrator: whether g_U is among the bases (section IV-F leaves it out).
         null_removal: whether null classes are removed first (section IV-E does not).
@@ -62,6 +73,7 @@ class Decaf(Attack[LabelShares]):
 
     """
 
+    bases: Bases = "equal_steps"
     solver: Solver = "nnls"
     calibrator: bool = True
     null_removal: bool = True
@@ -96,22 +108,31 @@ class Decaf(Attack[LabelShares]):
         shares: dict[Party, list[Tensor]] = {target: [] for target in targets}
         nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}
         for number, broadcast in sorted(view.broadcasts().items()):
-            changes = {
-                target: by_round[number].delta[layer].float() / knowledge.recipe.rate
+            observed = {
+                target: by_round[number]
                 for target, by_round in updates.items()
                 if number in by_round
             }
-            if not changes:
-                continue
-            present = {
-                target: self._present_classes(change) for target, change in changes.items()
-            }
-            bases = train_gradient_bases(
-                broadcast, layer, list(present.values()), knowledge, number, seed
-            )
-            for target, change in changes.items():
-                shares[target].append(self.decompose(change, present[target], bases))
-                nulls[target].append(~present[target])
+            for batches, group in self._group_by_batches(observed, knowledge.recipe).items():
+                changes = {
+                    target: observed[target].delta[layer].float() / knowledge.recipe.rate
+                    for target in group
+                }
+                present = {
+                    target: self._present_classes(change) for target, change in changes.items()
+                }
+                bases = train_gradient_bases(
+                    broadcast,
+                    layer,
+                    list(present.values()),
+                    knowledge,
+                    number,
+                    seed,
+                    batches=batches,
+                )
+                for target, change in changes.items():
+                    shares[target].append(self.decompose(change, present[target], bases))
+                    nulls[target].append(~present[target])
         return {
             target: LabelShares(
                 normalize_to_shares(torch.stack(shares[target]).mean(0)),
@@ -141,6 +162,17 @@ class Decaf(Attack[LabelShares]):
         shares = torch.zeros(len(present), dtype=torch.float64)
         shares[present] = factors[: int(present.sum())] + common
         return normalize_to_shares(shares).float()
+
+    def _group_by_batches(
+        self, observed: Mapping[Party, Update], recipe: Recipe
+    ) -> dict[int | None, list[Party]]:
+        """Group targets by their batches per epoch; None = the published bases."""
+        groups: dict[int | None, list[Party]] = {}
+        for target, update in observed.items():
+            is_known = self.bases == "equal_steps" and update.examples
+            batches = -(-update.examples // recipe.batch) if is_known else None
+            groups.setdefault(batches, []).append(target)
+        return groups
 
     def _present_classes(
         self, change: Float[Tensor, "classes features"]
@@ -175,10 +207,22 @@ def train_gradient_bases(
     knowledge: Knowledge,
     number: int,
     seed: Seed,
+    *,
+    batches: int | None = None,
 ) -> GradientBases:
     """Train the broadcast of one round on the auxiliary examples (Algorithm 2).
 
     Each class that some target holds, and each distinct set of classes, is trained on once.
+
+    Args:
+        broadcast: the weights at the start of the round.
+        layer: the name of the last layer's weight.
+        present: the classes that each target holds.
+        knowledge: with auxiliary examples, a model and a recipe.
+        number: number of the round.
+        seed: the seed of the draws and of the batches.
+        batches: full batches per epoch of each basis; None = all auxiliary examples.
+
     """
     assert knowledge.auxiliary is not None
     assert knowledge.build_model is not None
@@ -188,8 +232,15 @@ def train_gradient_bases(
     classes = sorted({label for union in unions for label in union})
     wanted = [(label,) for label in classes] + [union for union in unions if len(union) > 1]
     rows = [torch.isin(labels, torch.tensor(key)).nonzero().flatten() for key in wanted]
+    drawn = rows
+    if batches is not None:
+        batch, draws = knowledge.recipe.batch, seed.child("rows", number)
+        drawn = [_draw_batches(own, batches, batch, draws) for own in rows]
     # The name seeds the batches. It has no labels, so permuting them leaves results unchanged.
-    members = [ClientTask(f"{int(own[0])}+{len(own)}", own) for own in rows]
+    members = [
+        ClientTask(f"{int(own[0])}+{len(own)}", chosen)
+        for own, chosen in zip(rows, drawn, strict=True)
+    ]
     trained = train_cohort(
         knowledge.build_model,
         broadcast,
@@ -207,6 +258,18 @@ def train_gradient_bases(
         {label: changes[label,] for label in classes},
         {union: changes[union] for union in unions},
     )
+
+
+def _draw_batches(
+    rows: Int[Tensor, " _rows"], batches: int, batch: int, seed: Seed
+) -> Int[Tensor, " examples"]:
+    """Draw rows that fill this many batches; all are repeated equally often, or nearly so.
+
+    A single batch is not filled up by repetition, as its mean gradient would stay the same.
+    """
+    wanted = batches * batch if batches > 1 else min(batch, len(rows))
+    shuffled = rows[torch.randperm(len(rows), generator=seed.generator())]
+    return shuffled.repeat(-(-wanted // len(rows)))[:wanted]
 
 
 def _majority(verdicts: Sequence[Bool[Tensor, " classes"]]) -> Bool[Tensor, " classes"]:

@@ -15,6 +15,7 @@ from overheard.questions.label_shares.estimators.cross_fit import (
     fit_with_cross_fitting,
 )
 from overheard.questions.label_shares.estimators.deep_set_regressor import (
+    COPIES,
     DEEP_SET_WIDTH,
     DROPOUT,
 )
@@ -46,7 +47,7 @@ def cached_cross_fit(
         readings.class_gradients,
         *sizes,
     )
-    shapes = (NETWORKS, MOST_COMPONENTS, DEEP_SET_WIDTH, MLP_WIDTH, DROPOUT)
+    shapes = (NETWORKS, COPIES, MOST_COMPONENTS, DEEP_SET_WIDTH, MLP_WIDTH, DROPOUT)
     key = text_key(repr((_digest((*tensors, shares, halves)), shapes, steps, seed)))
     cached = cache.load(key)
     if cached is not None:

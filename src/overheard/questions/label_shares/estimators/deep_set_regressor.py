@@ -38,6 +38,9 @@ DEEP_SET_WIDTH = 64
 
 DROPOUT = 0.1
 
+COPIES = 3
+"""Networks with the same examples and other initial weights; their mean varies less."""
+
 WEIGHT_PREFIX = "networks of tokens/"
 """Prefix of the names of the networks' weights among the tensors of a `DeepSetRegressor`."""
 
@@ -51,7 +54,8 @@ class DeepSetRegressor:
         entry_scale: scale of the class matrices.
         scales: scales of the tokens, one per network.
         inversion: the equation of the output bias; the tokens include its solution.
-        networks: one per set of virtual clients that it was trained on.
+        networks: `COPIES` for each set of virtual clients; the sets follow one another, copy by
+            copy.
 
     """
 
@@ -63,9 +67,10 @@ class DeepSetRegressor:
     def estimate_shares(
         self, readings: ProbeReadings
     ) -> Float[Tensor, "networks clients classes"]:
-        """Estimate the shares of new clients with each network."""
+        """Estimate the shares of new clients with the networks of each set."""
         tokens = _tokens(readings, self.entry_scale, self.inversion)
-        return predict_shares(self.networks, _inputs(tokens, self.scales))
+        shares = predict_shares(self.networks, _inputs(tokens, self.scales))
+        return shares.unflatten(0, (COPIES, len(self.scales))).mean(0)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors except the inversion by name, for `from_tensors`."""
@@ -87,7 +92,7 @@ class DeepSetRegressor:
         )
         # The initial weights are drawn, then overwritten.
         with seeded(Seed(0)):
-            networks = _new_networks(len(indices), classes, len(scales[0].mean))
+            networks = _new_networks(COPIES * len(indices), classes, len(scales[0].mean))
         load_ensemble_weights(networks, tensors, WEIGHT_PREFIX)
         entries = Standardizer.from_tensors(tensors, "entries")
         return DeepSetRegressor(entries, scales, inversion, networks)
@@ -101,7 +106,7 @@ def fit_deep_set_regressor(
     steps: int,
     seed: Seed,
 ) -> DeepSetRegressor:
-    """Train one network on each of these sets of virtual clients."""
+    """Train `COPIES` networks on each of these sets of virtual clients."""
     # One scale for all entries of a kind, so that permuting the classes changes nothing.
     kinds = (class_matrices(chunk).flatten(0, 2) for chunk in _slices(readings))
     entries = fit_standardizer_to_parts(kinds)
@@ -112,12 +117,12 @@ def fit_deep_set_regressor(
     )
     inputs = _inputs(tokens, scales)
     with seeded(seed):
-        networks = _new_networks(len(rows), shares.shape[1], inputs.shape[3])
+        networks = _new_networks(COPIES * len(rows), shares.shape[1], inputs.shape[3])
         train_ensemble(
             networks,
             inputs,
             shares.float(),
-            rows,
+            COPIES * list(rows),
             EnsembleTraining(steps),
             seed.child("batches"),
         )
@@ -127,7 +132,7 @@ def fit_deep_set_regressor(
 def _tokens(
     readings: ProbeReadings, entries: Standardizer, inversion: ScaledInversion
 ) -> list[Float[Tensor, "clients classes numbers"]]:
-    """Return the tokens for each network, which differ only in the scale of the inversion."""
+    """Return the tokens for each set, which differ only in the scale of the inversion."""
     parts = []
     for chunk in _slices(readings):
         parts.append(
@@ -151,7 +156,8 @@ def _inputs(
     tokens: Sequence[Float[Tensor, "clients classes numbers"]], scales: Sequence[Standardizer]
 ) -> Float[Tensor, "networks clients classes numbers"]:
     pairs = zip(scales, tokens, strict=True)
-    return torch.stack([scale.standardize(own).asinh() for scale, own in pairs])
+    inputs = torch.stack([scale.standardize(own).asinh() for scale, own in pairs])
+    return inputs.repeat(COPIES, 1, 1, 1)
 
 
 def _new_networks(networks: int, classes: int, numbers: int) -> NetworkEnsemble:
