@@ -1,5 +1,6 @@
 """The plan of an audit: data, training, arms of defenses, threats and seeds."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,6 +27,7 @@ from overheard.plans.registries import (
     DISTILLATIONS,
     MODELS,
     question_of_attack,
+    questions,
 )
 from overheard.plans.strict_model import StrictModel, check_unique, parse_toml, read_toml
 from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
@@ -34,6 +36,8 @@ UNDEFENDED = "no defense"
 """Name of the arm without defenses, which every audit has as the reference for the others."""
 
 RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
+
+Margin = Annotated[float, Field(gt=0)]
 
 
 class TrainingPlan(RecipePlan):
@@ -214,6 +218,19 @@ class Plan(StrictModel):
 
     An arm without defenses is added if there is none. The same seed gives the same data
     partition and initial weights in every arm, so that arms differ only by their defenses.
+
+    Args:
+        title: the title of the report.
+        seeds: one run of every arm for each.
+        data: the data of the clients and of attackers.
+        training: the training of the federation.
+        arms: the variants of the federation to compare.
+        threats: the threat models.
+        margins: by score, the gain over an uninformed guess below which a leak does not matter
+            to you. Where every attack's gain is shown to be below it, the verdict is "no leak
+            above" this margin. Such a margin never hides a leak that is found. Scores that are
+            not given keep the margin of their question: see docs/statistics.md.
+
     """
 
     title: Annotated[str, Field(max_length=200)] = "Audit"
@@ -222,6 +239,7 @@ class Plan(StrictModel):
     training: TrainingPlan
     arms: Annotated[tuple[ArmPlan, ...], Field(validate_default=True)] = ()
     threats: Annotated[tuple[ThreatPlan, ...], Field(min_length=1)]
+    margins: Mapping[str, Margin] = Field(default_factory=dict)
 
     @field_validator("arms")
     @classmethod
@@ -253,6 +271,17 @@ class Plan(StrictModel):
             ]
         )
         return threats
+
+    @field_validator("margins")
+    @classmethod
+    def _check_known_margins(cls, margins: Mapping[str, float]) -> Mapping[str, float]:
+        known = sorted({score for one in questions().values() for score in one.margins})
+        unknown = sorted(margins.keys() - set(known))
+        if unknown:
+            raise ValueError(
+                f"no question has a margin for {', '.join(unknown)}; known: {', '.join(known)}"
+            )
+        return margins
 
     @model_validator(mode="after")
     def _check_consistency(self) -> "Plan":
