@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
+from overheard.findings.finding import ControlDraws
 from overheard.findings.threat_verdict import TargetKind, Verdict
 from overheard.statistics.judgement import VERDICT_LEVEL
 
@@ -168,7 +169,7 @@ class RunSeconds(DocumentPart):
 class RunRow(DocumentPart):
     """One run; see `findings.finding.ArmRun`.
 
-    Files of earlier versions have neither bytes nor time.
+    Files of earlier versions have neither bytes nor time, nor the kind of a control.
     """
 
     arm: str
@@ -177,6 +178,8 @@ class RunRow(DocumentPart):
     accuracy: dict[Count, Annotated[float, Field(ge=0, le=1)] | None]
     bytes: BytesSent | None = None
     seconds: RunSeconds | None = None
+    control: ControlDraws = ""
+    control_number: Count = 0
 
 
 @final

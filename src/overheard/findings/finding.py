@@ -19,6 +19,9 @@ from overheard.findings.traffic import Traffic
 if TYPE_CHECKING:
     import pandas
 
+ControlDraws = Literal["", "natural", "exact"]
+"""How the examples of a control by exchange are drawn; "" = it is none, or an old one."""
+
 MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""
 
@@ -49,6 +52,9 @@ class Cell:
         part: name of the attack in the registry, without settings, such as "decaf".
         label: name shown to readers, with only what applies to this attack in this arm.
         is_adaptive: whether its claims change with the defenses that the attacker knows.
+        control: how the examples of a control by exchange are drawn: "natural" or "exact", see
+            `data.partition.schedule.Draws`; "" for all other runs.
+        control_number: its number among the controls of its kind, from 0.
 
     """
 
@@ -63,6 +69,8 @@ class Cell:
     part: str = ""
     label: str = ""
     is_adaptive: bool = False
+    control: ControlDraws = ""
+    control_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +216,8 @@ class ArmRun:
         has_truth: whether the ground truth is known, so that claims can be scored.
         record_labels: the label of each candidate record.
         record_exchange: which candidate records might as well have had another owner.
+        control: how its examples are drawn; see `Cell`.
+        control_number: its number among the controls of its kind; see `Cell`.
 
     """
 
@@ -225,6 +235,8 @@ class ArmRun:
     has_truth: bool = True
     record_labels: tuple[int, ...] = field(default=(), repr=False)
     record_exchange: RecordExchange = "none"
+    control: ControlDraws = ""
+    control_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +323,8 @@ def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
         "low": finding.low,
         "high": finding.high,
         "is_control": cell.is_control,
+        "control": cell.control,
+        "control_number": cell.control_number,
         "true_since": finding.true_since,
         "since": None if timeline is None else timeline.since,
         "alarm": None if timeline is None else timeline.alarm,

@@ -22,6 +22,7 @@ from overheard.data.partition.data_partition import (
 )
 from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
+from overheard.data.partition.natural_draws import redraw_chunks, shares_to_draw_from
 from overheard.data.partition.schedule import Schedule
 
 Counts = tuple[tuple[Int[Tensor, " classes"], ...], ...]
@@ -74,9 +75,12 @@ def redraw_label_counts(
     def counts_of(number: int) -> Counts:
         draws = seed.child("redrawn", number)
         rows = split(draws)
+        shares = shares_to_draw_from(dataset, None, rows, free, schedule)
+        if shares is not None and schedule.first_draws == "natural":
+            rows = redraw_chunks(dataset, rows, shares, free, draws.child("first"))
         if reserved.canaries is not None:
             rows = add_canaries(rows, reserved.canaries)
-        timeline = draw_timeline(dataset, None, rows, free, schedule, draws)
+        timeline = draw_timeline(dataset, None, rows, free, schedule, draws, shares)
         return _label_counts(timeline, dataset.task.classes)
 
     users = users_of_clients(dataset, split_settings)
