@@ -19,7 +19,7 @@ from overheard.report.unchecked_claims import unchecked_claim_sentences
 from overheard.report.verdict_sentences import (
     badge,
     evidence_sentences,
-    false_leak_sentence,
+    false_leak_sentences,
     lead_phrase,
 )
 
@@ -34,7 +34,7 @@ def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
             for arm in arm_results
             for threat_result in arm.threat_results
         ),
-        false_leak_sentence(arm_results),
+        *false_leak_sentences(arm_results),
     )
 
 

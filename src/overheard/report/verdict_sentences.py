@@ -32,6 +32,11 @@ def lead_phrase(judgement: ThreatVerdict, reading: Statement) -> str:
     """Return what the observers did or did not do, to follow their name."""
     best = f"the best attack is {reading.failure}"
     match judgement.verdict:
+        case "leaks" if judgement.gain is not None and judgement.gain.mean <= 0:
+            return (
+                f"learns something of {reading.topic}, though no claim is better than guessing "
+                f"on average: {best}"
+            )
         case "leaks":
             return reading.success
         case "no leak above margin":
@@ -70,14 +75,16 @@ def margin_text(judgement: ThreatVerdict, pages: QuestionPages) -> str:
     )
 
 
-def false_leak_sentence(arm_results: Sequence[ArmResult]) -> str:
+def false_leak_sentences(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return how many verdicts rest on a test, and how many are expected to be wrong."""
     count = sum(judgement.is_tested for judgement in _judgements(arm_results))
+    if not count:
+        return ()
     expected = format_number(count * VERDICT_LEVEL)
     return (
         f"{count} {'verdict rests' if count == 1 else 'verdicts rest'} on a test. If nothing "
         f"leaked anywhere, up to {expected} of them would say “leaks” by chance, on average "
-        f"({VERDICT_LEVEL:g} each)."
+        f"({VERDICT_LEVEL:g} each).",
     )
 
 
@@ -89,7 +96,7 @@ def _judgements(arm_results: Sequence[ArmResult]) -> Iterable[ThreatVerdict]:
 
 def _p_value_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     judgement, count = threat_result.judgement, len(threat_result.attack_results)
-    if judgement.p_value is None or judgement.smallest_p_value is None:
+    if not judgement.is_tested or judgement.p_value is None:
         return ()
     attack = make_printable(threat_result.labels[judgement.attack])
     adjusted = "" if count == 1 else f", adjusted for {count} attacks"

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.question import Question
+from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.measures import MEASURES
 from overheard.questions.shift.scorer.shift import ShiftScorer
 from overheard.questions.shift.statistics.detection import detection_rows
+from overheard.questions.shift.statistics.re_paired_shifts import re_pair_shifts
 
 
 @final
@@ -22,6 +25,7 @@ class ShiftQuestion(Question[Shift]):
     name = "shift"
     source = ShiftScorer.source
     measures = MEASURES
+    margins = MappingProxyType({"auc": 0.15})
     control = "exchange"
     needs_all_rounds = True
 
@@ -40,3 +44,9 @@ class ShiftQuestion(Question[Shift]):
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows that compare runs with a shift with their controls."""
         return detection_rows(findings, seed)
+
+    def re_paired_fits(
+        self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
+    ) -> RePairedFits:
+        """Compare runs with a shift with their natural controls."""
+        return re_pair_shifts(findings, seed)

@@ -17,7 +17,8 @@ def flipped_fits(
 
     Args:
         peaks: the largest evidence in the run with the shift first, then in each natural
-            control of its seed. Minus infinity = no evidence; NaN = no such control.
+            control of its seed. Minus infinity = no evidence; NaN = no such control, or no
+            claim about this target.
         runs: the seed of each target, from 0 on.
         choices: the number of the run of each seed that stands for the one with the shift.
 
@@ -26,4 +27,4 @@ def flipped_fits(
     ranks = rankdata(peaks.reshape(attacks, -1), axis=1, nan_policy="omit").reshape(peaks.shape)
     chosen = choices[:, runs]  # (pairings, targets)
     places = np.arange(targets)
-    return np.stack([table[places, chosen].sum(1) for table in ranks], axis=1)
+    return np.stack([np.nansum(table[places, chosen], axis=1) for table in ranks], axis=1)

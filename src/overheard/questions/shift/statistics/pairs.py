@@ -99,8 +99,8 @@ def peak_evidence(run_pairs: Sequence[RunPair]) -> PairedEvidence:
     """Return the largest statistic of each run: the evidence if the round is unknown."""
     return _paired_evidence(
         run_pairs,
-        [_peak(pair.shifted) for pair in run_pairs],
-        [[_peak(control) for control in pair.controls] for pair in run_pairs],
+        [peak_of(pair.shifted) for pair in run_pairs],
+        [[peak_of(control) for control in pair.controls] for pair in run_pairs],
     )
 
 
@@ -134,8 +134,8 @@ def _paired_evidence(
     )
 
 
-def _peak(timeline: Timeline) -> float:
-    # Without a statistic there is no evidence: -inf is below all others and ties with itself.
+def peak_of(timeline: Timeline) -> float:
+    """Return the largest statistic; -inf without one, which ties with itself."""
     return max(timeline.statistic, default=-inf)
 
 

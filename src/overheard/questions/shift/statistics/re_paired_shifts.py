@@ -1,0 +1,75 @@
+"""Evidence of shifts, compared with natural controls that stand for the run with the shift."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Finding
+from overheard.findings.re_paired_fits import (
+    RePairedFits,
+    no_test,
+    number_values,
+    smallest_p_value,
+)
+from overheard.questions.shift.statistics.flipped_fits import flipped_fits
+from overheard.questions.shift.statistics.pairs import RunPair, pair_runs, peak_of
+from overheard.statistics.re_pairing import re_drawn_runs
+
+NEEDS_NATURAL_CONTROLS = "the test needs natural controls, whose examples are drawn at random"
+
+
+def re_pair_shifts(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
+    """Return how well the evidence fits the runs with a shift, and their natural controls.
+
+    If a shift changed nothing, any natural control of a seed might as well be the run with the
+    shift, for all its targets together. An exact control might not: its label counts do not
+    vary. A seed counts with as many controls as all attacks and targets have.
+    """
+    attacks = list(dict.fromkeys(finding.cell.attack for finding in findings))
+    pairs = [
+        {
+            (pair.seed, pair.target): pair
+            for pair in pair_runs(
+                [finding for finding in findings if finding.cell.attack == attack], "natural"
+            )
+        }
+        for attack in attacks
+    ]
+    places = list(dict.fromkeys(place for of_attack in pairs for place in of_attack))
+    if not places:
+        return no_test(NEEDS_NATURAL_CONTROLS)
+    seeds = number_values(number for number, _ in places)
+    alternatives = [
+        1
+        + min(
+            len(pair.controls)
+            for of_attack in pairs
+            for pair in of_attack.values()
+            if pair.seed == number
+        )
+        for number in seeds
+    ]
+    choices = re_drawn_runs(alternatives, seed)
+    fits = flipped_fits(
+        np.stack([_peaks(of_attack, places, max(alternatives)) for of_attack in pairs]),
+        np.array([seeds[number] for number, _ in places]),
+        choices,
+    )
+    possible = int(np.prod(alternatives, dtype=object))
+    return RePairedFits(fits, smallest_p_value(possible, len(choices)))
+
+
+def _peaks(
+    pairs: Mapping[tuple[int, Party], RunPair],
+    places: Sequence[tuple[int, Party]],
+    alternatives: int,
+) -> Float[np.ndarray, "targets alternatives"]:
+    peaks = np.full((len(places), alternatives), np.nan)
+    for row, place in zip(peaks, places, strict=True):
+        if place in pairs:
+            values = [peak_of(one) for one in (pairs[place].shifted, *pairs[place].controls)]
+            row[: len(values)] = values[:alternatives]
+    return peaks
