@@ -6,6 +6,7 @@ from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.shift.claim import Shift
@@ -37,3 +38,7 @@ class ShiftQuestion(Question[Shift]):
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows that compare runs with a shift with their controls."""
         return detection_rows(findings, seed)
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return the number of ways to choose a run of each seed, with a shift or a control."""
+        return int((1 + sizes.controls) ** sizes.runs)
