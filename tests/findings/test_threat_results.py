@@ -14,34 +14,11 @@ from tests.runs.audits import shares_finding
 TRUE = (1.0, 0.0)
 
 
-def test_leaks_only_if_the_whole_interval_of_the_gain_is_above_0(
-    small: Audit,
-) -> None:
+def test_an_arm_leaks_whose_claims_fit_no_other_partition(small: Audit) -> None:
     undefended, noise = collect_arms(small, Seed(0))
-    # none: gains 0.8 and 0.56, which two clients do not distinguish from 0; noise: the guess
-    # itself, gain 0 twice.
-    assert undefended.threat_results[0].verdict == "unclear"
-    assert noise.threat_results[0].verdict == "silent"
-
-
-def test_an_interval_around_0_is_unclear(small: Audit) -> None:
-    # Guess 50 / 50: l1 = 1. Claims 70 / 30 and 30 / 70: l1 = 0.6 and 1.4, gains 0.4 and -0.4.
-    findings = (
-        shares_finding("none", client(0), TRUE, (0.7, 0.3)),
-        shares_finding("none", client(1), TRUE, (0.3, 0.7)),
-    )
-    assert (
-        collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
-        == "unclear"
-    )
-
-
-def test_a_single_finding_cannot_be_judged(small: Audit) -> None:
-    findings = (shares_finding("none", client(0), TRUE, (0.7, 0.3)),)
-    assert (
-        collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[0].verdict
-        == "unjudged"
-    )
+    assert undefended.threat_results[0].verdict == "leaks"
+    # The claims are the guess itself: a gain of 0 twice, which is below 0.1.
+    assert noise.threat_results[0].verdict == "no leak above margin"
 
 
 def test_refusals_alone_count_as_unmeasured(small: Audit) -> None:

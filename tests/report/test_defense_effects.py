@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.findings.traffic import Traffic
 from overheard.report.defense_effects import describe_defense_effects
-from tests.runs.audits import shares_finding
+from tests.runs.audits import FITS_BEST, shares_finding
 
 TRUE = (1.0, 0.0)
 
@@ -17,13 +17,21 @@ TRUE = (1.0, 0.0)
 def test_a_defense_helps_if_intervals_do_not_overlap(
     small: Audit,
 ) -> None:
-    (change,) = describe_defense_effects(collect_arms(small, Seed(0)))
+    # l1 is 0.12 for both clients without the defense, and 0.8 with it.
+    findings = (
+        shares_finding("none", client(0), TRUE, (0.94, 0.06)),
+        shares_finding("none", client(1), (0.2, 0.8), (0.26, 0.74)),
+        shares_finding("noise", client(0), TRUE, (0.6, 0.4)),
+        shares_finding("noise", client(1), (0.2, 0.8), (0.6, 0.4)),
+    )
+    (change,) = describe_defense_effects(
+        collect_arms(replace(small, findings=findings), Seed(0))
+    )
     assert change.arm == "noise"
     # 0.91 - 0.89 = 2.0 points.
     assert change.cost.replace("\u00a0", " ") == (
         "costs 2.0 percentage points of accuracy (91.0 % without, 89.0 % with)"
     )
-    # Misplaced without: 2 to 10 %; with: 30 to 50 %.
     assert change.effects[0].replace("\u00a0", " ") == (
         "The server, about each client: label shares · helps (data assigned to the wrong class "
         "6.0 % without, 40 % with)."
@@ -59,9 +67,10 @@ def test_overlapping_intervals_are_no_clear_difference(small: Audit) -> None:
 
 def test_says_if_a_defense_does_not_stop_the_leak(small: Audit) -> None:
     findings = (
-        *small.findings[:2],
-        shares_finding("noise", client(0), TRUE, (0.7, 0.3)),
-        shares_finding("noise", client(1), TRUE, (0.72, 0.28)),
+        shares_finding("none", client(0), TRUE, (0.94, 0.06), fits=FITS_BEST),
+        shares_finding("none", client(1), TRUE, (0.94, 0.06), fits=FITS_BEST),
+        shares_finding("noise", client(0), TRUE, (0.7, 0.3), fits=FITS_BEST),
+        shares_finding("noise", client(1), TRUE, (0.7, 0.3), fits=FITS_BEST),
     )
     (change,) = describe_defense_effects(
         collect_arms(replace(small, findings=findings), Seed(0))

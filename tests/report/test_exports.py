@@ -11,6 +11,7 @@ from overheard.archive.run_time import RunTime
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
+from overheard.findings.document_reader import parse_findings
 from overheard.findings.finding import Audit
 from overheard.findings.frame import COLUMNS
 from overheard.findings.traffic import Traffic
@@ -42,10 +43,26 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
             }
     row = next(row for row in document["summary"] if row["score"] == "linf")
     assert row["value"]["mean"] == pytest.approx(0.06)  # 0.10 and 0.02
-    assert row["value"]["low"] == pytest.approx(0.02)
+    # Standard error 0.04, and Student's 97.5 % quantile for two clients is 12.706.
+    assert row["value"]["low"] == pytest.approx(0.06 - 12.7062 * 0.04)
     assert (row["about"], row["targets"], row["seeds"]) == ("clients", 2, 1)
     assert document["arms"][1]["defenses"][0]["switched_off_by"] == "the client"
     assert document["plan"] == small.plan
+
+
+def test_the_document_gives_verdicts_with_their_tests_back(small: Audit) -> None:
+    text = as_json(small, collect_arms(small, Seed(0)))
+    leaks, none = parse_findings(text).verdicts or ()
+    assert (leaks.arm, leaks.observers, leaks.question, leaks.about) == (
+        "none", ("server",), "label_shares", "clients",
+    )  # fmt: skip
+    # No other of 200 partitions fits as well.
+    assert (leaks.verdict, leaks.p_value, leaks.smallest_p_value) == ("leaks", 0.005, 0.005)
+    assert (none.verdict, none.is_below_margin) == ("no leak above margin", True)
+    assert none.margins == {"l1": 0.1}
+    assert none.gain is not None
+    assert none.gain.mean == 0
+    assert "redrawn_fits" not in text
 
 
 def test_the_document_has_bytes_and_seconds_of_runs(small: Audit) -> None:

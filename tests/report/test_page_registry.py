@@ -64,11 +64,15 @@ def test_every_built_in_question_has_pages() -> None:
 
 def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit) -> None:
     threat_result = collect_arms(outside, Seed(0))[0].threat_results[0]
-    first, best, last = (one.replace("\u00a0", " ") for one in threat_sentences(threat_result))
+    first, best, gain, last = (
+        one.replace("\u00a0", " ") for one in threat_sentences(threat_result)
+    )
     # l1 of 0.20 and 0.04; guessing 1.0 and 0.6.
     assert first.startswith(
-        "The server infers each client's local weather with Degrees off 0.12 K (95 % interval"
+        "The server cannot be judged on each client's local weather: the question states no "
+        "pairings to compare its claims with; the best attack is at Degrees off 0.12 K (95 % "
     )
+    assert gain.startswith("Gain of the strongest attack over guessing (degrees off): 0.68 K")
     assert best.startswith("Best result: client 1, 0.04")
     assert last.startswith("Attack: decaf, the only one that ran.")
 

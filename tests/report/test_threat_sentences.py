@@ -7,7 +7,8 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.threat_sentences import headlines, threat_sentences
-from tests.runs.audits import shares_finding
+from overheard.report.verdict_sentences import badge
+from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
 def words(audit: Audit, arm: int = 0) -> list[str]:
@@ -19,10 +20,11 @@ def words(audit: Audit, arm: int = 0) -> list[str]:
 def test_a_leak_is_described_with_guess_interval_and_rounds(
     small: Audit,
 ) -> None:
-    # linf 0.10 and 0.02: mean 6.0 points; two clients drawn with replacement span 2 to 10.
+    # linf 0.10 and 0.02: mean 6.0 points, standard error 4.0. For two clients, Student's 97.5 %
+    # quantile is 12.7, so the interval reaches 51 points to either side.
     assert words(small)[0] == (
         "The server infers each client's label shares to within 6.0 points on the label with "
-        "the largest error (95 % interval 2.0 to 10 points; guessing: 40 points), from 2 "
+        "the largest error (95 % interval −45 to 57 points; guessing: 40 points), from 2 "
         "rounds."
     )
 
@@ -42,28 +44,77 @@ def test_names_the_client_with_the_best_result_and_its_guess(small: Audit) -> No
     )
 
 
-def test_one_run_says_that_the_interval_resamples_clients_only(small: Audit) -> None:
+def test_one_run_says_that_the_interval_is_over_its_clients(small: Audit) -> None:
     assert words(small)[-1] == (
-        "Attack: decaf, the only one that ran. One run: the interval resamples clients, not "
-        "runs."
+        "Attack: decaf, the only one that ran. The interval is over the clients of this one "
+        "run, and says nothing of other runs."
     )
 
 
-def test_no_leak_is_described_as_no_better_than_guessing(small: Audit) -> None:
-    assert words(small, arm=1)[0].startswith(
-        "The server was no better than guessing each client's label shares: the best attack "
-        "is off by 40 points on the label with the largest error (95 % interval "
+def test_no_leak_above_the_margin_is_not_called_no_leak(small: Audit) -> None:
+    told = words(small, arm=1)
+    assert told[0].startswith(
+        "The server gains less than the margin over guessing each client's label shares: the "
+        "best attack is off by 40 points on the label with the largest error (95 % interval "
     )
-    assert "by chance" in words(small, arm=1)[2]
+    assert "by chance" in told[2]
+    # The claims are the guess: gain 0. l1 counts misplaced data twice, so 0.1 is 5 %.
+    assert told[4] == (
+        "Gain of the strongest attack over guessing (data assigned to the wrong class): 0 %, "
+        "95 % interval 0 to 0 %; the margin is 5.0 %."
+    )
 
 
-def test_insignificant_gains_are_not_described_as_leaks(small: Audit) -> None:
-    findings = (
-        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3)),
-        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7)),
+def test_the_test_is_described_with_what_it_needs_and_can_reach(small: Audit) -> None:
+    # No other of 200 partitions fits as well: 1 / 200.
+    assert words(small)[3] == (
+        "Test of the claims against other targets: p = 0.005 (decaf). A leak needs 0.025 or "
+        "less; the smallest possible is 0.005."
+    )
+
+
+def test_a_leak_below_the_margin_is_called_so(small: Audit) -> None:
+    findings = tuple(
+        shares_finding("none", client(number), (0.7, 0.3), (0.51, 0.49), fits=FITS_BEST)
+        for number in range(2)
+    )
+    (arm, _) = collect_arms(replace(small, findings=findings), Seed(0))
+    # l1 is 0.38, that of the guess 0.4: a gain of 0.02 twice.
+    assert badge(arm.threat_results[0].judgement) == "Leaks, below the margin"
+
+
+def test_a_leak_whose_claims_err_more_than_a_guess_says_so(small: Audit) -> None:
+    findings = tuple(
+        shares_finding("none", client(number), (0.6, 0.4), (0.9, 0.1), fits=FITS_BEST)
+        for number in range(2)
     )
     assert words(replace(small, findings=findings))[0].startswith(
-        "The server was not significantly better than guessing each client's label shares"
+        "The server learns something of each client's label shares, though no claim is better "
+        "than guessing on average: the best attack is off by 30 points"
+    )
+
+
+def test_too_few_targets_are_described_with_what_is_needed(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3)),
+        shares_finding("none", client(1), (0.0, 1.0), (0.3, 0.7)),
+    )
+    # Two clients in two orders.
+    assert words(replace(small, findings=findings))[0].startswith(
+        "The server cannot be judged on each client's label shares: with so few targets and "
+        "runs, no p-value can be below 0.5; 0.025 is needed; the best attack is off by"
+    )
+
+
+def test_neither_a_leak_nor_none_is_inconclusive(small: Audit) -> None:
+    # Guess 50 / 50: l1 = 1. Claims 70 / 30 and 30 / 70: l1 = 0.6 and 1.4, gains 0.4 and -0.4.
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), fits=FITS_LIKE_ANY),
+        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7), fits=FITS_LIKE_ANY),
+    )
+    assert words(replace(small, findings=findings))[0].startswith(
+        "The server was shown neither to learn each client's label shares nor to gain less "
+        "than the margin: the best attack is off by"
     )
 
 
@@ -105,7 +156,8 @@ def test_the_published_claim_is_left_alone_where_it_holds_and_for_other_attacks(
 
 def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
     findings = tuple(
-        shares_finding("none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed) for seed in (0, 1)
+        shares_finding("none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed, fits=FITS_BEST)
+        for seed in (0, 1)
     )
     told = words(replace(small, findings=findings))
     assert told[0].startswith("The server infers the cohort's label shares to within 10 points")
@@ -115,7 +167,13 @@ def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
 def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
     rest = tuple(
         shares_finding(
-            "none", COHORT, (0.8, 0.2), (0.7, 0.3), seed=seed, observers=(client(4),)
+            "none",
+            COHORT,
+            (0.8, 0.2),
+            (0.7, 0.3),
+            seed=seed,
+            observers=(client(4),),
+            fits=FITS_BEST,
         )
         for seed in (0, 1)
     )
@@ -134,12 +192,15 @@ def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
 
 def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
     bounded = shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1), reach=0.2)
-    assert words(replace(small, findings=(bounded,)))[-2].startswith("The 90 % intervals of")
+    assert words(replace(small, findings=(bounded,)))[-3].startswith("The 90 % intervals of")
 
 
-def test_headlines_give_one_sentence_an_arm(small: Audit) -> None:
-    first, second = headlines(small, Seed(0))
-    assert first.startswith("none: The server infers each client's")
-    assert second.startswith(
-        "noise: The server was no better than guessing each client's label shares"
+def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> None:
+    first, second, expected = headlines(small, Seed(0))
+    assert first.startswith("none: Leaks. The server infers each client's")
+    assert second.startswith("noise: No leak above the margin. The server gains less than")
+    # Two verdicts: 2 * 0.025.
+    assert expected == (
+        "2 verdicts rest on a test. If nothing leaked anywhere, up to 0.05 of them would say "
+        "“leaks” by chance, on average (0.025 each)."
     )

@@ -13,6 +13,12 @@ HOSTILE = "<script>alert(1)</script>"
 
 NO_DEFENSE: tuple[ArmDefense, ...] = ()
 
+FITS_BEST = (1.0, *np.linspace(-1.0, 0.0, 199).tolist())
+"""Fits of a claim with its truth and 199 others, all of which it fits worse: p = 1 / 200."""
+
+FITS_LIKE_ANY = (0.0, *np.linspace(-1.0, 1.0, 199).tolist())
+"""Fits of a claim that fits half of the others better: p is about a half."""
+
 NOISE = ArmDefense("LocalDP(clip=1.0, noise_multiplier=0.5)", "client", "the client", "none")
 
 
@@ -31,12 +37,14 @@ def shares_finding(
     null: tuple[float, float, float] | None = None,
     reach: float | None = None,
     size: tuple[float, float] | None = None,
+    fits: Sequence[float] = (),
 ) -> Finding:
     """Make a finding on label shares with l1 and linf, and the uniform guess.
 
     Args:
         reach: distance of the interval's ends from each claimed share; None = no intervals.
         size: scores of the claimed size; None = no scores.
+        fits: fits with the true partition and others drawn anew; () = none.
 
     """
     uniform = [1 / len(true)] * len(true)
@@ -69,7 +77,16 @@ def shares_finding(
         names = (("size_factor", "lower"), ("size_coverage", "higher"))
         scores += [Score(n, v, b, {}, {}) for (n, b), v in zip(names, size, strict=True)]
     cell = Cell(arm, seed, observers, attack, settings, "label_shares", rounds, part=part)
-    return Finding(cell, target, tuple(claimed), tuple(true), tuple(scores), low, high)
+    return Finding(
+        cell,
+        target,
+        tuple(claimed),
+        tuple(true),
+        tuple(scores),
+        low,
+        high,
+        redrawn_fits=tuple(fits),
+    )
 
 
 def _error(name: str, claimed: Sequence[float], true: Sequence[float]) -> float:
@@ -85,6 +102,7 @@ def small() -> Audit:
     client/1 has 20 / 80, claimed 22 / 78, so linf = 0.02, l1 = 0.04. Means: linf 0.06, l1
     0.12, which is 6.0 % misplaced. Guessing 50 / 50: linf 0.5 and 0.3, mean 0.40; 40 %
     misplaced. With noise both claims are 50 / 50, which is the guess itself: gain 0.
+    Claims without noise fit no other partition as well; those with noise fit half of them.
     """
     true = {client(0): (1.0, 0.0), client(1): (0.2, 0.8)}
     return Audit(
@@ -96,10 +114,10 @@ def small() -> Audit:
             ArmRun("noise", 0, (NOISE,), {0: 0.5, 1: 0.89}, missing=0, answers=4),
         ),
         findings=(
-            shares_finding("none", client(0), true[client(0)], (0.9, 0.1)),
-            shares_finding("none", client(1), true[client(1)], (0.22, 0.78)),
-            shares_finding("noise", client(0), true[client(0)], (0.5, 0.5)),
-            shares_finding("noise", client(1), true[client(1)], (0.5, 0.5)),
+            shares_finding("none", client(0), true[client(0)], (0.9, 0.1), fits=FITS_BEST),
+            shares_finding("none", client(1), true[client(1)], (0.22, 0.78), fits=FITS_BEST),
+            shares_finding("noise", client(0), true[client(0)], (0.5, 0.5), fits=FITS_LIKE_ANY),
+            shares_finding("noise", client(1), true[client(1)], (0.5, 0.5), fits=FITS_LIKE_ANY),
         ),
         refusals=(),
         plan='title = "Two clients"\n',

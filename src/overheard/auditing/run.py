@@ -77,6 +77,7 @@ def audit(
         findings=tuple(finding for result in results for finding in result.findings),
         refusals=tuple(refusal for result in results for refusal in result.refusals),
         plan=plan.toml(),
+        margins=plan.margins,
         versions={name: version(name) for name in PACKAGES}
         | {"python": platform.python_version()}
         | dict(packages),

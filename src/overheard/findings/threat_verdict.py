@@ -9,7 +9,7 @@ from overheard.statistics.judgement import VERDICT_LEVEL, Judgement
 
 TargetKind = Literal["clients", "cohort"]
 
-Verdict = Judgement | Literal["unchecked", "unmeasured"]
+Verdict = Literal[Judgement, "unchecked", "unmeasured"]
 """A judgement; or unchecked: claims were made, but there is no ground truth; unmeasured: no
 attack could run."""
 
@@ -21,8 +21,7 @@ class ThreatVerdict:
 
     Args:
         verdict: the verdict.
-        attack: full name of the attack with the smallest p-value among those that gain
-            anything; "" = there is no test.
+        attack: full name of the attack with the smallest p-value; "" = there is no test.
         p_value: its p-value, adjusted for the number of attacks; None = there is no test.
         smallest_p_value: the smallest p-value that the test could give; None = there is none.
         gain: the gain of the strongest attack in the headline score, with an interval that

@@ -26,15 +26,36 @@ TERMS = (
     ),
     Term(
         "Gain",
-        "How much better than the uninformed guess an attack is, computed client by client. A "
-        "positive gain means a leak, whether a higher or a lower score is better.",
+        "How much better than the uninformed guess an attack is, computed client by client. It "
+        "is positive for an attack that is better, whether a higher or a lower score is.",
     ),
     Term(
         "95 % interval",
-        "A bootstrap confidence interval: runs, and clients within a run, are resampled with "
-        "replacement. “Leaks” means that the whole interval of the gain lies above 0. “Not "
-        "significant” means that it contains 0. “No better than guessing” means that no part "
-        "of it lies above 0.",
+        "With five runs or more, the interval of the mean over further runs of the same kind "
+        "(Student’s interval over the means of runs). With fewer runs, an interval over the "
+        "clients or users of these runs, which says nothing of other runs.",
+    ),
+    Term(
+        "Test, p-value",
+        "A test asks whether claims have anything to do with their targets. It compares how "
+        "well they fit with how well they would fit if other targets stood in their place, "
+        "such as clients that hold the same data in another order. The p-value is the share of "
+        "such pairings that fit as well. It is adjusted for the number of attacks, so the best "
+        "of many has no advantage (Westfall and Young 1993). What clients have in common fits "
+        "all pairings alike, and is no leak in this sense.",
+    ),
+    Term(
+        "Margin",
+        "The smallest gain over guessing that matters, stated by the plan or, by default, by "
+        "the question.",
+    ),
+    Term(
+        "Verdicts",
+        "“Leaks”: the p-value of an attack is 0.025 or less, and it gains over guessing. “No "
+        "leak above the margin”: the upper end of the gain’s interval is below the margin for "
+        "every attack. “Inconclusive”: neither was shown. “Nothing to read”: guessing errs by "
+        "less than the margin. “Not enough to judge”: there are too few targets and runs for "
+        "any p-value of 0.025, or there is no test.",
     ),
 )
 """Terms for leakage."""

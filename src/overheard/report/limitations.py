@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from overheard.findings.finding import Audit
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
+from overheard.report.verdict_sentences import false_leak_sentences
 
 
 def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
@@ -41,8 +42,9 @@ def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tupl
         ),
         "A stronger attack than those tried may reveal more."
         if unchecked
-        else "The best of several attacks is selected by these same results, which makes "
-        "it look slightly stronger than it is. A stronger attack than those tried may reveal "
-        "more.",
+        else "The best of several attacks is selected by these same results. Tests and the "
+        "interval of the strongest attack’s gain allow for that. A stronger attack than those "
+        "tried may reveal more.",
+        *false_leak_sentences(arm_results),
         "An audit cannot prove that there is no risk.",
     )

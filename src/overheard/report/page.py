@@ -40,7 +40,8 @@ from overheard.report.refusals import group_refusals
 from overheard.report.round_figures import accuracy_figure, round_figures
 from overheard.report.template import load_template
 from overheard.report.terms import GLOSSARY_ADDRESS
-from overheard.report.threat_sentences import BADGES, threat_sentences
+from overheard.report.threat_sentences import threat_sentences
+from overheard.report.verdict_sentences import badge, margin_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,13 @@ class ThreatSummary:
     badge: str
     value: str
     guess: str
+    margin: str
     sentences: tuple[str, ...]
+
+    @property
+    def style(self) -> str:
+        """The verdict as the name of a style sheet's class."""
+        return self.verdict.replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +195,10 @@ def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
     return ThreatSummary(
         threat_result.title,
         threat_result.verdict,
-        BADGES[threat_result.verdict],
+        badge(threat_result.judgement),
         measure.format(None if row is None else row.value.mean),
         measure.format(None if row is None else row.blind),
+        margin_text(threat_result.judgement, pages),
         threat_sentences(threat_result),
     )
 

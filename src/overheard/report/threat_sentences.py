@@ -14,26 +14,27 @@ from overheard.findings.names import (
 from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult
-from overheard.findings.threat_verdict import Verdict
 from overheard.report.page_registry import pages_of
 from overheard.report.unchecked_claims import unchecked_claim_sentences
-
-BADGES: dict[Verdict, str] = {
-    "leaks": "Leaks",
-    "unclear": "Not significant",
-    "silent": "No better than guessing",
-    "unjudged": "Cannot be judged",
-    "unchecked": "Claimed, not checked",
-    "unmeasured": "Not measured",
-}
+from overheard.report.verdict_sentences import (
+    badge,
+    evidence_sentences,
+    false_leak_sentences,
+    lead_phrase,
+)
 
 
 def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
-    """Return one sentence per arm and threat, for the terminal."""
-    return tuple(
-        f"{make_printable(arm.name)}: {threat_sentences(threat_result)[0]}"
-        for arm in collect_arms(audit, seed)
-        for threat_result in arm.threat_results
+    """Return one line per arm and threat for the terminal, and what to expect of verdicts."""
+    arm_results = collect_arms(audit, seed)
+    return (
+        *(
+            f"{make_printable(arm.name)}: {badge(threat_result.judgement)}. "
+            f"{threat_sentences(threat_result)[0]}"
+            for arm in arm_results
+            for threat_result in arm.threat_results
+        ),
+        *false_leak_sentences(arm_results),
     )
 
 
@@ -50,6 +51,7 @@ def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     return (
         _headline_sentence(threat_result, attack_result, pages),
         *pages.detail_sentences(threat_result),
+        *evidence_sentences(threat_result, pages),
         f"{_attack_sentence(threat_result)} "
         f"{_interval_sentence(attack_result.headline_row, pages)}",
     )
@@ -80,14 +82,7 @@ def _headline_sentence(
     row = pages.summary_row(attack_result)
     observers, count = name_observers(threat_result.observers), len(row.rounds)
     reading = pages.headline_statement(row, _target_possessive(threat_result, attack_result))
-    leads: dict[Verdict, str] = {
-        "leaks": reading.success,
-        "unclear": f"was not significantly better than guessing {reading.topic}: the best "
-        f"attack is {reading.failure}",
-        "silent": f"was no better than guessing {reading.topic}: the best attack is "
-        f"{reading.failure}",
-        "unjudged": f"{reading.success}, with too few results to judge",
-    }
+    lead = lead_phrase(threat_result.judgement, reading)
     measure = pages.question.measure(row.score)
     details = (
         "no guess to compare with"
@@ -99,7 +94,7 @@ def _headline_sentence(
         details = f"95 % interval {span}; {details}"
     rounds = f"from {count} round{'' if count == 1 else 's'}"
     subject = f"{observers[0].upper()}{observers[1:]}"
-    return f"{subject} {leads[threat_result.verdict]} ({details}), {rounds}."
+    return f"{subject} {lead} ({details}), {rounds}."
 
 
 def _target_possessive(threat_result: ThreatResult, attack_result: AttackResult) -> str:
@@ -128,14 +123,10 @@ def _attack_sentence(threat_result: ThreatResult) -> str:
 def _interval_sentence(row: ScoreRow, pages: QuestionPages) -> str:
     if row.value.low is None:
         return "One result from one run: no interval can be given."
-    is_about_people = pages.question.is_about_users
-    if row.seeds == 1:
-        units = "users" if is_about_people else "clients"
-        return f"One run: the interval resamples {units}, not runs."
-    if is_about_people:
-        return (
-            f"The interval resamples the users behind {row.targets} targets and "
-            f"{row.seeds} runs."
-        )
-    clients = "" if row.targets == 1 else f"{row.targets} clients and "
-    return f"The interval resamples {clients}{row.seeds} runs."
+    units = "users" if pages.question.is_about_users else "clients"
+    if row.value.basis == "runs":
+        return f"The interval is over {row.seeds} runs, and covers further runs of this kind."
+    if row.value.basis == "these runs":
+        which = "this one run" if row.seeds == 1 else f"these {row.seeds} runs"
+        return f"The interval is over the {units} of {which}, and says nothing of other runs."
+    return f"The interval rests on {row.targets} targets and {row.seeds} runs."
