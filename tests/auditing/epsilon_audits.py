@@ -51,11 +51,19 @@ def audit_of(
     are_alike: bool = True,
     settings: str = "LocalDp(clip=1.0)",
     run: RunParameters = ONE_ROUND,
+    are_canaries: bool = False,
 ) -> Audit:
-    """Return an audit of an arm with this mechanism and one without."""
+    """Return an audit of an arm with this mechanism and one without.
+
+    Canaries were inserted with the odds at which the findings have members.
+    """
     record = ArmDefense(
         settings, "client", "each client", "epsilon", account_mechanism(mechanism, run)
     )
     noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_exchangeable=are_alike)
+    if are_canaries:
+        noisy = replace(
+            noisy, canary_odds=findings[0].true.count(1) / findings[0].true.count(-1)
+        )
     bare = replace(noisy, arm="none", defenses=())
     return Audit("Noise", "Made up", ("a",), (bare, noisy), findings, refusals, "", {})

@@ -51,3 +51,9 @@ def test_invalid_accounting_and_missing_noise_are_flaws() -> None:
 def test_refuses_settings_out_of_range(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"settings out of range|an epsilon must be 0 or more"):
         replace(LOCAL, **wrong)  # type: ignore[arg-type]
+
+
+def test_refuses_sampling_with_several_noise_draws_a_round() -> None:
+    # The clients are sampled once a round, not anew for each local step.
+    with pytest.raises(ValueError, match="is_drawn to False or steps to 1"):
+        Mechanism(1.0, 1.0, 1e-5, "server", "client", is_drawn=True, steps=2)

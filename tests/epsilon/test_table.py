@@ -60,9 +60,9 @@ def test_the_best_attack_is_named_by_its_label() -> None:
 
 
 def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None:
-    audited = audit_of(WEAK, noisy_finding(1.0))
+    audited = audit_of(WEAK, noisy_finding(1.0), are_canaries=True)
     assert cells(audited)["Verdict"].startswith(
-        "violated: attacks prove a larger epsilon (peek"
+        "violated: attacks on canaries prove a larger epsilon (peek"
     )
     (sentence,) = epsilon_sentences(epsilon_results(audited))
     assert "does not hold against the server: peek proves an epsilon of" in sentence
@@ -76,6 +76,14 @@ def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None
     assert line["measured"]["at_least"] > line["ceiling"]
     assert line["is_recomputed"]
     assert line["pld"] <= line["rdp"]
+
+
+def test_without_canaries_a_larger_bound_makes_a_claim_doubtful() -> None:
+    audited = audit_of(WEAK, noisy_finding(1.0))
+    assert cells(audited)["Verdict"].startswith("contradicted if records are independent")
+    (sentence,) = epsilon_sentences(epsilon_results(audited))
+    assert "is doubtful against the server: if records are independent" in sentence
+    assert "violat" not in sentence
 
 
 def test_a_claim_that_holds_has_no_sentence() -> None:
@@ -145,7 +153,9 @@ def test_names_from_outside_are_escaped() -> None:
         noisy_finding(1.0),
         settings=f"{HOSTILE}\u202e(clip=1.0)",
     )
-    violated = audit_of(WEAK, noisy_finding(1.0, attack=HOSTILE), settings=HOSTILE)
+    violated = audit_of(
+        WEAK, noisy_finding(1.0, attack=HOSTILE), settings=HOSTILE, are_canaries=True
+    )
     for one in (audited, violated):
         html = render_page(one, collect_arms(one, Seed(0)))
         assert HOSTILE not in html

@@ -25,6 +25,7 @@ def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
         "unlike": 2.0,
         "unchecked": 2.0,
         "unaccounted": None,
+        "contradicted": None,
     }
     assert read(verdict).guaranteed_epsilon == by_verdict.get(verdict, inf)
 
@@ -44,6 +45,7 @@ PROVEN = {"at_least": 2.5, "attack": "peek"}
         ("violated", {"ceiling": 2.5}),
         ("violated", {"ceiling": None}),
         ("violated", {"measured": None}),
+        ("contradicted", {"ceiling": 2.5}),
         ("unasked", {"measured": PROVEN}),
         ("refused", {"measured": PROVEN}),
         ("unlike", {"measured": PROVEN}),

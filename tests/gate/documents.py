@@ -57,7 +57,7 @@ def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
     """Return an epsilon row: at most 2 claimed, 0.5 or 2.5 proven, if the verdict allows it."""
     is_bounded = verdict not in {"flawed", "uncovered", "unaccounted"}
     is_measured = verdict not in {"unasked", "refused", "unlike", "unchecked"}
-    proven = 2.5 if verdict == "violated" else 0.5
+    proven = 2.5 if verdict in {"violated", "contradicted"} else 0.5
     return {
         "arm": "noisy",
         "defense": "LocalDp(clip=1.0)",

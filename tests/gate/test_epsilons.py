@@ -38,9 +38,10 @@ def only(asked: EpsilonRule, now: FindingsDocument) -> RuleVerdict:
 
 
 BY_VERDICT: dict[EpsilonVerdict, tuple[Status, Status, Status]] = {
-    # Guaranteed: 2 or nothing. Proven: 0.5, or 2.5 if the claim is violated.
+    # Guaranteed: 2 or nothing. Proven: 0.5, or 2.5 if the claim is violated or contradicted.
     "holds": ("pass", "pass", "pass"),
     "violated": ("fail", "fail", "fail"),
+    "contradicted": ("inconclusive", "fail", "inconclusive"),
     "overclaimed": ("fail", "pass", "fail"),
     "flawed": ("fail", "pass", "fail"),
     "uncovered": ("fail", "pass", "fail"),

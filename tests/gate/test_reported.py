@@ -55,8 +55,12 @@ REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] =
         ("pass", "pass", "pass"),
     ),
     "violated": (
-        lambda: audit_of(STRONG, noisy_finding(0.1, **FEW)),
+        lambda: audit_of(STRONG, noisy_finding(0.1, **FEW), are_canaries=True),
         ("fail", "fail", "fail"),
+    ),
+    "contradicted": (
+        lambda: audit_of(STRONG, noisy_finding(0.1, **FEW)),
+        ("inconclusive", "fail", "inconclusive"),
     ),
     "overclaimed": (
         lambda: audit_of(replace(STRONG, stated=0.1)),

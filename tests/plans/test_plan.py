@@ -24,6 +24,8 @@ from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
+from overheard.questions.membership.attacks.lira import Lira
+from overheard.questions.membership.attacks.loss_membership import LossMembership
 from tests.auditing.plans import DATA, NO_DEFENSE, SERVER_THREAT, SMALL, TINY, TRAINING
 from tests.auditing.user_plans import Resemblance
 
@@ -340,7 +342,7 @@ def test_attack_names_have_targets_and_knowledge():
     assert named(about="cohort") == "decaf, about the cohort"
     assert named(knows=("model",)) == "decaf, without auxiliary and recipe"
     assert named(knows=("auxiliary", "model", "recipe", "defenses")) == (
-        "decaf, knowing the defenses"
+        "decaf, knowing defenses of training"
     )
 
 
@@ -611,6 +613,9 @@ def test_any_change_of_a_value_gives_a_plan_or_a_plan_error(place: tuple[str, ..
         assert parse_plan(plan.toml(), "again") == plan
 
 
+OTHERS = (Lira(), LossMembership())
+
+
 def test_a_label_has_only_what_affects_the_attack():
     noisy = ArmPlan(name="noisy", defenses=(Noise(deviation=0.1),))
     bare = ArmPlan(name="bare")
@@ -625,10 +630,25 @@ def test_a_label_has_only_what_affects_the_attack():
         threat.attack_label(Amortised(), noisy)
         == "amortised, adapting to the defenses, with 300 virtual clients"
     )
-    # The full name, which seeds and policies use, has all differences between threats.
-    assert (
-        threat.attack_name(Decaf()) == "decaf, knowing the defenses, with 300 virtual clients"
-    )
+    # The full name, which seeds and policies use, has all differences between threats, and says
+    # which of them the attack does not use.
+    assert {
+        attack.name: threat.attack_name(attack) for attack in (*threat.attacks, *OTHERS)
+    } == {
+        "amortised": "amortised, knowing the defenses, with 300 virtual clients",
+        "lira": "lira, knowing the defenses, not simulating (with 300 virtual clients)",
+        "decaf": "decaf, knowing defenses of training, "
+        "not simulating (with 300 virtual clients)",
+        "loss_membership": "loss_membership, not using the known defenses, "
+        "not simulating (with 300 virtual clients)",
+    }
+
+
+def test_shadow_models_adapt_and_losses_do_not():
+    noisy = ArmPlan(name="noisy", defenses=(Noise(deviation=0.1),))
+    threat = ThreatPlan(attacks=OTHERS, knows=("auxiliary", "model", "recipe", "defenses"))
+    labels = [threat.attack_label(attack, noisy) for attack in OTHERS]
+    assert labels == ["lira, adapting to the defenses", "loss_membership"]
 
 
 def test_attacks_on_shadow_devices_adapt_if_the_arm_defends_them():

@@ -12,6 +12,7 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 from overheard.plans.plan import Plan, ThreatPlan, parse_plan
 from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
+from overheard.questions.label_shares.attacks.ldia import Ldia
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from tests.auditing.plans import DATA, TINY, TRAINING, replace_tables
 from tests.plans.test_plan import GOOD, mistakes_in
@@ -95,15 +96,19 @@ def test_attack_names_have_the_settings_of_virtual_clients():
         VirtualPlan(recipes=GUESSES),
     )
     threats = tuple(GUESSING.model_copy(update={"virtual": virtual}) for virtual in plans)
-    names = [threat.attack_name(MeanSoftmax()) for threat in threats]
-    assert names[0] == "mean_softmax, without recipe"
-    assert names[1] == "mean_softmax, without recipe, with 300 virtual clients"
+    names = [threat.attack_name(Ldia()) for threat in threats]
+    assert names[0] == "ldia, without recipe"
+    assert names[1] == "ldia, without recipe, with 300 virtual clients"
     assert len(set(names)) == len(plans)
-    assert GUESSING.attack_name(MeanSoftmax()) == (
-        "mean_softmax, without recipe, with 300 virtual clients, expecting "
+    assert GUESSING.attack_name(Ldia()) == (
+        "ldia, without recipe, with 300 virtual clients, expecting "
         "dirichlet(alpha=0.1) or iid, expecting 10 to 20 examples, guessing "
         "recipe(rate=0.1) or recipe(rate=0.01, epochs=2, optimizer=adam)"
     )
+    # An attack that simulates no clients says so, and its names are unique too.
+    names = [threat.attack_name(MeanSoftmax()) for threat in threats]
+    assert names[1] == "mean_softmax, without recipe, not simulating (with 300 virtual clients)"
+    assert len(set(names)) == len(plans)
     # Names are unique, so that one plan can have all threats.
     assert Plan(data=DATA, training=TRAINING, threats=threats).threats == threats
 

@@ -100,11 +100,14 @@ class Adapting:
     ("attack", "words"),
     [
         (FalseDeclaration(Decaf()), "`uses_training`"),
-        (FalseDeclaration(MeanSoftmax(), "virtual clients"), "declare another `rehearsal`"),
-        (FalseDeclaration(Adapting()), "declare 'virtual clients' or 'known users'"),
+        (
+            FalseDeclaration(MeanSoftmax(), "virtual clients"),
+            "declare another `training_source`",
+        ),
+        (FalseDeclaration(Adapting()), "declare 'virtual clients', 'known users'"),
         (
             FalseDeclaration(Adapting(), "shadow devices"),
-            "declare 'virtual clients' or 'known users'",
+            "declare 'virtual clients', 'known users'",
         ),
     ],
 )

@@ -69,6 +69,7 @@ def account_mechanism(mechanism: Mechanism, run: RunParameters) -> AccountedMech
 
     The sensitivity is `moves * clip`; noise is drawn `rounds * steps` times. A flaw of the
     mechanism is ignored: the result is what its noise would guarantee without the flaw.
+    Amplification by sampling is for one draw a round, as `Mechanism` requires.
     """
     if not is_accountant_installed():
         return AccountedMechanism(mechanism, run, None)
@@ -76,7 +77,7 @@ def account_mechanism(mechanism: Mechanism, run: RunParameters) -> AccountedMech
     draws = run.rounds * mechanism.steps
     pld, with_sampling = gaussian_epsilon(noise, draws, delta), math.inf
     if mechanism.is_drawn and run.sampling_rate < 1 and noise > 0:
-        with_sampling = sampled_epsilon(noise, draws, delta, run.sampling_rate)
+        with_sampling = sampled_epsilon(noise, run.rounds, delta, run.sampling_rate)
     return AccountedMechanism(
         mechanism,
         run,

@@ -33,6 +33,7 @@ class Mechanism:
         steps: number of noise draws per round, such as one per local step; 1 = one per update
             or mean.
         is_drawn: whether accounting may use that only the server knows the sampled clients.
+            They are sampled once a round, so `steps` must be 1.
         stated: the epsilon that was configured or promised; None = none.
         stated_for: what that epsilon covers.
         unproven: why no accounting covers the mechanism, such as a wrongly accounted sparse
@@ -58,6 +59,11 @@ class Mechanism:
         positive = self.clip > 0 and self.moves > 0 and self.steps >= 1
         if not positive or not 0 <= self.noise_multiplier < math.inf or not 0 < self.delta < 1:
             raise ValueError(f"settings out of range: {self}")
+        if self.is_drawn and self.steps > 1:
+            raise ValueError(
+                "sampling clients once a round is not accounted for with several noise draws a "
+                f"round: set is_drawn to False or steps to 1, got {self}"
+            )
         if self.stated is not None and not self.stated >= 0:
             raise ValueError(f"an epsilon must be 0 or more, got {self.stated}")
 

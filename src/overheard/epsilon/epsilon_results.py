@@ -9,7 +9,11 @@ from overheard.core.accountant import AccountedMechanism
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
-from overheard.epsilon.threshold_bound import EpsilonBound, bound_epsilon_by_thresholds
+from overheard.epsilon.threshold_bound import (
+    EpsilonBound,
+    GuessEvidence,
+    bound_epsilon_by_thresholds,
+)
 from overheard.findings.document_rows import EpsilonVerdict
 from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
 from overheard.findings.threat_results import attack_labels
@@ -51,7 +55,9 @@ def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
 
     There is always one for the server. There is one for readers of the global models unless an
     audited group of observers is without the server. Each result has 95 % confidence by itself:
-    of twenty mechanisms at the limit of their claim, one may be found violated by chance.
+    of twenty mechanisms at the limit of their claim, one may be found violated by chance. Only
+    bounds from canaries prove a violation: the others assume that records are independent given
+    the models, so a larger one contradicts the claim under that assumption.
     """
     runs = {run.arm: run for run in audit.arms if not run.is_control}
     audited = dict.fromkeys(
@@ -153,8 +159,8 @@ def _verdict(
         return "flawed"
     if not accounted.mechanism.covers(observers):
         return "uncovered"
-    if is_violated:
-        return "violated"
+    if is_violated and bound is not None:
+        return "violated" if isinstance(bound.evidence, GuessEvidence) else "contradicted"
     if _is_overclaimed(accounted):
         return "overclaimed"
     if ceiling is None:

@@ -53,7 +53,8 @@ def epsilon_terms(lines: Sequence[EpsilonResult]) -> tuple[Term, ...]:
 _NOTE = (
     "The epsilon that a mechanism claims, the epsilon recomputed from its noise by two "
     "accountants, and a lower bound from membership attacks. A small lower bound is no proof "
-    "of privacy; one above the claim is a violation."
+    "of privacy. One from canaries above the claim is a violation. From other records it "
+    "contradicts the claim only if records are independent given the models."
 )
 
 _TERM = Term(
@@ -72,7 +73,7 @@ _TERM = Term(
 
 
 def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
-    """Return a sentence on each claim that is violated, too small or without effect."""
+    """Return a sentence on each claim that is refuted, doubtful, too small or empty."""
     # A flawed mechanism has the same sentence for all observers.
     return tuple(
         dict.fromkeys(_broken_claim_sentence(line) for line in lines if _is_broken(line))
@@ -82,7 +83,7 @@ def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
 def _is_broken(line: EpsilonResult) -> bool:
     if line.verdict == "flawed":
         return line.accounted.mechanism.stated is not None
-    return line.verdict in ("violated", "overclaimed")
+    return line.verdict in ("violated", "contradicted", "overclaimed")
 
 
 def _broken_claim_sentence(line: EpsilonResult) -> str:
@@ -96,6 +97,13 @@ def _broken_claim_sentence(line: EpsilonResult) -> str:
         return (
             f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
             f"claimed, {_recomputed(line)} is recomputed (PLD / RDP)."
+        )
+    if line.verdict == "contradicted":
+        return (
+            f"{what} is doubtful against {_observer_names(line.observers)}: if records are "
+            f"independent given the models, {make_printable(line.attack_label)} proves an "
+            f"epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but the "
+            f"claim allows at most {format_epsilon(line.upper_bound)}. Canaries would prove it."
         )
     return (
         f"{what} does not hold against {_observer_names(line.observers)}: "
@@ -185,7 +193,9 @@ def _verdict(line: EpsilonResult) -> str:
         "flawed": f"guarantees nothing: {make_printable(line.accounted.mechanism.flaw)}",
         "uncovered": "guarantees nothing against this observer, which reads unnoised values",
         "overclaimed": "claims a smaller epsilon than that of its settings",
-        "violated": f"violated: attacks prove a larger epsilon{evidence}",
+        "violated": f"violated: attacks on canaries prove a larger epsilon{evidence}",
+        "contradicted": "contradicted if records are independent: attacks then prove a larger "
+        f"epsilon{evidence}; use canaries",
         "holds": f"holds as far as measured{idle}{evidence}",
         "unasked": "not measured: add data.candidates and a membership attack by this observer",
         "refused": "not measured: no membership attack could run",

@@ -17,12 +17,13 @@ from overheard.findings.threat_verdict import TargetKind, Verdict
 from overheard.statistics.judgement import VERDICT_LEVEL
 
 EpsilonVerdict = Literal[
-    "flawed", "uncovered", "overclaimed", "violated", "holds", "unasked", "refused", "unlike",
-    "unchecked", "unaccounted",
+    "flawed", "uncovered", "overclaimed", "violated", "contradicted", "holds", "unasked",
+    "refused", "unlike", "unchecked", "unaccounted",
 ]  # fmt: skip
 """flawed: the mechanism guarantees nothing; uncovered: these observers read updates before the
-noise is added; violated: attacks prove a larger epsilon than claimed; overclaimed: the stated
-epsilon is below that of the settings; holds: neither.
+noise is added; violated: attacks on canaries prove a larger epsilon than claimed; contradicted:
+attacks on other records prove a larger one if the records are independent; overclaimed: the
+stated epsilon is below that of the settings; holds: none of these.
 
 The others mean that no claim was tested. unasked: no membership attack by these observers;
 refused: no such attack could run; unlike: members and non-members are not exchangeable;
@@ -231,9 +232,9 @@ class EpsilonRow(DocumentPart):
         """The epsilon that holds as far as is known; None if unknown.
 
         Infinite also if the claim is refuted by attacks or by its own settings, as a wrong
-        number guarantees nothing.
+        number guarantees nothing. Unknown if attacks contradict it without proof.
         """
-        if self.verdict == "unaccounted":
+        if self.verdict in {"unaccounted", "contradicted"}:
             return None
         if self.ceiling is None or self.verdict in {"violated", "overclaimed"}:
             return inf
@@ -247,7 +248,7 @@ class EpsilonRow(DocumentPart):
                 is_consistent = self.ceiling is None
             case "unasked" | "refused" | "unlike" | "unchecked":
                 is_consistent = at_least is None
-            case "violated":
+            case "violated" | "contradicted":
                 is_consistent = (
                     at_least is not None
                     and self.ceiling is not None

@@ -19,6 +19,7 @@ SCORE = "epsilon"
 STATUSES: dict[EpsilonVerdict, Status] = {
     "holds": "pass",
     "violated": "fail",
+    "contradicted": "inconclusive",
     "overclaimed": "fail",
     "flawed": "fail",
     "uncovered": "fail",
@@ -33,6 +34,8 @@ STATUSES: dict[EpsilonVerdict, Status] = {
 REASONS: dict[EpsilonVerdict, str] = {
     "holds": "",
     "violated": "attacks prove a larger epsilon than is claimed",
+    "contradicted": "attacks prove a larger epsilon than is claimed, if records are "
+    "independent: use canaries",
     "overclaimed": "the claimed epsilon is smaller than that of its settings",
     "flawed": "the mechanism guarantees nothing to any observer",
     "uncovered": "the mechanism guarantees nothing to these observers, who read updates "

@@ -95,6 +95,15 @@ class ArmPlan(StrictModel):
 KnownPart = Literal["auxiliary", "model", "recipe", "defenses"]
 
 
+def _defense_words(attack: Attack[Any]) -> str:
+    """Return what an attack does with known defenses, in words of its name."""
+    if attack.training_source() in ("virtual clients", "known users", "shadow models"):
+        return "knowing the defenses"
+    if attack.used_training_parts():
+        return "knowing defenses of training"
+    return "not using the known defenses"
+
+
 class ThreatPlan(StrictModel):
     """A threat model: observers, their knowledge, targets and attacks.
 
@@ -131,12 +140,15 @@ class ThreatPlan(StrictModel):
     def attack_name(self, attack: Attack[Any]) -> str:
         """Return the full name of an attack in this threat, which findings and policies use.
 
-        It is unique among the threats of a plan, even if they do not differ for the attack.
-        Reports show `plugin_label` instead.
+        It is unique among the threats of a plan, even if they do not differ for the attack: it
+        says what the attack does not use. Reports show `attack_label`.
         """
-        knows = ["knowing the defenses"] if "defenses" in self.knows else []
+        knows = [_defense_words(attack)] if "defenses" in self.knows else []
         words = [*self._attack_words(attack), *knows, *self._knowledge_words()]
-        return ", ".join([*words, *self.virtual.name_words()])
+        virtual = self.virtual.name_words()
+        if virtual and attack.training_source() != "virtual clients":
+            virtual = (f"not simulating ({', '.join(virtual)})",)
+        return ", ".join([*words, *virtual])
 
     def attack_label(self, attack: Attack[Any], arm: ArmPlan) -> str:
         """Return the displayed name of an attack, with what affects it in this arm."""

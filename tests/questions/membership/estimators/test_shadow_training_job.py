@@ -71,5 +71,5 @@ def test_the_same_job_gives_the_same_bits() -> None:
 
 def test_refuses_a_diverging_training() -> None:
     wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
-    with pytest.raises(PlanError, match="shadow models diverged in round 1"):
+    with pytest.raises(PlanError, match="training of shadow/2 diverged in round 1"):
         wild.run(tensors())

@@ -15,7 +15,10 @@ from overheard.questions.membership.estimators.record_logits import (
     label_log_odds,
     read_record_logits,
 )
-from overheard.questions.membership.estimators.shadow_count import shadow_model_count
+from overheard.questions.membership.estimators.shadow_count import (
+    DEFAULT_IN_MODELS,
+    shadow_model_count,
+)
 from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 
 
@@ -53,7 +56,7 @@ def compute_log_odds(
     knowledge: Knowledge,
     *,
     models: int | None,
-    in_models: int,
+    in_models: int = DEFAULT_IN_MODELS,
     most_rounds: int,
     include_candidates: bool,
 ) -> RecordLogOdds:
