@@ -41,6 +41,13 @@ class Claim(ABC):
         """Return the probability that no candidate is the true one; None = not given."""
         return None
 
+    def doubts(self) -> tuple[str, ...]:
+        """Return why the attack itself does not trust its intervals; () = it found no reason.
+
+        The reasons follow from what the attacker sees, without the ground truth.
+        """
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:

@@ -48,6 +48,8 @@ class LabelShares(Claim):
         bounds: interval of each share, with level `INTERVAL_LEVEL` each.
         null_probability: probability, 0..1, that the target holds no example of the label.
         size: number of examples that the target trained on per round.
+        reasons_for_doubt: why the attack does not trust `bounds`; () if it found no reason or
+            does not check.
 
     """
 
@@ -56,6 +58,7 @@ class LabelShares(Claim):
     bounds: Interval | None = None
     null_probability: Float[Tensor, " classes"] | None = None
     size: SizeEstimate | None = None
+    reasons_for_doubt: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse invalid shares."""
@@ -84,3 +87,7 @@ class LabelShares(Claim):
     def interval(self) -> Interval | None:
         """Return the interval of each label's share."""
         return self.bounds
+
+    def doubts(self) -> tuple[str, ...]:
+        """Return why the attack does not trust its intervals."""
+        return self.reasons_for_doubt

@@ -11,6 +11,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "linf": Measure("Largest error of a label share", f"{SPACE}points", 100.0),
         "coverage": Measure("True shares inside the stated intervals", f"{SPACE}%", 100.0),
         "width": Measure("Mean width of the stated intervals", f"{SPACE}points", 100.0),
+        "doubted": Measure("Claims whose intervals the attack doubts", f"{SPACE}%", 100.0),
         "null_brier": Measure("Brier score of the absence probabilities", "", 1.0),
         "size_factor": Measure("Error of the number of examples", f"{SPACE}doublings", 1.0),
         "size_coverage": Measure(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import COHORT, client
+from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
 from overheard.findings.threat_results import ArmResult
@@ -43,6 +44,19 @@ def test_coverage_is_reported_with_its_interval(
 def test_attacks_without_intervals_have_no_sentence_and_no_row(small: Audit) -> None:
     assert sentences(small, *small.findings) == []
     assert interval_tables(arms_of(small, small.findings)) == ()
+
+
+def test_doubted_claims_are_said_to_be_so(small: Audit) -> None:
+    doubted = [
+        replace(one, scores=(*one.scores, Score("doubted", value, "lower", {}, {})))
+        for one, value in ((bounded(0, 0.55, 0.06), 1.0), (bounded(1, 0.53, 0.06), 0.0))
+    ]
+    (_, sentence) = sentences(small, *doubted)
+    assert sentence.startswith(
+        "Intervals not trusted here: decaf itself doubts 50.0 % of its claims."
+    )
+    (table,) = interval_tables(arms_of(small, doubted))
+    assert table.rows[0][5].replace("\u00a0", " ") == "50 %"
 
 
 def test_coverage_of_one_claim_in_one_run_has_no_interval(small: Audit) -> None:
@@ -97,9 +111,9 @@ def test_the_table_has_a_row_for_each_attack_and_arm_with_intervals(
     # decaf without defenses: the intervals of one client contain both shares, the other has no
     # intervals. With noise, none contains its share. Intervals extend 0.06 to each side.
     assert set(lines) == {
-        ("none", "decaf", "100 %", "–", "12 points", "–", "–"),
-        ("none", "whispers", "–", "–", "–", "2.0", "0 %"),
-        ("noise", "decaf", "0 %", "–", "12 points", "–", "–"),
+        ("none", "decaf", "100 %", "–", "12 points", "–", "–", "–"),
+        ("none", "whispers", "–", "–", "–", "–", "2.0", "0 %"),
+        ("noise", "decaf", "0 %", "–", "12 points", "–", "–", "–"),
     }
     assert len(table.headers) == len(lines[0])
     assert table.caption.endswith("The server, about each client: label shares")

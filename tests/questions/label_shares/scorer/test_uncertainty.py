@@ -1,5 +1,7 @@
 """Claimed intervals, absence probabilities and sizes are compared with the truth."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -102,3 +104,12 @@ def test_the_cohort_has_the_size_of_all_its_clients() -> None:
 def test_a_claim_without_uncertainty_gets_no_uncertainty_scores() -> None:
     new = {"coverage", "width", "null_brier", "size_factor", "size_coverage"}
     assert not new & scores(LabelShares(SHARES)).keys()
+
+
+def test_an_attack_that_doubts_its_own_intervals_is_counted() -> None:
+    trusted = bounded((0.4, 0.4, 0.0, 0.0), (0.6, 0.6, 0.1, 0.1))
+    doubted = replace(trusted, reasons_for_doubt=("noise",))
+    assert scores(trusted)["doubted"].value == 0
+    assert scores(doubted)["doubted"].value == 1
+    assert doubted.doubts() == ("noise",)
+    assert "doubted" not in scores(ANY_CLAIM)

@@ -20,6 +20,7 @@ from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.cached_fit import cached_cross_fit
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.questions.label_shares.estimators.cross_fit import HALVES, CrossFit
+from overheard.questions.label_shares.estimators.doubts import find_doubts
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.questions.label_shares.estimators.local_stacking import (
     LocalStacking,
@@ -37,15 +38,23 @@ from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.probe import Probe
 from overheard.simulation.simulation import read_broadcasts, read_updates, run_simulation
 from overheard.simulation.target_groups import TargetGroup, group_targets
+from overheard.simulation.unexplained_update import UnexplainedUpdate
 from overheard.simulation.update_norms import UpdateNorms
 
-LAST_LAYER_CHANGE, OUTPUTS, CLASS_GRADIENTS, UPDATE_NORMS = (
+LAST_LAYER_CHANGE, OUTPUTS, CLASS_GRADIENTS, UPDATE_NORMS, UNEXPLAINED = (
     LastLayerChange(),
     AuxiliaryLogits(),
     ClassGradientFit(),
     UpdateNorms(),
+    UnexplainedUpdate(),
 )
-PROBES: tuple[Probe, ...] = (LAST_LAYER_CHANGE, OUTPUTS, CLASS_GRADIENTS, UPDATE_NORMS)
+PROBES: tuple[Probe, ...] = (
+    LAST_LAYER_CHANGE,
+    OUTPUTS,
+    CLASS_GRADIENTS,
+    UPDATE_NORMS,
+    UNEXPLAINED,
+)
 
 
 @final
@@ -75,8 +84,9 @@ class Amortised(Attack[LabelShares]):
 
     If a target's features are not finite, the claim is that of an average virtual client.
     Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary
-    data differ in kind from the clients', if the prior excludes the client, or if a defense is
-    unknown. The attacker cannot notice any of these.
+    data differ in kind from the clients', if a defense is unknown, or if the prior excludes the
+    client. A comparison of real with virtual updates notices the first two; the claim then says
+    that its intervals are not trusted (`estimators.doubts`). Nothing notices the third.
 
     Args:
         most_rounds: at most this many observed rounds are used: the first, the last, and evenly
@@ -173,24 +183,45 @@ class _GroupEstimator:
         stacking = fit_local_stacking(estimates, bank.shares)
         pooled = torch.einsum("ve,evc->vc", stacking.weights_of_virtual(), estimates)
         cases = CalibrationCases(pooled, bank.shares)
-        size_regression = self._fit_size(cases)
+        sizes = self._fit_size(cases)
+        features = {
+            target: read_updates(
+                self._view, target, self._knowledge, self._group.rounds, PROBES
+            )
+            for target in self._group.targets
+        }
+        finite = [
+            target
+            for target, values in features.items()
+            if all(bool(each.isfinite().all()) for each in values.values())
+        ]
+        claims = {
+            target: self._claim_one(target, features[target], fits, stacking, cases, sizes)
+            for target in finite
+        }
+        doubts = find_doubts(
+            bank.readings[UNEXPLAINED],
+            _stack_all([features[target][UNEXPLAINED] for target in finite]),
+            stacking.imbalances,
+            imbalance(_stack_all([claims[target].shares.double() for target in finite])),
+        )
         return {
-            target: self._claim_one(target, fits, stacking, cases, size_regression)
+            target: replace(claims[target], reasons_for_doubt=doubts)
+            if target in claims
+            else cases.prior_claim()
             for target in self._group.targets
         }
 
     def _claim_one(
         self,
         target: Party,
+        features: Mapping[Probe, Tensor],
         fits: Sequence[CrossFit],
         stacking: LocalStacking,
         cases: CalibrationCases,
-        size_regression: SizeRegression,
+        sizes: SizeRegression,
     ) -> LabelShares:
         rounds = self._group.rounds
-        features = read_updates(self._view, target, self._knowledge, rounds, PROBES)
-        if not all(bool(values.isfinite().all()) for values in features.values()):
-            return cases.prior_claim()
         updates = self._view.updates(target)
         reported = [updates[number].examples for number in rounds]
         estimates = []
@@ -209,9 +240,7 @@ class _GroupEstimator:
             mean = sum(known) / len(known)
             size = SizeEstimate(mean, mean, mean)
         else:
-            size = size_regression.estimate_size(
-                features[UPDATE_NORMS].flatten()[None], shares[None]
-            )
+            size = sizes.estimate_size(features[UPDATE_NORMS].flatten()[None], shares[None])
         return LabelShares(
             shares.float(), null > 0.5, cases.bounds(shares, halves), null.float(), size
         )
@@ -258,3 +287,7 @@ def _mean_of_networks(
     halves: Float[Tensor, "halves classes"], both: Float[Tensor, " classes"]
 ) -> Float[Tensor, " classes"]:
     return normalize_to_shares((halves.mean(0) + both) / 2)
+
+
+def _stack_all(readings: Sequence[Tensor]) -> Tensor:
+    return torch.stack(list(readings)) if readings else torch.zeros(0, 1)

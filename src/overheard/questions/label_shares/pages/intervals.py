@@ -22,13 +22,14 @@ COLUMN_TITLES = (
     "True shares inside the interval",
     f"95{SPACE}% interval",
     "Mean width",
+    "Doubted by the attack",
     "Number of examples wrong by a factor of",
     "True numbers of examples inside the interval",
 )
 
 
 def interval_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
-    """Describe every attack's interval coverage, and the best attack's size estimate."""
+    """Describe the coverage and distrust of all intervals, and the best size estimate."""
     names = shorten_attack_names(
         [attack_result.label for attack_result in threat_result.attack_results]
     )
@@ -40,9 +41,26 @@ def interval_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     return (
         *coverage_sentences(threat_result, "coverage", MEASURES["coverage"], "share"),
         *(
+            sentence
+            for attack_result in threat_result.attack_results
+            for sentence in _doubt_sentences(attack_result, names[attack_result.label])
+        ),
+        *(
             _size_sentence(attack_result, names[attack_result.label], threat_result)
             for attack_result in sizes[:1]
         ),
+    )
+
+
+def _doubt_sentences(attack_result: AttackResult, name: str) -> tuple[str, ...]:
+    row = attack_result.rows_by_score.get("doubted")
+    if row is None or row.value.mean == 0:
+        return ()
+    return (
+        f"Intervals not trusted here: {make_printable(name)} itself doubts "
+        f"{format_percent(row.value.mean)} of its claims. The updates differ from those of its "
+        "virtual clients: its own examples differ in kind from the clients’, or the updates "
+        "carry noise that it does not know.",
     )
 
 
@@ -113,6 +131,7 @@ def _table_row(arm: str, attack_result: AttackResult) -> tuple[str, ...]:
         _format_value(coverage),
         NO_NUMBER if coverage is None else MEASURES["coverage"].format_interval(coverage.value),
         _format_value(attack_result.rows_by_score.get("width")),
+        _format_value(attack_result.rows_by_score.get("doubted")),
         NO_NUMBER if size is None else _format_factor(size.value.mean),
         _format_value(attack_result.rows_by_score.get("size_coverage")),
     )

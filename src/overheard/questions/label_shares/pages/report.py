@@ -126,9 +126,8 @@ _TRUST_TITLE = "Reliability of the stated intervals"
 _TRUST_NOTE = (
     "Some attacks state an interval for each share. It should contain the true share with a "
     f"probability of {LEVEL_TEXT}. If the intervals contain far fewer true shares, the attack "
-    "is "
-    "overconfident: its assumptions about the clients, their training or its own examples are "
-    "wrong."
+    "is overconfident: its assumptions about the clients, their training or its own examples "
+    "are wrong. Some attacks notice this without the truth, and doubt their own intervals."
 )
 
 _TERMS = (

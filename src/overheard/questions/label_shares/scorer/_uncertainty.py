@@ -1,4 +1,4 @@
-"""Coverage and width of claimed intervals, and the accuracy of size estimates."""
+"""Coverage, width and distrust of claimed intervals, and the accuracy of size estimates."""
 
 from math import log2
 
@@ -26,6 +26,10 @@ def _width(claim: LabelShares, truth: LabelShares) -> float | None:
     return (sum(high) - sum(low)) / len(low)
 
 
+def _doubted(claim: LabelShares, truth: LabelShares) -> float | None:
+    return None if claim.bounds is None else float(bool(claim.reasons_for_doubt))
+
+
 def _size_factor(claim: LabelShares, truth: LabelShares) -> float | None:
     if claim.size is None or truth.size is None:
         return None
@@ -44,6 +48,7 @@ def _size_coverage(claim: LabelShares, truth: LabelShares) -> float | None:
 UNCERTAINTY_YARDSTICKS = (
     ScoreMetric("coverage", "higher", _coverage, is_guessable=False),
     ScoreMetric("width", "lower", _width, is_guessable=False),
+    ScoreMetric("doubted", "lower", _doubted, is_guessable=False),
     ScoreMetric("size_factor", "lower", _size_factor, is_guessable=False),
     ScoreMetric("size_coverage", "higher", _size_coverage, is_guessable=False),
 )

@@ -1,0 +1,87 @@
+"""Reasons, found without the ground truth, why intervals from virtual clients may not hold."""
+
+from math import sqrt
+
+from jaxtyping import Float
+from torch import Tensor
+
+NEIGHBOUR_SHARE = 0.25
+"""Fraction of the virtual clients, nearest in imbalance, with which a client is compared."""
+
+FEWEST_NEIGHBOURS = 60
+"""Fewest of them, so that their mean and spread are known."""
+
+LARGEST_NOISE = 6.0
+"""Largest mean excess of the median singular value, in standard deviations."""
+
+LARGEST_MISFIT = 1.0
+"""Largest mean misfit of the auxiliary examples with very many clients."""
+
+MISFIT_OF_ONE = 2.2
+"""What the limit allows in addition for a single client; it falls with the root of their
+number, as chance does."""
+
+TINY = 1e-6
+
+NOISY = "the updates carry noise that virtual ones lack, so a defense may be unknown"
+
+UNLIKE = (
+    "the auxiliary examples explain the updates worse than they explain those of virtual "
+    "clients, so they may differ in kind from the clients' examples"
+)
+
+
+def find_doubts(
+    virtual: Float[Tensor, "clients rounds three"],
+    real: Float[Tensor, "targets rounds three"],
+    virtual_imbalances: Float[Tensor, " clients"],
+    imbalances: Float[Tensor, " targets"],
+) -> tuple[str, ...]:
+    """Compare the readings of `UnexplainedUpdate` of real clients with those of virtual ones.
+
+    Each reading is standardised by the virtual clients of similar imbalance, as imbalanced
+    clients have simpler updates. The means over targets and rounds are tested:
+
+    - *noise*: the median singular value is too large. Only few auxiliary examples raise it too,
+      but far less.
+    - *misfit*: the unexplained parts of the first matrix and of the whole update, added, are
+      too large. Half of a median singular value that is too small is added: then the virtual
+      clients' updates are the noisy ones.
+
+    The limits were chosen on tuning seeds; docs/label-shares.md tells how often the check
+    speaks on others.
+
+    Args:
+        virtual: readings of the virtual clients.
+        real: readings of the targets, all finite.
+        virtual_imbalances: estimated imbalance of each virtual client.
+        imbalances: estimated imbalance of each target.
+
+    Returns:
+        `NOISY` or `UNLIKE`, or nothing. Noise hides a misfit, so only one is given.
+
+    """
+    if not len(real):
+        return ()
+    deviations = _standardise(virtual, real, virtual_imbalances, imbalances)
+    first, whole, middle = deviations.mean((0, 1)).tolist()
+    if middle > LARGEST_NOISE:
+        return (NOISY,)
+    misfit = first + whole - min(middle, 0.0) / 2
+    limit = LARGEST_MISFIT + MISFIT_OF_ONE / sqrt(len(real))
+    return (UNLIKE,) if misfit > limit else ()
+
+
+def _standardise(
+    virtual: Float[Tensor, "clients rounds three"],
+    real: Float[Tensor, "targets rounds three"],
+    virtual_imbalances: Float[Tensor, " clients"],
+    imbalances: Float[Tensor, " targets"],
+) -> Float[Tensor, "targets rounds three"]:
+    wanted = max(FEWEST_NEIGHBOURS, round(NEIGHBOUR_SHARE * len(virtual)))
+    distances = (imbalances[:, None] - virtual_imbalances).abs()
+    nearest = distances.topk(min(wanted, len(virtual)), largest=False).indices
+    alike = virtual.double()[nearest]  # (targets, neighbours, rounds, three)
+    spread = alike.std(1, correction=0) + TINY
+    standardised: Tensor = (real.double() - alike.mean(1)) / spread
+    return standardised
