@@ -1,7 +1,8 @@
 """Tracks a target's data through a run and raises an alarm at a stated false alarm rate."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import ClassVar, Literal, final
 
 import torch
@@ -13,46 +14,61 @@ from overheard.core.claims import Timeline
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.data.splits.dirichlet import Dirichlet
-from overheard.data.splits.iid import Iid
-from overheard.questions.shift.claim import GaussianEstimate, Shift
-from overheard.questions.shift.estimators.alarm import calibrate_alarm
-from overheard.questions.shift.estimators.mean_features import MeanFeatures
+from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.estimators.alarm import Alarm, calibrate_alarm
+from overheard.questions.shift.estimators.assumed_federation import assume_federation
+from overheard.questions.shift.estimators.change_estimate import (
+    ChangeEstimator,
+    fit_change_estimator,
+)
+from overheard.questions.shift.estimators.label_features import label_features
+from overheard.questions.shift.estimators.mean_features import mean_feature_changes
 from overheard.questions.shift.estimators.representation_track import (
     RepresentationTrack,
     fit_representation_track,
 )
-from overheard.questions.shift.estimators.share_track import ShareTrack, fit_share_track
-from overheard.simulation.auxiliary_logits import AuxiliaryLogits, mean_logits, mean_softmax
-from overheard.simulation.last_layer_change import LastLayerChange
-from overheard.simulation.probe import Probe
-from overheard.simulation.simulation import Simulation, read_updates, run_simulation
+from overheard.questions.shift.estimators.share_regression import (
+    ShareRegression,
+    fit_share_regression,
+)
+from overheard.questions.shift.estimators.simulated_readings import (
+    SimulatedReadings,
+    simulate_readings,
+)
+from overheard.simulation.simulation_context import build_context
 from overheard.simulation.target_groups import TargetGroup, group_targets
 
-LAST_LAYER_PROBE, LOGITS_PROBE, FEATURES_PROBE = (
-    LastLayerChange(),
-    AuxiliaryLogits(),
-    MeanFeatures(),
-)
-PROBES: Mapping[str, tuple[Probe, ...]] = {
-    "shares": (LAST_LAYER_PROBE, LOGITS_PROBE),
-    "representations": (FEATURES_PROBE,),
+Followed = Literal["shares", "representations"]
+
+ReadPairs = Callable[..., Float[Tensor, "pairs ..."]]
+
+READERS: Mapping[Followed, ReadPairs] = {
+    "shares": label_features,
+    "representations": mean_feature_changes,
 }
-"""The probes for each tracked quantity."""
-
-DEFAULT_SPLITS = (Dirichlet(3.2), Dirichlet(10.0))
-"""Assumed label splits of an industrial federation: similar labels in different shares. More
-skewed splits would train the regressions on extremes that do not occur."""
-
-IID_SPLITS = (Iid(fluctuation=0.0),)
+"""How each tracked quantity is read from broadcasts and updates."""
 
 MIN_ROUNDS = 3
 """Two rounds to compare and one more: with only two, any difference could be chance."""
 
-MIN_VIRTUAL_CLIENTS = 8
+MIN_FEDERATIONS = 8
+
+SHIFTED_SHARE = 1 / 3
+"""The share of simulated federations in which the target shifts."""
+
+MIN_PER_LABEL = 16
+"""With fewer auxiliary examples of a label, simulated federations vary less than real ones. On
+WISDM, with 14 of the rarest label, half of the runs without a shift raised an alarm."""
+
+VARIANCE_INFLATION = 1.25
+"""Factor on the variance of simulated federations, for what is not simulated. Chosen on runs
+of MNIST, Fashion-MNIST, Adult and WISDM that are in no reported figure."""
+
+MAX_TRACKERS = 8
+"""Calibrated trackers in memory, for runs that share their simulated federations."""
 
 
 @final
@@ -60,46 +76,51 @@ MIN_VIRTUAL_CLIENTS = 8
 class ShiftTracking(Attack[Shift]):
     """Tracks what a target's updates reveal about its data and raises an alarm on a change.
 
-    In each observed round, virtual clients with known label shares train from the broadcast as
-    clients do. A regression on their models' outputs and the changes of their last layer then
-    estimates the target's label shares (`estimators.share_track`). For a rival client, the
-    target is the global model without the rival's own part, and virtual cohorts represent it
-    (Brunner and Montuoro 2024). With `follows = "representations"`, the attack tracks how far
-    the target moves the mean representations, compared with virtual clients that hold all
-    labels in equal shares (`estimators.representation_track`). This detects a change of the
-    inputs that leaves labels unchanged, and large label changes, but does not distinguish them.
+    The attacker simulates whole federations like the one that it observes: as many clients of
+    the same size, trained by the same recipe for as many rounds, and read in the same way. Each
+    is drawn from a population of its own, which is a random sample of the auxiliary examples
+    with altered copies (`simulation.federations`). Thus simulated federations differ from the
+    attacker's auxiliary examples as the real one does. In a third of them the target shifts.
 
-    The statistic is a generalised likelihood ratio for a change since any earlier round
-    (Siegmund and Venkatraman 1995). Its error model comes from virtual clients outside the
-    regression's training half. The threshold is simulated: runs without a shift are composed of
-    the errors of virtual clients. At each exchange another client's errors follow, including
-    the sampling error of the exchanged examples. In a run without a shift, the probability of
-    any alarm is `false_alarm_rate`. If a target's estimates vary more between rounds than those
-    of virtual clients, its rounds have less weight. Statistics are comparable across rounds:
-    their cube root is centred and scaled by the simulated runs.
+    A regression on simulated federations estimates the target's label shares in each round
+    (`estimators.share_regression`). For a rival client, the target is the global model without
+    the rival's own part (Brunner and Montuoro 2024). With `follows = "representations"`, the
+    attack tracks how far the target moves the mean representations, compared with simulated
+    targets. This detects a change of the inputs that leaves labels unchanged, and large label
+    changes, but does not distinguish them.
 
-    With or without an alarm, the claim gives the most likely round of the change. For shares it
-    also gives each change and the shares after it, with covariances. As in Brunner and
-    Montuoro, a rival without reported sizes assumes that the others are as large as itself.
+    The statistic of a round is a generalised likelihood ratio for a change since any earlier
+    round (Siegmund and Venkatraman 1995), relative to simulated federations without a shift and
+    to the target's own variation (`estimators.change_scan`). It depends on rounds up to its own
+    alone. An alarm is raised above the threshold, which simulated federations without a shift
+    exceed in any round at most with `false_alarm_rate` (`estimators.alarm`).
 
-    The false alarm rate holds if the auxiliary examples are like the target's and the prior
-    covers it. It does not hold under an unknown defense, or if clients with different labels
-    are sampled in each round, as the tracked value then depends on the sample. A rival that is
-    not sampled in every round assumes the same sampling rate for the others. With fewer
-    auxiliary examples than a client holds, virtual clients repeat examples; changes are then
-    overestimated.
+    With or without an alarm, the claim gives the most likely round of the change, from all
+    rounds. For shares it also gives each change and the shares after it, with the errors of
+    simulated federations whose target shifts (`estimators.change_estimate`).
+
+    The threshold assumes auxiliary examples like the target's, fixed label shares of each
+    client without a shift, and at most a few exchanges of examples: how often clients exchange
+    them is `exchange_every`. The rate does not hold under an unknown defense, or if clients
+    with different labels are sampled in each round, as the tracked value then depends on the
+    sample. If a label has fewer than `MIN_PER_LABEL` auxiliary examples, or too few federations
+    are simulated for the rate, the attack is not calibrated: it states neither threshold nor
+    rate and raises no alarm.
 
     Args:
         follows: the tracked quantity: label shares or representations.
-        most_virtual: maximum number of virtual clients, or cohorts, per round, within the
+        most_virtual: maximum number of simulated federations, within the virtual clients of the
             attacker's compute settings.
         false_alarm_rate: probability of any alarm over all observed rounds without a shift.
+        exchange_every: rounds after which clients without a shift replace their examples; None
+            = every quarter of the observed rounds.
 
     """
 
-    follows: Literal["shares", "representations"] = "shares"
-    most_virtual: int = 48
+    follows: Followed = "shares"
+    most_virtual: int = 240
     false_alarm_rate: float = 0.05
+    exchange_every: int | None = None
 
     name: ClassVar[str] = "shift_tracking"
     claim_type: ClassVar = Shift
@@ -112,14 +133,16 @@ class ShiftTracking(Attack[Shift]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.most_virtual < MIN_VIRTUAL_CLIENTS:
+        if self.most_virtual < MIN_FEDERATIONS:
             raise ValueError(
-                f"most_virtual must be {MIN_VIRTUAL_CLIENTS} or more, got {self.most_virtual}"
+                f"most_virtual must be {MIN_FEDERATIONS} or more, got {self.most_virtual}"
             )
         if not 0 < self.false_alarm_rate < 1:
             raise ValueError(
                 f"false_alarm_rate must lie between 0 and 1, got {self.false_alarm_rate}"
             )
+        if self.exchange_every is not None and self.exchange_every < 1:
+            raise ValueError(f"exchange_every must be 1 or more, got {self.exchange_every}")
 
     def training_source(self) -> TrainingSource:
         """Return whose updates it is trained on."""
@@ -135,12 +158,11 @@ class ShiftTracking(Attack[Shift]):
                 too few virtual clients, or its updates are not finite.
 
         """
-        if knowledge.compute.virtual_clients < MIN_VIRTUAL_CLIENTS:
+        if knowledge.compute.virtual_clients < MIN_FEDERATIONS:
             raise NeedsError(
-                f"{self.name} needs {MIN_VIRTUAL_CLIENTS} virtual clients or more, got "
+                f"{self.name} needs {MIN_FEDERATIONS} virtual clients or more, got "
                 f"{knowledge.compute.virtual_clients}"
             )
-        known = self._with_defaults(view, knowledge)
         claims: dict[Party, Shift] = {}
         for group in group_targets(view, targets, len(view.messages)):
             if len(group.rounds) < MIN_ROUNDS:
@@ -148,149 +170,140 @@ class ShiftTracking(Attack[Shift]):
                     f"{self.name} on {', '.join(group.targets)} needs {MIN_ROUNDS} or more "
                     f"rounds with updates, and has {len(group.rounds)}: record more rounds"
                 )
-            tracker = _GroupTracker(self, view, known, _with_cohort_size(view, group), seed)
-            claims |= {target: tracker.claim(target) for target in group.targets}
+            reader = _reader(self, view, knowledge, group)
+            tracker = _calibrated_tracker(self, view, knowledge, group, reader)
+            claims |= {
+                target: _claim(self, view, target, group, reader, tracker)
+                for target in group.targets
+            }
         return claims
 
-    def _with_defaults(self, view: View, knowledge: Knowledge) -> Knowledge:
-        """Fill in this attacker's default assumptions."""
-        # Exchanged examples have sampling error, so virtual clients must have it too.
-        prior, means = replace(knowledge.prior, with_replacement=True), knowledge.compute
-        if self.follows == "representations":
-            prior = replace(prior, splits=IID_SPLITS)
-        elif not prior.splits:
-            prior = replace(prior, splits=DEFAULT_SPLITS)
-        own_sizes = [
-            update.examples
-            for observer in view.observers
-            for update in view.updates(observer).values()
-            if update.examples and observer != COHORT
-        ]
-        others = [sender for sender in view.senders() if sender not in view.observers]
-        if prior.sizes is None and own_sizes and not others:
-            prior = replace(prior, sizes=(min(own_sizes), max(own_sizes)))
-        virtual = min(means.virtual_clients, self.most_virtual)
-        return replace(knowledge, prior=prior, compute=replace(means, virtual_clients=virtual))
 
-
-def _with_cohort_size(view: View, group: TargetGroup) -> TargetGroup:
-    """Set the group's size to the expected number of sampled clients per round.
-
-    A client that reads broadcasts does not see who was sampled, but knows how often it was.
-    """
-    if group.cohort_size is None or SERVER in view.observers:
-        return group
-    rounds = set(group.rounds)
-    sampled = [
-        len(rounds.intersection(view.rounds_with_updates(observer)))
-        for observer in view.observers
-    ]
-    share = sum(sampled) / (len(sampled) * len(rounds))
-    return (
-        replace(group, cohort_size=max(1, round(share * group.cohort_size))) if share else group
+def _reader(
+    attack: ShiftTracking, view: View, knowledge: Knowledge, group: TargetGroup
+) -> ReadPairs:
+    """Return the function that reads pairs of a broadcast and an update."""
+    context = build_context(view, knowledge, group.rounds)
+    held_out = context.auxiliary.take(context.auxiliary_split.held_out)
+    return partial(
+        READERS[attack.follows],
+        context.build_model,
+        held_out=held_out,
+        device=knowledge.compute.device,
     )
 
 
+def _calibrated_tracker(
+    attack: ShiftTracking,
+    view: View,
+    knowledge: Knowledge,
+    group: TargetGroup,
+    reader: ReadPairs,
+) -> "_Tracker":
+    """Simulate federations, or load them, and calibrate a tracker on them."""
+    context = build_context(view, knowledge, group.rounds)
+    design = assume_federation(
+        view, knowledge, context.build_model, group, attack.exchange_every
+    )
+    count = min(attack.most_virtual, knowledge.compute.virtual_clients)
+    shifted = round(SHIFTED_SHARE * count)
+    simulated = simulate_readings(
+        design,
+        knowledge,
+        context.build_model,
+        context.auxiliary.take(torch.cat(context.auxiliary_split.halves)),
+        reader,
+        knowledge.compute.seed.child("federations"),
+        unshifted=count - shifted,
+        shifted=shifted,
+        reading=attack.follows,
+    )
+    places = tuple(number - group.rounds[0] for number in group.rounds)
+    rarest = int(context.auxiliary.label_counts(knowledge.classes).min())
+    rate = attack.false_alarm_rate if rarest >= MIN_PER_LABEL else None
+    return _fit_tracker(_Calibration(simulated.key, places, rate, attack.follows, simulated))
+
+
+def _claim(
+    attack: ShiftTracking,
+    view: View,
+    target: Party,
+    group: TargetGroup,
+    reader: ReadPairs,
+    tracker: "_Tracker",
+) -> Shift:
+    rounds, broadcasts = group.rounds, view.broadcasts()
+    updates = view.during(rounds).updates(target)
+    readings = reader(
+        [broadcasts[number] for number in rounds], [updates[number].delta for number in rounds]
+    )
+    if not bool(readings.isfinite().all()):
+        raise NeedsError(
+            f"{target} sent an update with NaN or infinite numbers: it cannot be tracked"
+        )
+    track = tracker.read(readings)
+    statistic, since = tracker.alarm.read(track)
+    later, threshold = rounds[1:], tracker.alarm.threshold
+    above = [
+        number
+        for number, value in zip(later, statistic, strict=True)
+        if threshold is not None and value > threshold
+    ]
+    evidence = Timeline(
+        later,
+        tuple(statistic),
+        None if threshold is None else (threshold,) * len(later),
+        None if threshold is None else attack.false_alarm_rate,
+        above[0] if above else None,
+        rounds[since[-1]],
+    )
+    if tracker.estimator is None:
+        return Shift(evidence)
+    return Shift(evidence, *tracker.estimator.read(track, since[-1]))
+
+
 @final
-class _GroupTracker:
-    """Tracks one group of targets with the virtual clients that represent them."""
+@dataclass(frozen=True, slots=True)
+class _Calibration:
+    """What a tracker is calibrated on; the key stands for the readings."""
 
-    def __init__(
-        self,
-        attack: ShiftTracking,
-        view: View,
-        knowledge: Knowledge,
-        group: TargetGroup,
-        seed: Seed,
-    ) -> None:
-        self._attack, self._view, self._knowledge, self._group = attack, view, knowledge, group
-        self._probes = PROBES[attack.follows]
-        simulation = run_simulation(
-            view, knowledge, group.rounds, self._probes, cohort_size=group.cohort_size
-        )
-        self._shares: ShareTrack | None = None
-        self._representations: RepresentationTrack | None = None
-        if attack.follows == "shares":
-            self._shares = fit_share_track(
-                _label_features(simulation.readings), simulation.shares, simulation.halves
-            )
-            errors = self._shares.virtual_shares - simulation.shares[:, None]
-            errors = errors + _sampling_errors(simulation, seed.child("draws"))[:, None]
-        else:
-            self._representations = fit_representation_track(
-                simulation.readings[FEATURES_PROBE]
-            )
-            errors = self._representations.virtual_distances
-        self._alarm = calibrate_alarm(errors, attack.false_alarm_rate, seed.child("imagined"))
-
-    def claim(self, target: Party) -> Shift:
-        rounds = self._group.rounds
-        readings = read_updates(self._view, target, self._knowledge, rounds, self._probes)
-        if not all(bool(numbers.isfinite().all()) for numbers in readings.values()):
-            raise NeedsError(
-                f"{target} sent an update with NaN or infinite numbers: it cannot be tracked"
-            )
-        if self._shares is not None:
-            by_probe = {probe: numbers[None] for probe, numbers in readings.items()}
-            track = self._shares.read(_label_features(by_probe)[0])
-        else:
-            assert self._representations is not None
-            track = self._representations.read(readings[FEATURES_PROBE])
-        statistic, since = self._alarm.read(track)
-        later, threshold = rounds[1:], self._alarm.threshold
-        above = [
-            number for number, value in zip(later, statistic, strict=True) if value > threshold
-        ]
-        evidence_by_round = Timeline(
-            later,
-            tuple(statistic),
-            (threshold,) * len(later),
-            self._attack.false_alarm_rate,
-            above[0] if above else None,
-            rounds[since],
-        )
-        if self._shares is None:
-            return Shift(evidence_by_round)
-        return Shift(evidence_by_round, *self._estimate_change(track, since))
-
-    def _estimate_change(
-        self, shares: Float[Tensor, "rounds classes"], since: int
-    ) -> tuple[GaussianEstimate, GaussianEstimate]:
-        """Estimate the change of shares at this round index, and the shares after it."""
-        model, inflation = self._alarm.model, float(self._alarm.variance_inflation(shares))
-        before, since_then = slice(None, since), slice(since, None)
-        after = model.round_weights(since_then) @ shares[since:]
-        change = after - model.round_weights(before) @ shares[:since]
-        variance_before, variance_after = (
-            persistent + inflation * independent
-            for persistent, independent in map(model.mean_variances, (before, since_then))
-        )
-        return (
-            GaussianEstimate(change, model.covariance * (variance_before + variance_after)),
-            GaussianEstimate(after, model.covariance * variance_after),
-        )
+    key: str
+    places: tuple[int, ...]
+    rate: float | None
+    follows: Followed
+    simulated: SimulatedReadings = field(compare=False, repr=False)
 
 
-def _sampling_errors(simulation: Simulation, seed: Seed) -> Float[Tensor, "virtual classes"]:
-    """Draw sampling errors of virtual clients' shares relative to their population.
+@final
+@dataclass(frozen=True, slots=True)
+class _Tracker:
+    """Turns a target's readings into a track, and judges it."""
 
-    A shift is a change of the population. An exchange draws new examples and changes shares by
-    chance: little for large clients, more than the estimation error for small ones.
-    """
-    sizes, shares = simulation.sizes.numpy(), simulation.shares.numpy()
-    counts = seed.numpy().multinomial(sizes, shares / shares.sum(1, keepdims=True))
-    return torch.from_numpy(counts / sizes[:, None] - shares)
+    source: ShareRegression | RepresentationTrack
+    alarm: Alarm
+    estimator: ChangeEstimator | None
+
+    def read(self, readings: Float[Tensor, "rounds ..."]) -> Float[Tensor, "rounds numbers"]:
+        """Return the tracked numbers of one target."""
+        return self.source.read(readings[None])[0]
 
 
-def _label_features(
-    readings: Mapping[Probe, Float[Tensor, "clients rounds ..."]],
-) -> Float[Tensor, "clients rounds classes signs"]:
-    """Return features of each label: its outputs on own and other examples, and weights."""
-    change = readings[LAST_LAYER_PROBE]
-    bias = change[..., -1]
-    parts = [change[..., :-1].mean(-1), bias - bias.mean(-1, keepdim=True)]
-    for outputs in (mean_softmax(readings[LOGITS_PROBE]), mean_logits(readings[LOGITS_PROBE])):
-        centred = outputs - outputs.mean(-1, keepdim=True)
-        own_label = centred.diagonal(dim1=-2, dim2=-1)
-        parts += [own_label, centred.sum(-2) - own_label]
-    return torch.stack(parts, -1)
+@lru_cache(maxsize=MAX_TRACKERS)
+def _fit_tracker(known: _Calibration) -> _Tracker:
+    """Fit regression, alarm and intervals to simulated federations."""
+    places, simulated = list(known.places), known.simulated
+    readings, shifts = simulated.readings[:, places], simulated.shifts
+    source: ShareRegression | RepresentationTrack
+    if known.follows == "shares":
+        source, tracks = fit_share_regression(readings, simulated.held[:, places])
+    else:
+        source = fit_representation_track(readings[~shifts])
+        tracks = source.read(readings)
+    alarm = calibrate_alarm(tracks[~shifts], known.rate, VARIANCE_INFLATION)
+    if known.follows != "shares" or not bool(shifts.any()):
+        return _Tracker(source, alarm, None)
+    population = simulated.population[:, places]
+    estimator = fit_change_estimator(
+        alarm.scan, tracks[shifts], population[shifts], simulated.rising[shifts]
+    )
+    return _Tracker(source, alarm, estimator)

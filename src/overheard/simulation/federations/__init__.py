@@ -1,0 +1,1 @@
+"""Whole federations that an attacker simulates from its auxiliary examples."""

@@ -1,0 +1,152 @@
+"""The training of simulated federations, all of them at once, round by round."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from overheard.core.defense import BuildModel, Defense
+from overheard.core.examples import Examples, concatenate_examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Aggregate, Update, Weights, apply_update
+from overheard.core.parties import Party, client
+from overheard.core.view import mean_update
+from overheard.learning.initialization import initial_weights
+from overheard.learning.train import train_groups
+from overheard.learning.training_job import ClientTask, TrainingGroup
+from overheard.simulation.federations.design import FederationDesign, SimulatedFederation
+from overheard.simulation.simulated_defenses import SimulatedDefenses
+
+DESCRIPTION = "simulating federations"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedRound:
+    """One round of all simulated federations.
+
+    Args:
+        place: its number, counted from 0.
+        broadcasts: the global model of each federation at the start of the round.
+        target_deltas: the mean update of the target's clients in each federation.
+
+    """
+
+    place: int
+    broadcasts: tuple[Weights, ...]
+    target_deltas: tuple[Weights, ...]
+
+
+def run_simulated_federations(
+    design: FederationDesign,
+    federations: Sequence[SimulatedFederation],
+    pool: Examples,
+    knowledge: Knowledge,
+    build_model: BuildModel,
+) -> Iterator[SimulatedRound]:
+    """Train all federations and yield each round: what the observer would see of the target.
+
+    The clients train as `knowledge` states, with the defenses that it knows. The first round
+    starts from `design.start` or, without it, from weights built anew for each federation.
+
+    Raises:
+        PlanError: if a training diverges.
+
+    """
+    starts: list[Weights] = [
+        initial_weights(build_model, federation.seed.child("initial"))
+        if design.start is None
+        else design.start
+        for federation in federations
+    ]
+    for place in range(design.rounds):
+        knowledge.compute.on_progress(DESCRIPTION, place, design.rounds)
+        updates = _train_round(design, federations, starts, place, pool, knowledge, build_model)
+        deltas = tuple(
+            mean_update([sent[number] for number in design.target]).delta for sent in updates
+        )
+        yield SimulatedRound(place, tuple(starts), deltas)
+        starts = [
+            apply_update(start, _aggregate(federation, sent, place, knowledge))
+            for federation, start, sent in zip(federations, starts, updates, strict=True)
+        ]
+    knowledge.compute.on_progress(DESCRIPTION, design.rounds, design.rounds)
+
+
+def _train_round(
+    design: FederationDesign,
+    federations: Sequence[SimulatedFederation],
+    starts: Sequence[Weights],
+    place: int,
+    pool: Examples,
+    knowledge: Knowledge,
+    build_model: BuildModel,
+) -> list[list[Update]]:
+    """Return the updates of all clients, by federation, after their defenses."""
+    updates: list[list[Update]] = [[] for _ in federations]
+    for number, recipe in enumerate(knowledge.candidate_recipes()):
+        members = [k for k, one in enumerate(federations) if one.recipe == number]
+        if not members:
+            continue
+        groups = [
+            _group(federations[k], starts[k], design.chunk_of(place), place, pool, knowledge)
+            for k in members
+        ]
+        results = train_groups(
+            build_model,
+            groups,
+            recipe,
+            round=place,
+            workers=knowledge.compute.workers,
+            device=knowledge.compute.job_device,
+        )
+        for k, group in zip(members, groups, strict=True):
+            defended = SimulatedDefenses(knowledge.defenses or (), place, group.seed)
+            updates[k] = [defended.defended_update(next(results)) for _ in group.clients]
+    return updates
+
+
+def _group(
+    federation: SimulatedFederation,
+    start: Weights,
+    chunk: int,
+    place: int,
+    pool: Examples,
+    knowledge: Knowledge,
+) -> TrainingGroup:
+    """Return the clients of a federation with their examples, after the defenses of data."""
+    rows, defenses = federation.rows[chunk], knowledge.defenses or ()
+    names = [str(client(number)) for number in range(len(rows))]
+    if all(type(one).on_data is Defense.on_data for one in defenses):
+        tasks = [ClientTask(name, held) for name, held in zip(names, rows, strict=True)]
+        return TrainingGroup(start, pool, tasks, federation.seed)
+    defended = SimulatedDefenses(defenses, place, federation.seed)
+    held_by = [
+        defended.defended_examples(pool.take(held), name, knowledge.background)
+        for name, held in zip(names, rows, strict=True)
+    ]
+    ends = torch.tensor([len(held) for held in held_by]).cumsum(0).tolist()
+    tasks = [
+        ClientTask(name, torch.arange(end - len(held), end))
+        for name, held, end in zip(names, held_by, ends, strict=True)
+    ]
+    return TrainingGroup(start, concatenate_examples(held_by), tasks, federation.seed)
+
+
+def _aggregate(
+    federation: SimulatedFederation,
+    updates: Sequence[Update],
+    place: int,
+    knowledge: Knowledge,
+) -> Mapping[str, Tensor]:
+    """Return the mean update of all clients, after the defenses of aggregates."""
+    mean = mean_update(updates)
+    parties = frozenset(Party(str(client(number))) for number in range(len(updates)))
+    aggregate = Aggregate(mean.delta, parties, mean.examples)
+    defended = SimulatedDefenses(knowledge.defenses or (), place, federation.seed)
+    for defense in defended.defenses:
+        context = defended.defense_context(defense, "+".join(sorted(parties)))
+        aggregate = defense.on_aggregate(aggregate, context)
+    return aggregate.delta
