@@ -21,7 +21,7 @@ def count(run, models: int | None = None, in_models: int = 16, online: bool = Tr
 
 
 def test_the_number_of_models_follows_from_the_expected_in_models(by_heart) -> None:
-    # Clients report 20 examples. 120 auxiliary examples and 180 records are available, so a model
+    # Clients report 20 examples. There are 120 auxiliary examples and 180 records, so a model
     # trains on a record with probability 20 / 300 = 1 / 15.
     view = by_heart.transcript.seen_by(SERVER)
     assert shadow_size(view, by_heart.knowledge, include_candidates=True) == 20
