@@ -64,3 +64,19 @@ def test_defenses_of_updates_get_no_background() -> None:
 def test_refuses_a_training_that_diverged() -> None:
     with pytest.raises(PlanError, match="virtual/0 diverged in round 1"):
         SimulatedDefenses((), 1, Seed(0)).defended_update(trained(float("nan")))
+
+
+def test_defended_tasks_hold_the_defended_examples_of_each_client() -> None:
+    tasks = [
+        ClientTask("virtual/0", torch.tensor([1])),
+        ClientTask("virtual/1", torch.arange(2)),
+    ]
+    plain = SimulatedDefenses((), 1, Seed(0)).defended_tasks(DATA, tasks, None)
+    assert plain == (DATA, tasks)
+    pool, defended = SimulatedDefenses((Scaling(2, []),), 1, Seed(0)).defended_tasks(
+        DATA, tasks, None
+    )
+    # 2 x + 1 for the inputs 1 and 2, client after client
+    assert [pool.inputs[task.rows].flatten().tolist() for task in defended] == [[5], [3, 5]]
+    assert [pool.labels[task.rows].tolist() for task in defended] == [[1], [0, 1]]
+    assert [task.name for task in defended] == ["virtual/0", "virtual/1"]

@@ -21,9 +21,10 @@ EpsilonVerdict = Literal[
     "refused", "unlike", "unchecked", "unaccounted",
 ]  # fmt: skip
 """flawed: the mechanism guarantees nothing; uncovered: these observers read updates before the
-noise is added; violated: attacks on canaries prove a larger epsilon than claimed; contradicted:
-attacks on other records prove a larger one if the records are independent; overclaimed: the
-stated epsilon is below that of the settings; holds: none of these.
+noise is added; overclaimed: the stated epsilon is below that of the settings.
+
+violated: attacks on canaries prove a larger epsilon than claimed. contradicted: attacks on
+other records prove a larger one if the records are independent. holds: none of these.
 
 The others mean that no claim was tested. unasked: no membership attack by these observers;
 refused: no such attack could run; unlike: members and non-members are not exchangeable;

@@ -64,7 +64,7 @@ def mean_example_gradient(
     parameters = dict(model.named_parameters())
     names = sorted(parameters)
     total = torch.zeros_like(flatten_weights(parameters))
-    for rows in torch.arange(len(examples)).split(EXAMPLES_PER_PASS):
+    for rows in torch.split(torch.arange(len(examples)), EXAMPLES_PER_PASS):
         part = examples.take(rows)
         losses = per_example_loss(
             model(part.inputs), part.labels, recipe.loss, recipe.label_smoothing

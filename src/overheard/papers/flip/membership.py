@@ -52,9 +52,9 @@ ATTACKS: AttacksByName = {
 
 REDUCED_ATTACKS: AttacksByName = {
     "shadow": ShadowMembership(),
-    "lira": Lira(),
-    "lira_pooled": LiraPooled(),
-    "lira_offline": Lira(online=False),
+    "lira": Lira(models=32),
+    "lira_pooled": LiraPooled(models=32),
+    "lira_offline": Lira(models=32, online=False),
     "loss": LossMembership(),
 }
 

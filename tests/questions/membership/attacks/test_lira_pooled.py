@@ -20,7 +20,7 @@ def test_is_better_than_lira_with_few_models(by_heart, models: int) -> None:
 
 
 def test_claims_members_above_0(by_heart) -> None:
-    assert figure(by_heart, LiraPooled(), "membership_accuracy") > 0.9
+    assert figure(by_heart, LiraPooled(models=32), "membership_accuracy") > 0.9
 
 
 def test_is_at_chance_with_few_models_if_no_record_was_trained_on(never_seen) -> None:
@@ -34,9 +34,9 @@ def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
         by_heart.knowledge, compute=replace(by_heart.knowledge.compute, cache=shelf)
     )
     view = by_heart.transcript.seen_by(SERVER)
-    Lira().infer(view, (client(0),), known, Seed(0))
+    Lira(models=32).infer(view, (client(0),), known, Seed(0))
     saved = len(shelf.saved)
-    LiraPooled().infer(view, (client(0),), known, Seed(1))
+    LiraPooled(models=32).infer(view, (client(0),), known, Seed(1))
     assert len(shelf.saved) == saved == 2
 
 

@@ -74,7 +74,7 @@ def test_refuses_a_missing_extra_before_any_training(by_heart, monkeypatch) -> N
 
 def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
     shelf = CountingCache()
-    claims_of(by_heart, Lira(), shelf)
+    claims_of(by_heart, Lira(models=32), shelf)
     trained = len(shelf.saved)
     assert trained == 2
     claims_of(by_heart, ShadowMembership(stumps=10), shelf)

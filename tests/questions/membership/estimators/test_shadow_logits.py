@@ -9,6 +9,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.defenses.local_dp import LocalDp
 from overheard.questions.membership.estimators import shadow_logits as module
 from overheard.questions.membership.estimators.record_logits import label_log_odds
 from overheard.questions.membership.estimators.shadow_logits import (
@@ -125,6 +126,7 @@ def changes(known: Knowledge) -> tuple[Knowledge, ...]:
         replace(known, compute=replace(known.compute, seed=Seed(9))),
         replace(known, auxiliary=known.auxiliary.take(fewer)),
         replace(known, candidate_records=known.candidate_records.take(fewer)),
+        replace(known, defenses=(LocalDp(clip=1.0, noise_multiplier=0.1),)),
     )
 
 

@@ -1,6 +1,7 @@
 """Likelihood ratios of membership from inner products of updates and record gradients."""
 
 from collections.abc import Sequence
+from math import sqrt
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -80,7 +81,7 @@ def fit_scale(shadows: Sequence[ShadowProducts]) -> float:
             "did not: set more models, or more candidate records"
         )
     mean_square = sum(float(one.record_squares.mean()) for one in shadows)
-    least = MIN_RELATIVE_SCALE * (sizes / mean_square) ** 0.5
+    least = MIN_RELATIVE_SCALE * sqrt(sizes / mean_square)
     return max(gained / squares, least)
 
 

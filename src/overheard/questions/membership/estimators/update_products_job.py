@@ -150,18 +150,20 @@ class UpdateProductsJob(Job):
         """Return the products of updates and directions, and the directions' squares."""
         records = Examples(records.inputs.to(self.device), records.labels.to(self.device))
         points = [_point_on_path(start, mean, part, self.device) for part in PATH_POINTS]
-        mean_gradient = sum(
-            mean_example_gradient(self.build_model, weights, records, self.recipe)
-            for weights in points
-        )
+        mean_gradient = torch.stack(
+            [
+                mean_example_gradient(self.build_model, weights, records, self.recipe)
+                for weights in points
+            ]
+        ).mean(0)
         size = max(1, MAX_GRADIENT_BYTES // (len(mean) * mean.element_size()))
         products, squares = [], []
-        for rows in torch.arange(len(records)).split(size):
-            gradients = sum(
-                example_gradients(self.build_model, weights, records.take(rows), self.recipe)
-                for weights in points
-            )
-            directions = (mean_gradient - gradients) / len(points)
+        for rows in torch.split(torch.arange(len(records)), size):
+            directions = mean_gradient.repeat(len(rows), 1)  # (records, params)
+            for weights in points:
+                part = records.take(rows.to(self.device))
+                gradients = example_gradients(self.build_model, weights, part, self.recipe)
+                directions -= gradients / len(points)
             products.append(updates @ directions.T)
             squares.append(directions.square().sum(1))
         return torch.cat(products, 1), torch.cat(squares)
@@ -172,7 +174,7 @@ def _point_on_path(
 ) -> Weights:
     """Return the weights at this part of the way from `start` to `start` plus `change`."""
     names = sorted(start)
-    pieces = change.split([start[name].numel() for name in names])
+    pieces = torch.split(change, [start[name].numel() for name in names])
     return {
         name: start[name].to(device) + part * piece.view(start[name].shape)
         for name, piece in zip(names, pieces, strict=True)

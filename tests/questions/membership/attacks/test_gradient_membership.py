@@ -1,0 +1,86 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.defense import DefenseContext
+from overheard.core.messages import Message, Update
+from overheard.core.parties import COHORT, client
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.defenses.local_dp import LocalDp
+from overheard.questions.membership.attacks.gradient_membership import GradientMembership
+from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.testing.planted_runs.planted_membership import MembershipRun
+from tests.questions.membership.attacks.test_lira import figure
+
+QUICK = GradientMembership(models=64)
+NOISE = LocalDp(clip=10.0, noise_multiplier=0.03)
+
+
+def mean_auc(run: MembershipRun, attack) -> float:
+    return sum(figure(run, attack, "membership_auc", who) for who in run.targets) / 4
+
+
+def noisy(run: MembershipRun) -> MembershipRun:
+    """Return the run with noise on every update; broadcasts stay, so nothing else changes."""
+    messages = tuple(
+        Message(
+            one.round,
+            one.sender,
+            one.readers,
+            NOISE.on_update(
+                one.body, DefenseContext(one.round, one.sender, Seed(5).child(one.sender))
+            ),
+        )
+        if isinstance(one.body, Update)
+        else one
+        for one in run.transcript.messages
+    )
+    return replace(run, transcript=Transcript(messages))
+
+
+def test_ranks_members_first_and_claims_them_above_0(by_heart) -> None:
+    assert mean_auc(by_heart, QUICK) > 0.9
+    assert figure(by_heart, QUICK, "membership_accuracy") > 0.8
+
+
+def test_is_at_chance_if_no_record_was_trained_on(never_seen) -> None:
+    # 80 members and 100 non-members: one standard error is about 0.04.
+    assert mean_auc(never_seen, QUICK) == pytest.approx(0.5, abs=0.13)
+
+
+def test_sees_through_noise_that_hides_members_from_confidence(by_heart) -> None:
+    run = noisy(by_heart)
+    ours = mean_auc(run, QUICK)
+    assert ours > mean_auc(run, LossMembership()) + 0.03
+    assert ours > mean_auc(run, LiraPooled(models=64)) + 0.03
+
+
+def test_finds_the_members_of_all_clients_together(by_heart) -> None:
+    assert figure(by_heart, QUICK, "membership_auc", COHORT) > 0.7
+
+
+def test_the_claim_about_a_target_does_not_depend_on_its_other_rounds(by_heart) -> None:
+    first = replace(by_heart, transcript=Transcript(
+        tuple(one for one in by_heart.transcript.messages if one.round == 0)
+    ))  # fmt: skip
+    assert figure(first, QUICK, "membership_auc") > 0.7
+
+
+def test_an_update_of_zeros_gives_finite_scores(by_heart) -> None:
+    zeros = tuple(
+        replace(one, body=Update({n: torch.zeros_like(w) for n, w in one.body.delta.items()}))
+        if isinstance(one.body, Update) and one.sender == client(0)
+        else one
+        for one in by_heart.transcript.messages
+    )
+    run = replace(by_heart, transcript=Transcript(zeros))
+    assert 0 <= figure(run, QUICK, "membership_auc") <= 1
+
+
+@pytest.mark.parametrize("settings", [{"models": 7}, {"most_rounds": 0}])
+def test_refuses_settings_out_of_range(settings) -> None:
+    with pytest.raises(ValueError, match="models must be 8 or more"):
+        GradientMembership(**settings)
