@@ -186,19 +186,10 @@ class Results:
                     == (trial, OURS, auxiliary, view)
                     and cell.setting.recipe == recipe
                 ]
-                if runs:
-                    rows.append(
-                        TrustRow(
-                            trial,
-                            recipe,
-                            auxiliary,
-                            view,
-                            tuple(
-                                fmean(client.coverage or 0 for client in run) for run in runs
-                            ),
-                            tuple(fmean(client.doubted or 0 for client in run) for run in runs),
-                        )
-                    )
+                coverages = tuple(fmean(one.coverage or 0 for one in run) for run in told)
+                doubted = tuple(fmean(one.doubted or 0 for one in run) for run in told)
+                if told:
+                    rows.append(TrustRow(trial, recipe, auxiliary, view, coverages, doubted))
         return tuple(rows)
 
     def _clients(self, cells: Iterable[Cell]) -> list[ClientResult]:
