@@ -218,6 +218,26 @@ def read_command_line() -> Request:
     parser.add_argument("--seeds", type=int, default=extent_defaults.seeds)
     parser.add_argument("--limit-seeds", type=int, default=extent_defaults.limit_seeds)
     parser.add_argument(
+        "--wrong-seeds",
+        type=int,
+        default=extent_defaults.wrong_seeds,
+        help="seeds with distorted auxiliary examples, and with noise unknown to the attacker",
+    )
+    parser.add_argument(
+        "--alphas",
+        type=float,
+        nargs="+",
+        default=extent_defaults.alphas,
+        help="parameters of the Dirichlet splits",
+    )
+    parser.add_argument(
+        "--auxiliary",
+        type=int,
+        nargs="+",
+        default=extent_defaults.auxiliaries,
+        help="auxiliary examples per class",
+    )
+    parser.add_argument(
         "--with-ppa", action="store_true", help="include PPA, the slowest attack"
     )
     parser.add_argument(
@@ -262,6 +282,9 @@ def read_command_line() -> Request:
     extent = Extent(
         seeds=arguments.seeds,
         limit_seeds=arguments.limit_seeds,
+        wrong_seeds=arguments.wrong_seeds,
+        alphas=tuple(arguments.alphas),
+        auxiliaries=tuple(arguments.auxiliary),
         only=arguments.only,
     )
     lineup = Lineup(

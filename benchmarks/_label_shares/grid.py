@@ -8,6 +8,7 @@ from overheard.core.recipe import Recipe
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.mnist import Mnist
+from overheard.defenses.local_dp import LocalDp
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
@@ -95,6 +96,18 @@ class Setting:
         return f"{self.source}_alpha-{self.alpha:g}_{self.recipe}_seed-{self.seed}"
 
 
+CLEAN, DISTORTED, NOISY = "clean", "distorted", "noisy"
+"""Trials: the attacker's assumptions hold; its examples are distorted; clients add noise."""
+
+WRONG_ASSUMPTIONS = (DISTORTED, NOISY)
+
+DISTORTION = 0.8
+"""Strength at which the auxiliary examples are distorted."""
+
+UNKNOWN_NOISE = LocalDp(clip=1.0, noise_multiplier=0.03)
+"""The defense that the attacker does not know of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One attack with some auxiliary data on some rounds of a federation.
@@ -104,6 +117,7 @@ class Cell:
         auxiliary: examples per class; None = all examples of the clients.
         view: key of `VIEWS`.
         attack: key of `Lineup.attacks`.
+        trial: `CLEAN`, or which assumption of the attacker is wrong.
 
     """
 
@@ -111,12 +125,14 @@ class Cell:
     auxiliary: int | None
     view: str
     attack: str
+    trial: str = CLEAN
 
     @property
     def name(self) -> str:
         """A name that is valid for a file."""
         known = OWN_POOL if self.auxiliary is None else f"auxiliary-{self.auxiliary}"
-        return f"{self.setting.name}_{known}_{self.view}_{self.attack}"
+        name = f"{self.setting.name}_{known}_{self.view}_{self.attack}"
+        return name if self.trial == CLEAN else f"{name}_{self.trial}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +182,7 @@ class Extent:
         auxiliaries: values of `AUXILIARIES`.
         seeds: number of seeds, from 0.
         limit_seeds: number of these seeds with the limit.
+        wrong_seeds: number of these seeds with the trials of `WRONG_ASSUMPTIONS`.
         only: text in the names of the measured cells; "" = all cells.
 
     """
@@ -175,6 +192,7 @@ class Extent:
     auxiliaries: tuple[int, ...] = AUXILIARIES
     seeds: int = 3
     limit_seeds: int = 1
+    wrong_seeds: int = 1
     only: str = ""
 
     def settings(self) -> tuple[Setting, ...]:
@@ -198,4 +216,11 @@ class Extent:
         ]
         if setting.seed < self.limit_seeds:
             cells += [Cell(setting, None, view, OURS) for view in VIEWS]
+        if setting.seed < self.wrong_seeds:
+            cells += [
+                Cell(setting, auxiliary, view, OURS, trial)
+                for trial in WRONG_ASSUMPTIONS
+                for auxiliary in self.auxiliaries
+                for view in VIEWS
+            ]
         return tuple(cell for cell in cells if self.only in cell.name)

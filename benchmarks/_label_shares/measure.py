@@ -3,13 +3,26 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from time import process_time
 
 import torch
 
-from _label_shares.grid import RECIPES, ROUNDS, SOURCES, VIEWS, Cell, Scale, Setting
+from _label_shares.grid import (
+    DISTORTED,
+    DISTORTION,
+    NOISY,
+    RECIPES,
+    ROUNDS,
+    SOURCES,
+    UNKNOWN_NOISE,
+    VIEWS,
+    Cell,
+    Scale,
+    Setting,
+)
 from _label_shares.store import CellResult, ClientResult, Store
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.inputs import Resources, load_data, partition_for_plan
@@ -22,19 +35,23 @@ from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View
+from overheard.data.distortion import distort
 from overheard.data.partition.data_partition import DataPartition
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard.federation.run import run
+from overheard.federation.run import Federation, run
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.threads import one_thread
 from overheard.plans.data_plan import DataPlan
-from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 MOST_AUXILIARY = 1000
 """Auxiliary examples of each class in every partition, so that all transcripts of a federation
 are the same."""
+
+
+NOISY_ARM = ArmPlan(name=NOISY, defenses=(UNKNOWN_NOISE,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +86,28 @@ def measure(
     dataset = load_data(plan, resources)
     folder = workplace.store.folder
     partition = partition_for_plan(plan, dataset, setting.seed)
-    federation = build_federation(
-        plan, plan.arms[0], setting.seed, partition, dataset.task, resources
-    )
-    transcript, truth = run(federation, folder / "runs" / setting.name)
-    view = transcript.seen_by(SERVER)
-    for auxiliary, group in groupby(missing, lambda cell: cell.auxiliary):
-        bank = folder / "bank" / f"{setting.name}_{auxiliary}"
+
+    @cache
+    def observe(arm: ArmPlan) -> tuple[Federation, View, GroundTruth]:
+        federation = build_federation(
+            plan, arm, setting.seed, partition, dataset.task, resources
+        )
+        transcript, truth = run(federation, folder / "runs" / f"{setting.name}_{arm.name}")
+        return federation, transcript.seen_by(SERVER), truth
+
+    for (trial, auxiliary), group in groupby(
+        missing, lambda cell: (cell.trial, cell.auxiliary)
+    ):
+        federation, view, truth = observe(NOISY_ARM if trial == NOISY else plan.arms[0])
+        bank = folder / "bank" / f"{setting.name}_{auxiliary}_{trial}"
+        examples = auxiliary_of(partition, auxiliary, dataset.task.classes)
+        if trial == DISTORTED:
+            draws = Seed(setting.seed).child("distortion")
+            examples = distort(examples, dataset.task, DISTORTION, draws)
         knowledge = Knowledge(
             classes=dataset.task.classes,
             build_model=federation.build_model,
-            auxiliary=auxiliary_of(partition, auxiliary, dataset.task.classes),
+            auxiliary=examples,
             recipe=federation.recipe,
             compute=ComputeSettings(
                 seed=Seed(setting.seed).child("bank"),
@@ -119,6 +147,7 @@ def run_attack(
                 by_name["l1"].blinds["uniform"],
                 _value(by_name.get("coverage")),
                 _value(by_name.get("width")),
+                _value(by_name.get("doubted")),
             )
         )
     return CellResult(cell.name, repr(attack), seconds, tuple(results))

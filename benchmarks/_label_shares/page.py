@@ -1,12 +1,13 @@
 """The table of results as Markdown and as JSON."""
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from _label_shares.grid import OURS, Scale
-from _label_shares.table import BARS, EVERYWHERE, Results, Row
+from _label_shares.table import EVERYWHERE, Results, Row, TrustRow
 from overheard.core.attack import Attack
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.statistics.estimate import Estimate
@@ -18,12 +19,13 @@ class Figures:
 
     scale: Scale
     rows: tuple[Row, ...]
+    trust: tuple[TrustRow, ...]
     seconds: dict[str, dict[str, float]]
 
 
 def figures_json(scale: Scale, results: Results, rows: tuple[Row, ...]) -> str:
     """Return all values of the table as JSON."""
-    figures = Figures(scale, rows, results.seconds())
+    figures = Figures(scale, rows, results.trust_rows(), results.seconds())
     return TypeAdapter(Figures).dump_json(figures, indent=1).decode()
 
 
@@ -33,7 +35,7 @@ def markdown(
     results: Results,
     rows: Sequence[Row],
 ) -> str:
-    """Return the overall table, counts and coverage, and the table by data set and alpha."""
+    """Return the overall table, counts and intervals, and the table by data set and alpha."""
     overall = [row for row in rows if row.where == EVERYWHERE]
     single = [row for row in rows if row.where != EVERYWHERE]
     parts = [
@@ -47,7 +49,9 @@ def markdown(
         "## Over all data sets and alphas",
         _table(overall, tuple(attacks), with_intervals=True),
         *_counts(overall, single),
-        *_coverage(single),
+        "## Intervals",
+        *_pooled_trust(results.trust_rows()),
+        _trust(results.trust_rows()),
         "## By data set and alpha",
         _table(single, tuple(attacks), with_intervals=False),
         "## Median CPU seconds",
@@ -60,7 +64,7 @@ def markdown(
 
 def _table(rows: Sequence[Row], attacks: Sequence[str], *, with_intervals: bool) -> str:
     head = ["data", "training", "auxiliary", "rounds", "runs", "blind"]
-    last = ["limit", "best of", "ratio", "bar", "reached"]
+    last = ["limit", "best rival", "ratio", "leads"]
     titles = [*head, *attacks, *last]
     lines = [_line(titles), _line(["---"] * len(titles))]
     for row in rows:
@@ -68,7 +72,7 @@ def _table(rows: Sequence[Row], attacks: Sequence[str], *, with_intervals: bool)
         cells.append(f"{row.blind:.3f}")
         cells += [_format(row.mean_l1[attack], with_intervals) for attack in attacks]
         cells.append("–" if row.limit is None else _format(row.limit, with_intervals))
-        cells += [row.best, f"{row.ratio:.2f}", _bar(row), "yes" if row.is_reached else "NO"]
+        cells += [row.best, f"{row.ratio:.2f}", row.leader]
         lines.append(_line(cells))
     return "\n".join(lines)
 
@@ -83,41 +87,58 @@ def _format(value: Estimate, with_interval: bool) -> str:
     return f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
 
 
-def _bar(row: Row) -> str:
-    return f"{'<=' if BARS[row.auxiliary].rivals else '<'} {row.bar:g}"
-
-
 def _counts(overall: Sequence[Row], single: Sequence[Row]) -> list[str]:
-    """Count how often the bar is reached, in total and by amount of auxiliary data."""
+    """Count in how many rows Overheard's attack leads, and name the leader of each other."""
     lines = []
     for what, rows in (("rows over all data", overall), ("rows by data set and alpha", single)):
-        parts = [f"{_reached(rows)} of all {what}"]
-        for auxiliary in BARS:
-            own = [row for row in rows if row.auxiliary == auxiliary]
-            if own:
-                parts.append(f"{_reached(own)} with {auxiliary} per class")
-        lines.append(f"The bar is reached in {'; '.join(parts)}.")
+        lost = [
+            f"{row.where}, {row.recipe}, {row.auxiliary}, {row.view}: {row.leader}"
+            for row in rows
+            if row.leader != OURS
+        ]
+        others = f" Others lead in: {'; '.join(lost)}." if lost else ""
+        lines.append(
+            f"{OURS} leads in {len(rows) - len(lost)} of {len(rows)} {what}; the ratio is to "
+            f"the best of all rivals.{others}"
+        )
     return lines
 
 
-def _reached(rows: Sequence[Row]) -> str:
-    return f"{sum(row.is_reached for row in rows)}/{len(rows)}"
-
-
-def _coverage(single: Sequence[Row]) -> list[str]:
-    lines = []
-    for auxiliary in BARS:
-        own = [row for row in single if row.auxiliary == auxiliary]
-        # A mean of row means, weighted by runs, which have equal numbers of clients.
-        runs = sum(row.federations for row in own if row.coverage is not None)
-        if runs:
-            covered = sum(row.federations * (row.coverage or 0) for row in own) / runs
-            width = sum(row.federations * (row.width or 0) for row in own) / runs
-            lines.append(
-                f"With {auxiliary} auxiliary examples per class, the intervals of {OURS} "
-                f"contain {covered:.3f} of the true shares (level 0.9); their mean width is "
-                f"{width:.3f}."
+def _trust(rows: Sequence[TrustRow]) -> str:
+    """Tabulate how often intervals contain the truth, and how often they are doubted."""
+    titles = ["trial", "training", "auxiliary", "rounds", "runs", "coverage", "doubted runs"]
+    lines = [_line(titles), _line(["---"] * len(titles))]
+    for row in rows:
+        doubted = sum(share > 0.5 for share in row.doubted)
+        lines.append(
+            _line(
+                [
+                    row.trial,
+                    row.recipe,
+                    f"{row.auxiliary}",
+                    row.view,
+                    f"{len(row.coverages)}",
+                    f"{fmean(row.coverages):.3f} ({min(row.coverages):.2f} to "
+                    f"{max(row.coverages):.2f})",
+                    f"{doubted}",
+                ]
             )
+        )
+    return "\n".join(lines)
+
+
+def _pooled_trust(rows: Sequence[TrustRow]) -> list[str]:
+    lines = []
+    for trial in dict.fromkeys(row.trial for row in rows):
+        own = [row for row in rows if row.trial == trial]
+        coverages = [one for row in own for one in row.coverages]
+        doubted = [share > 0.5 for row in own for share in row.doubted]
+        trusted = [c for c, no in zip(coverages, doubted, strict=True) if not no]
+        rest = f"; of the others {fmean(trusted):.3f}" if trusted and any(doubted) else ""
+        lines.append(
+            f"{trial}: coverage {fmean(coverages):.3f} over {len(coverages)} runs (level 0.9); "
+            f"doubted in {sum(doubted)}{rest}."
+        )
     return lines
 
 

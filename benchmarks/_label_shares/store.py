@@ -25,6 +25,7 @@ class ClientResult:
         blind: l1 of claiming even shares.
         coverage: fraction of true shares inside the claimed intervals; None without intervals.
         width: mean width of these intervals.
+        doubted: 1 if the attack says that they cannot be trusted, else 0; None without.
 
     """
 
@@ -33,6 +34,7 @@ class ClientResult:
     blind: float
     coverage: float | None = None
     width: float | None = None
+    doubted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,36 +1,27 @@
-"""Compare Overheard's attack with its rivals, row by row, and with the bars."""
+"""Compare Overheard's attack with the best of its rivals, row by row."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import final
 
 import numpy as np
 
-from _label_shares.grid import OURS, RECIPES, VIEWS, Cell, Extent, Setting
+from _label_shares.grid import (
+    CLEAN,
+    OURS,
+    RECIPES,
+    VIEWS,
+    WRONG_ASSUMPTIONS,
+    Cell,
+    Extent,
+    Setting,
+)
 from _label_shares.store import CellResult, ClientResult, Store
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
 
-TWO_BEST_KNOWN = ("decaf", "whispers")
-
 EVERYWHERE = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """The required result of Overheard's attack for one amount of auxiliary data.
-
-    Args:
-        ratio: largest accepted ratio of its mean L1 to that of the best rival.
-        rivals: rivals in the comparison; None = all, and the ratio must be smaller.
-
-    """
-
-    ratio: float
-    rivals: tuple[str, ...] | None = None
-
-
-BARS = {1000: Bar(1 / 4, TWO_BEST_KNOWN), 100: Bar(1 / 2, TWO_BEST_KNOWN), 20: Bar(1.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +40,10 @@ class Row:
             over the federations that have it.
         coverage: mean coverage of its intervals, whose level is 0.9.
         width: mean width of its intervals.
-        best: the best rival.
+        doubted: share of its clients whose intervals it says cannot be trusted.
+        best: the best of all rivals.
         ratio: its mean L1 divided by the best rival's.
-        bar: largest accepted ratio.
-        is_reached: whether the bar is reached.
+        leader: the attack with the smallest mean L1.
 
     """
 
@@ -66,10 +57,32 @@ class Row:
     limit: Estimate | None
     coverage: float | None
     width: float | None
+    doubted: float | None
     best: str
     ratio: float
-    bar: float
-    is_reached: bool
+    leader: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRow:
+    """Coverage and doubts of our intervals in one condition.
+
+    Args:
+        trial: `CLEAN`, or which assumption of the attacker is wrong.
+        recipe: key of `grid.RECIPES`.
+        auxiliary: examples per class.
+        view: key of `grid.VIEWS`.
+        coverages: mean coverage of each run.
+        doubted: share of the claims of each run that the attack doubts.
+
+    """
+
+    trial: str
+    recipe: str
+    auxiliary: int
+    view: str
+    coverages: tuple[float, ...]
+    doubted: tuple[float, ...]
 
 
 @final
@@ -101,7 +114,7 @@ class Results:
         """Return the median CPU seconds of a cell, by attack, then by recipe and view."""
         spent: dict[str, dict[str, list[float]]] = {}
         for cell, result in self.of.items():
-            if cell.auxiliary is not None:
+            if cell.auxiliary is not None and cell.trial == CLEAN:
                 kinds = spent.setdefault(cell.attack, {})
                 kinds.setdefault(f"{cell.setting.recipe}, {cell.view}", []).append(
                     result.seconds
@@ -140,10 +153,8 @@ class Results:
         }
         limits = [Cell(setting, None, view, OURS) for setting in own]
         ours = [cells[OURS][index] for index in complete]
-        bar = BARS[auxiliary]
-        rivals = bar.rivals or tuple(name for name in self.attacks if name != OURS)
+        rivals = [name for name in self.attacks if name != OURS]
         best = min(rivals, key=lambda name: mean_l1[name].mean)
-        ratio = mean_l1[OURS].mean / mean_l1[best].mean
         return Row(
             where,
             recipe,
@@ -155,11 +166,29 @@ class Results:
             self._mean_if_any([cell for cell in limits if cell in self.of], _l1),
             self._plain_mean(client.coverage for client in self._clients(ours)),
             self._plain_mean(client.width for client in self._clients(ours)),
+            self._plain_mean(client.doubted for client in self._clients(ours)),
             best,
-            ratio,
-            bar.ratio,
-            ratio <= bar.ratio if bar.rivals else ratio < bar.ratio,
+            mean_l1[OURS].mean / mean_l1[best].mean,
+            min(mean_l1, key=lambda name: mean_l1[name].mean),
         )
+
+    def trust_rows(self) -> tuple["TrustRow", ...]:
+        """Return coverage and doubts of our intervals, by trial, recipe and auxiliary data."""
+        rows = []
+        for trial in (CLEAN, *WRONG_ASSUMPTIONS):
+            for recipe, auxiliary, view in self._kinds():
+                told = [
+                    result.told
+                    for cell, result in self.of.items()
+                    if (cell.trial, cell.attack, cell.auxiliary, cell.view)
+                    == (trial, OURS, auxiliary, view)
+                    and cell.setting.recipe == recipe
+                ]
+                coverages = tuple(fmean(one.coverage or 0 for one in run) for run in told)
+                doubted = tuple(fmean(one.doubted or 0 for one in run) for run in told)
+                if told:
+                    rows.append(TrustRow(trial, recipe, auxiliary, view, coverages, doubted))
+        return tuple(rows)
 
     def _clients(self, cells: Iterable[Cell]) -> list[ClientResult]:
         return [client for cell in cells for client in self.of[cell].told]

@@ -41,12 +41,12 @@ class Claim(ABC):
         """Return the probability that no candidate is the true one; None = not given."""
         return None
 
-    def doubts(self) -> tuple[str, ...]:
-        """Return why the attack itself does not trust its intervals; () = it found no reason.
+    def doubt(self) -> str | None:
+        """Return why the attack does not trust its own intervals; None = it found no reason.
 
-        The reasons follow from what the attacker sees, without the ground truth.
+        The reason follows from what the attacker sees, without the ground truth.
         """
-        return ()
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,10 @@ class UnexplainedUpdate(Probe):
 
     The reading of a client has three natural logarithms:
 
-    1. the fraction (0..1) of the squared length of the first matrix of weights that no mixture
-       of class gradients explains, as it is nearest to the inputs;
-    2. the same of the whole update;
-    3. the median singular value of the largest matrix, over the root mean square of all. Clean
+    1. The fraction (0..1) of the squared length of the first matrix of weights that no mixture
+       of class gradients explains. This matrix is nearest to the inputs.
+    2. The same of the whole update.
+    3. The median singular value of the largest matrix, over the root mean square of all. Clean
        updates have few large directions; noise has the same size in all of them.
     """
 

@@ -48,7 +48,7 @@ class LabelShares(Claim):
         bounds: interval of each share, with level `INTERVAL_LEVEL` each.
         null_probability: probability, 0..1, that the target holds no example of the label.
         size: number of examples that the target trained on per round.
-        reasons_for_doubt: why the attack does not trust `bounds`; () if it found no reason or
+        reason_for_doubt: why the attack does not trust `bounds`; None if it found no reason or
             does not check.
 
     """
@@ -58,7 +58,7 @@ class LabelShares(Claim):
     bounds: Interval | None = None
     null_probability: Float[Tensor, " classes"] | None = None
     size: SizeEstimate | None = None
-    reasons_for_doubt: tuple[str, ...] = ()
+    reason_for_doubt: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse invalid shares."""
@@ -88,6 +88,6 @@ class LabelShares(Claim):
         """Return the interval of each label's share."""
         return self.bounds
 
-    def doubts(self) -> tuple[str, ...]:
+    def doubt(self) -> str | None:
         """Return why the attack does not trust its intervals."""
-        return self.reasons_for_doubt
+        return self.reason_for_doubt

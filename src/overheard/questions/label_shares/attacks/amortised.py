@@ -20,7 +20,7 @@ from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.cached_fit import cached_cross_fit
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.questions.label_shares.estimators.cross_fit import HALVES, CrossFit
-from overheard.questions.label_shares.estimators.doubts import find_doubts
+from overheard.questions.label_shares.estimators.doubt import find_doubt
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.questions.label_shares.estimators.local_stacking import (
     LocalStacking,
@@ -86,7 +86,7 @@ class Amortised(Attack[LabelShares]):
     Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary
     data differ in kind from the clients', if a defense is unknown, or if the prior excludes the
     client. A comparison of real with virtual updates notices the first two; the claim then says
-    that its intervals are not trusted (`estimators.doubts`). Nothing notices the third.
+    that its intervals are not trusted (`estimators.doubt`). Nothing notices the third.
 
     Args:
         most_rounds: at most this many observed rounds are used: the first, the last, and evenly
@@ -199,14 +199,14 @@ class _GroupEstimator:
             target: self._claim_one(target, features[target], fits, stacking, cases, sizes)
             for target in finite
         }
-        doubts = find_doubts(
+        doubt = find_doubt(
             bank.readings[UNEXPLAINED],
             _stack_all([features[target][UNEXPLAINED] for target in finite]),
             stacking.imbalances,
             imbalance(_stack_all([claims[target].shares.double() for target in finite])),
         )
         return {
-            target: replace(claims[target], reasons_for_doubt=doubts)
+            target: replace(claims[target], reason_for_doubt=doubt)
             if target in claims
             else cases.prior_claim()
             for target in self._group.targets

@@ -61,24 +61,24 @@ class Decaf(Attack[LabelShares]):
     The majority vote over rounds is Overheard's: the paper averages shares only.
 
     Args:
-        bases: how long the bases train. "equal_steps": as many steps as the client, on as many
-            examples as these steps need, repeated if there are too few. "published": one
-            pass per epoch over all auxiliary examples of the class, as if the size is hidden.
         solver: the method that minimises (20).
         calibrator: whether g_U is among the bases (section IV-F leaves it out).
         null_removal: whether null classes are removed first (section IV-E does not).
         threshold: value that a positive entry of g_u must exceed; about 0.001 in the paper for
             LeakyReLU.
         steps: steps of gradient descent.
+        bases: how long the bases train. "equal_steps": as many steps as the client, on as many
+            examples as these steps need, repeated if there are too few. "published": one pass
+            per epoch over all auxiliary examples of the class, also used if the size is hidden.
 
     """
 
-    bases: Bases = "equal_steps"
     solver: Solver = "nnls"
     calibrator: bool = True
     null_removal: bool = True
     threshold: float = 0.0
     steps: int = 1000
+    bases: Bases = "equal_steps"
 
     name: ClassVar[str] = "decaf"
     claim_type: ClassVar = LabelShares

@@ -27,7 +27,7 @@ def _width(claim: LabelShares, truth: LabelShares) -> float | None:
 
 
 def _doubted(claim: LabelShares, truth: LabelShares) -> float | None:
-    return None if claim.bounds is None else float(bool(claim.reasons_for_doubt))
+    return None if claim.bounds is None else float(claim.reason_for_doubt is not None)
 
 
 def _size_factor(claim: LabelShares, truth: LabelShares) -> float | None:

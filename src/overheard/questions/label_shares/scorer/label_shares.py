@@ -61,7 +61,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
     - `width`: the mean width of the intervals. Intervals from 0 to 1 always contain the truth,
       so read both scores together; neither has an uninformed guess.
     - `doubted`: 1 if the attack itself says, without the truth, that its intervals cannot be
-      trusted (`LabelShares.reasons_for_doubt`), else 0.
+      trusted (`LabelShares.reason_for_doubt`), else 0.
 
     Only if the claim estimates the size; there is no uninformed guess:
 

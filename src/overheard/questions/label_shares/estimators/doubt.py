@@ -31,12 +31,12 @@ UNLIKE = (
 )
 
 
-def find_doubts(
+def find_doubt(
     virtual: Float[Tensor, "clients rounds three"],
     real: Float[Tensor, "targets rounds three"],
     virtual_imbalances: Float[Tensor, " clients"],
     imbalances: Float[Tensor, " targets"],
-) -> tuple[str, ...]:
+) -> str | None:
     """Compare the readings of `UnexplainedUpdate` of real clients with those of virtual ones.
 
     Each reading is standardised by the virtual clients of similar imbalance, as imbalanced
@@ -58,18 +58,18 @@ def find_doubts(
         imbalances: estimated imbalance of each target.
 
     Returns:
-        `NOISY` or `UNLIKE`, or nothing. Noise hides a misfit, so only one is given.
+        `NOISY` or `UNLIKE`, or None. Noise hides a misfit, so only one is given.
 
     """
     if not len(real):
-        return ()
+        return None
     deviations = _standardise(virtual, real, virtual_imbalances, imbalances)
     first, whole, middle = deviations.mean((0, 1)).tolist()
     if middle > LARGEST_NOISE:
-        return (NOISY,)
+        return NOISY
     misfit = first + whole - min(middle, 0.0) / 2
     limit = LARGEST_MISFIT + MISFIT_OF_ONE / sqrt(len(real))
-    return (UNLIKE,) if misfit > limit else ()
+    return UNLIKE if misfit > limit else None
 
 
 def _standardise(

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.doubts import NOISY, UNLIKE, find_doubts
+from overheard.questions.label_shares.estimators.doubt import NOISY, UNLIKE, find_doubt
 
 CLIENTS = 240
 ROUNDS = 2
@@ -17,11 +17,11 @@ def drawn(imbalances: Tensor, seed: int, *, added: tuple[float, float, float] = 
     return noise.double() - 20 * imbalances[:, None, None] + torch.tensor(added)
 
 
-def doubts(targets: int, seed: int = 1, *, added=(0.0, 0.0, 0.0), at=None) -> tuple[str, ...]:
+def doubt(targets: int, seed: int = 1, *, added=(0.0, 0.0, 0.0), at=None) -> str | None:
     imbalances = torch.linspace(0.4, 0.9, targets, dtype=torch.float64)
     if at is not None:
         imbalances = torch.full_like(imbalances, at)
-    return find_doubts(
+    return find_doubt(
         drawn(TRUE_IMBALANCE, 0),
         drawn(imbalances, seed, added=added),
         TRUE_IMBALANCE,
@@ -30,30 +30,30 @@ def doubts(targets: int, seed: int = 1, *, added=(0.0, 0.0, 0.0), at=None) -> tu
 
 
 def test_clients_like_the_virtual_ones_are_not_doubted() -> None:
-    assert [doubts(20, seed) for seed in range(1, 30)] == [()] * 29
-    assert sum(bool(doubts(2, seed)) for seed in range(1, 30)) <= 3
+    assert [doubt(20, seed) for seed in range(1, 30)] == [None] * 29
+    assert sum(bool(doubt(2, seed)) for seed in range(1, 30)) <= 3
 
 
 def test_an_imbalance_of_its_own_is_no_reason() -> None:
     # Among all virtual clients, these would be extreme.
-    assert doubts(20, at=0.45) == ()
-    assert doubts(20, at=0.85) == ()
+    assert doubt(20, at=0.45) is None
+    assert doubt(20, at=0.85) is None
 
 
 def test_unexplained_updates_are_told_apart_from_noisy_ones() -> None:
-    assert doubts(20, added=(4.0, 4.0, 0.0)) == (UNLIKE,)
-    assert doubts(20, added=(4.0, 4.0, 20.0)) == (NOISY,)
+    assert doubt(20, added=(4.0, 4.0, 0.0)) == UNLIKE
+    assert doubt(20, added=(4.0, 4.0, 20.0)) == NOISY
 
 
 def test_virtual_updates_that_are_the_noisy_ones_count_as_unlike() -> None:
-    assert doubts(20, added=(0.5, 0.5, -10.0)) == (UNLIKE,)
+    assert doubt(20, added=(0.5, 0.5, -10.0)) == UNLIKE
 
 
 def test_a_single_client_needs_a_larger_misfit() -> None:
-    assert doubts(40, added=(1.3, 1.3, 0.0)) == (UNLIKE,)
-    assert sum(bool(doubts(1, seed, added=(1.3, 1.3, 0.0))) for seed in range(1, 20)) < 12
+    assert doubt(40, added=(1.3, 1.3, 0.0)) == UNLIKE
+    assert sum(bool(doubt(1, seed, added=(1.3, 1.3, 0.0))) for seed in range(1, 20)) < 12
 
 
 def test_no_client_is_no_reason() -> None:
     none = torch.zeros(0, ROUNDS, 3)
-    assert find_doubts(drawn(TRUE_IMBALANCE, 0), none, TRUE_IMBALANCE, torch.zeros(0)) == ()
+    assert find_doubt(drawn(TRUE_IMBALANCE, 0), none, TRUE_IMBALANCE, torch.zeros(0)) is None
