@@ -27,7 +27,7 @@ from overheard.data.partition.candidates import (
 )
 from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
-from overheard.data.partition.natural_draws import redraw_chunks, shares_to_draw_from
+from overheard.data.partition.natural_draws import draw_first_chunks
 from overheard.data.partition.participants import (
     Participants,
     identify_participants,
@@ -177,9 +177,7 @@ def draw_partition(
         free = unused = free & _unused_mask(dataset, candidate_set.rows)
     client_rows = _split_among_clients(dataset, split_settings, clients, free, seed)
     users = _client_users(dataset, split_settings)
-    shares = shares_to_draw_from(dataset, users, client_rows, free, schedule)
-    if users is None and shares is not None and schedule.first_draws == "natural":
-        client_rows = redraw_chunks(dataset, client_rows, shares, free, seed.child("first"))
+    client_rows, shares = draw_first_chunks(dataset, users, client_rows, free, schedule, seed)
     participants = _identify_participants(dataset, user_split, client_rows, known_users, seed)
     if participants is not None:
         # Examples of holdout users are not public; those of all other absent users may be.

@@ -27,6 +27,34 @@ def draw_counts(
     return torch.from_numpy(seed.numpy().multinomial(size, probabilities))
 
 
+def draw_first_chunks(
+    dataset: Dataset,
+    users: Int[Tensor, " examples"] | None,
+    client_rows: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    schedule: Schedule,
+    seed: Seed,
+) -> tuple[tuple[Rows, ...], tuple[Float[Tensor, " classes"], ...] | None]:
+    """Return the rows of round 0, and the label shares that each client draws from.
+
+    The rows are drawn anew if clients replace examples naturally. Clients that are users keep
+    those of the split, which are a random choice already.
+
+    Args:
+        dataset: the data set whose training part clients hold.
+        users: the users of the training part, if each client stands for one user; else None.
+        client_rows: the rows that the split gave to each client.
+        free: marks the rows that clients may hold.
+        schedule: when clients replace examples, and how new ones are drawn.
+        seed: the seed of the draws.
+
+    """
+    shares = shares_to_draw_from(dataset, users, client_rows, free, schedule)
+    if users is not None or shares is None or schedule.first_draws == "exact":
+        return client_rows, shares
+    return redraw_chunks(dataset, client_rows, shares, free, seed.child("first")), shares
+
+
 def shares_to_draw_from(
     dataset: Dataset,
     users: Int[Tensor, " examples"] | None,
