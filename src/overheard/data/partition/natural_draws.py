@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.data.dataset import Dataset
@@ -25,6 +26,27 @@ def draw_counts(
     exact = shares.double()
     probabilities = (exact / exact.sum()).numpy()
     return torch.from_numpy(seed.numpy().multinomial(size, probabilities))
+
+
+def draw_rows(
+    strata: Int[Tensor, " examples"],
+    counts: Int[Tensor, "clients strata"],
+    classes: int,
+    seed: Seed,
+) -> tuple[Rows, ...]:
+    """Draw rows for natural counts, see `draw_stratified`.
+
+    Raises:
+        PlanError: if a stratum has too few examples. The counts vary by chance, so they may
+            need more of a label than exact ones do.
+
+    """
+    try:
+        return draw_stratified(strata, counts, classes, seed)
+    except PlanError as error:
+        raise PlanError(
+            f"{error}; label counts vary by chance here: data.exchanges = 'exact' keeps them"
+        ) from error
 
 
 def draw_first_chunks(
