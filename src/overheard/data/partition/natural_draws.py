@@ -138,5 +138,5 @@ def redraw_chunks(
     )
     rest = free.nonzero().flatten()
     classes = dataset.task.classes
-    positions = draw_stratified(dataset.train.labels[rest], counts, classes, seed.child("rows"))
+    positions = draw_rows(dataset.train.labels[rest], counts, classes, seed.child("rows"))
     return tuple(rest[chosen] for chosen in positions)
