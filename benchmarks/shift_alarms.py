@@ -7,21 +7,22 @@ Every cell has federations of 24 rounds in which every client gets a fresh natur
 own fixed label shares every 6 rounds. In half of them, client 1 shifts at round 12: labels of
 one parity to 80-20. Client 0 is the observer and client others are the target. A block is 50
 federations with a shift and 50 without, which share an auxiliary set and thus the attacker's
-simulated federations; a cell has 4 blocks. Each block is a file, so an interrupted run resumes
-with the same command. `--tuning` draws from other seeds, on which settings may be chosen.
+simulated federations, 120 of them; a cell has 4 blocks. Each block is a file of readings, so an
+interrupted run resumes with the same command, and the table is computed from these files.
+`--tuning` draws from other seeds, on which settings may be chosen.
 """
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
 from overheard.archive.atomic import write_text
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
@@ -42,8 +43,18 @@ from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
-from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
+from overheard.questions.shift.attacks.shift_tracking import (
+    MIN_PER_LABEL,
+    ShiftTracking,
+    read_target,
+    simulate_targets,
+)
 from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.estimators.simulated_readings import SimulatedReadings
+from overheard.questions.shift.estimators.tracker import calibrate_tracker
+from overheard.simulation.target_groups import group_targets
+
+ATTACK = ShiftTracking(most_virtual=120)
 
 ROUNDS, EVERY, SHIFT_ROUND = 24, 6, 12
 BLOCKS, RUNS = 4, 50
@@ -76,6 +87,11 @@ class Cell:
             f"{NAMES[self.source]}, {recipe}, n {self.clients}, {self.examples}, "
             f"auxiliary {self.auxiliary}"
         )
+
+
+def stored_path(folder: Path, number: int, block: int, kind: str) -> Path:
+    """Return the file of the readings of one kind."""
+    return folder / f"cell{number:02d}_block{block}_{kind}.safetensors"
 
 
 def list_cells() -> list[Cell]:
@@ -166,19 +182,15 @@ def run_federations(
     return [Transcript(tuple(one)).seen_by(parties[0]) for one in messages]
 
 
-def measure_block(
-    cell: Cell, number: int, block: int, root: Seed, runs: int, folder: Path | None
-) -> dict[str, object]:
-    """Run the federations of a block and the attack on each."""
-    dataset, seed = load(cell.source, folder), root.child("cell", number, "block", block)
+def simulate_block(
+    cell: Cell, seed: Seed, runs: int, folder: Path | None, store: Callable[[str], Path]
+) -> None:
+    """Run the federations of a block and the attacker's, and store all readings."""
+    dataset = load(cell.source, folder)
     train, classes = dataset.train, dataset.task.classes
     order = seed.child("auxiliary").numpy().permutation(len(train))
-    auxiliary = train.take(torch.from_numpy(order[: cell.auxiliary]))
     pool = train.take(torch.from_numpy(order[cell.auxiliary :]))
-    counts = train.label_counts(classes).double().numpy()
-    base = np.full(classes, 1 / classes) if cell.source < 2 else counts / counts.sum()
-    # WISDM has too few examples of two even labels for them to rise.
-    rising = np.arange(classes) % 2 == (1 if cell.source == 3 else 0)
+    auxiliary = train.take(torch.from_numpy(order[: cell.auxiliary]))
     knowledge = Knowledge(
         classes,
         partial(Mlp(hidden=(64,)).build, dataset.task),
@@ -187,36 +199,114 @@ def measure_block(
         (),
         compute=ComputeSettings(seed.child("attacker"), cache=MemoryTensorCache(), workers=1),
     )
-    began, found = time.process_time(), {}
-    for kind, labels in (("null", None), ("shift", rising)):
-        seeds = [seed.child(kind, run) for run in range(runs)]
-        views = run_federations(cell, dataset, pool, base, seeds, labels)
-        found[kind] = [read_run(cell, view, knowledge, base, rising) for view in views]
-    return {"cell": number, "block": block, "seconds": time.process_time() - began, **found}
+    base = base_shares(cell, folder)
+
+    def observe(kind: str, number: int, rising: np.ndarray | None) -> list[View]:
+        seeds = [seed.child(kind, run) for run in range(number)]
+        return run_federations(cell, dataset, pool, base, seeds, rising)
+
+    if not store("runs").exists():
+        began, found = time.process_time(), {}
+        for kind, rising in (("null", None), ("shift", rising_labels(cell, classes))):
+            views = observe(kind, runs, rising)
+            (group,) = group_targets(views[0], (COHORT,), ROUNDS)
+            found[kind] = torch.stack(
+                [read_target(ATTACK, view, COHORT, knowledge, group) for view in views]
+            ).float()
+        save_readings(store("runs"), {**found, "seconds": _since(began)})
+    if not store("simulated").exists():
+        (view,), began = observe("null", 1, None), time.process_time()
+        (group,) = group_targets(view, (COHORT,), ROUNDS)
+        simulated = simulate_targets(ATTACK, view, knowledge, group)
+        found = {
+            "readings": simulated.readings.float(),
+            "held": simulated.held,
+            "population": simulated.population,
+            "rising": simulated.rising.float(),
+            "auxiliary": auxiliary.label_counts(classes),
+            "seconds": _since(began),
+        }
+        save_readings(store("simulated"), found)
 
 
-def read_run(
-    cell: Cell, view: View, knowledge: Knowledge, base: np.ndarray, rising: np.ndarray
+def _since(began: float) -> torch.Tensor:
+    return torch.tensor(time.process_time() - began)
+
+
+def save_readings(path: Path, found: Mapping[str, torch.Tensor]) -> None:
+    """Write a file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file(
+        {name: tensor.contiguous() for name, tensor in found.items()}, path.with_suffix(".part")
+    )
+    path.with_suffix(".part").rename(path)
+
+
+def rising_labels(cell: Cell, classes: int) -> np.ndarray:
+    """Mark the even labels; on WISDM the odd ones, as two even ones have too few examples."""
+    return np.arange(classes) % 2 == (1 if NAMES[cell.source] == "WISDM" else 0)
+
+
+def base_shares(cell: Cell, folder: Path | None) -> np.ndarray:
+    """Return the fixed label shares of every client: equal for images, else the data set's."""
+    dataset = load(cell.source, folder)
+    counts = dataset.train.label_counts(dataset.task.classes).double().numpy()
+    shares = np.ones_like(counts) if cell.source < 2 else counts
+    return shares / shares.sum()
+
+
+def claim_block(
+    number: int, store: Callable[[str], Path], folder: Path | None
 ) -> dict[str, object]:
-    """Return what the attack claims of the other clients."""
-    claim: Shift = ShiftTracking().infer(view, (COHORT,), knowledge, Seed(0))[COHORT]
-    evidence, after = claim.evidence, claim.shares_after
+    """Calibrate the attack on the simulated federations of a block, and claim of each run."""
+    runs, stored = load_file(store("runs")), load_file(store("simulated"))
+    cell, counts = list_cells()[number], stored["auxiliary"]
+    simulated = SimulatedReadings(
+        str(store("simulated")),
+        stored["readings"],
+        stored["held"],
+        stored["population"],
+        stored["rising"].bool(),
+    )
+    tracker = calibrate_tracker(
+        simulated,
+        tuple(range(ROUNDS)),
+        ATTACK.false_alarm_rate if int(counts.min()) >= MIN_PER_LABEL else None,
+        estimates_shares=True,
+    )
+    base, rising = base_shares(cell, folder), rising_labels(cell, len(counts))
     shifted = base * np.where(rising, HALVES[1], HALVES[0])
     shifted = (base * (cell.clients - 2) + shifted / shifted.sum()) / (cell.clients - 1)
+    return {
+        "cell": number,
+        "seconds": float(runs["seconds"] + stored["seconds"]),
+        **{
+            kind: [
+                _summary(tracker.claim(readings, tuple(range(ROUNDS))), rising, shifted)
+                for readings in runs[kind]
+            ]
+            for kind in ("null", "shift")
+        },
+    }
+
+
+def _summary(claim: Shift, rising: np.ndarray, shifted: np.ndarray) -> dict[str, object]:
+    evidence, after = claim.evidence, claim.shares_after
     assert after is not None
-    value, low, high = after.sum_over(torch.from_numpy(rising))
     return {
         "peak": max(evidence.statistic),
         "threshold": None if evidence.threshold is None else evidence.threshold[0],
         "alarm": evidence.alarm,
         "since": evidence.since,
-        "share": [value, low, high, float(shifted[rising].sum())],
+        "share": [*after.sum_over(torch.from_numpy(rising)), float(shifted[rising].sum())],
     }
 
 
 def summarise(blocks: Sequence[Mapping[str, object]]) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield "| cell | not calibrated | false alarms | 80-20 detected | at own 5 % | AUC | covered |"
+    yield (
+        "| cell | not calibrated | false alarms | 80-20 detected | at own 5 % | AUC | covered |"
+    )
     yield "|---|---|---|---|---|---|---|"
     totals = {name: [0, 0] for name in ("alarms", "detected", "own", "covered")}
     for number, cell in enumerate(list_cells()):
@@ -273,17 +363,16 @@ def main() -> None:
     request = parser.parse_args()
     root = Seed(19).child("tuning" if request.tuning else "reported")
     cells = list_cells()
-    for block in [] if request.report else request.blocks:
+    blocks = []
+    for block in request.blocks:
         for number in request.cells:
-            path = request.out / f"cell{number:02d}_block{block}.json"
-            if path.exists():
-                continue
-            found = measure_block(
-                cells[number], number, block, root, request.runs, request.data
-            )
-            write_text(path, json.dumps(found) + "\n")
-            print(f"{path.name}: {found['seconds']:.0f} s", file=sys.stderr, flush=True)
-    blocks = [json.loads(path.read_text()) for path in sorted(request.out.glob("cell*.json"))]
+            seed = root.child("cell", number, "block", block)
+            store = partial(stored_path, request.out, number, block)
+            if not request.report:
+                simulate_block(cells[number], seed, request.runs, request.data, store)
+            if store("runs").exists() and store("simulated").exists():
+                blocks.append(claim_block(number, store, request.data))
+                print(f"cell {number}, block {block}", file=sys.stderr, flush=True)
     text = "\n".join(summarise(blocks)) + "\n"
     if not request.report:
         write_text(request.out / "table.md", text)

@@ -1,8 +1,8 @@
 """Tracks a target's data through a run and raises an alarm at a stated false alarm rate."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, final
 
 import torch
@@ -10,7 +10,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
-from overheard.core.claims import Timeline
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
@@ -18,34 +17,21 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.shift.claim import Shift
-from overheard.questions.shift.estimators.alarm import Alarm, calibrate_alarm
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
-from overheard.questions.shift.estimators.change_estimate import (
-    ChangeEstimator,
-    fit_change_estimator,
-)
 from overheard.questions.shift.estimators.label_features import label_features
 from overheard.questions.shift.estimators.mean_features import mean_feature_changes
-from overheard.questions.shift.estimators.representation_track import (
-    RepresentationTrack,
-    fit_representation_track,
-)
-from overheard.questions.shift.estimators.share_regression import (
-    ShareRegression,
-    fit_share_regression,
-)
 from overheard.questions.shift.estimators.simulated_readings import (
+    ReadRound,
     SimulatedReadings,
     simulate_readings,
 )
+from overheard.questions.shift.estimators.tracker import Tracker, calibrate_tracker
 from overheard.simulation.simulation_context import build_context
 from overheard.simulation.target_groups import TargetGroup, group_targets
 
 Followed = Literal["shares", "representations"]
 
-ReadPairs = Callable[..., Float[Tensor, "pairs ..."]]
-
-READERS: Mapping[Followed, ReadPairs] = {
+READERS: Mapping[Followed, Callable[..., Float[Tensor, "pairs ..."]]] = {
     "shares": label_features,
     "representations": mean_feature_changes,
 }
@@ -62,13 +48,6 @@ SHIFTED_SHARE = 1 / 3
 MIN_PER_LABEL = 16
 """With fewer auxiliary examples of a label, simulated federations vary less than real ones. On
 WISDM, with 14 of the rarest label, half of the runs without a shift raised an alarm."""
-
-VARIANCE_INFLATION = 1.25
-"""Factor on the variance of simulated federations, for what is not simulated. Chosen on runs
-of MNIST, Fashion-MNIST, Adult and WISDM that are in no reported figure."""
-
-MAX_TRACKERS = 8
-"""Calibrated trackers in memory, for runs that share their simulated federations."""
 
 
 @final
@@ -170,18 +149,78 @@ class ShiftTracking(Attack[Shift]):
                     f"{self.name} on {', '.join(group.targets)} needs {MIN_ROUNDS} or more "
                     f"rounds with updates, and has {len(group.rounds)}: record more rounds"
                 )
-            reader = _reader(self, view, knowledge, group)
-            tracker = _calibrated_tracker(self, view, knowledge, group, reader)
-            claims |= {
-                target: _claim(self, view, target, group, reader, tracker)
-                for target in group.targets
-            }
+            simulated = simulate_targets(self, view, knowledge, group)
+            tracker = calibrate(self, knowledge, group, simulated)
+            for target in group.targets:
+                readings = read_target(self, view, target, knowledge, group)
+                claims[target] = tracker.claim(readings, group.rounds)
         return claims
+
+
+def read_target(
+    attack: ShiftTracking, view: View, target: Party, knowledge: Knowledge, group: TargetGroup
+) -> Float[Tensor, "rounds ..."]:
+    """Return the readings of a target's updates.
+
+    Raises:
+        NeedsError: if an update is not finite.
+
+    """
+    broadcasts, updates = view.broadcasts(), view.during(group.rounds).updates(target)
+    readings = _reader(attack, view, knowledge, group)(
+        [broadcasts[number] for number in group.rounds],
+        [updates[number].delta for number in group.rounds],
+    )
+    if not bool(readings.isfinite().all()):
+        raise NeedsError(
+            f"{target} sent an update with NaN or infinite numbers: it cannot be tracked"
+        )
+    return readings
+
+
+def simulate_targets(
+    attack: ShiftTracking, view: View, knowledge: Knowledge, group: TargetGroup
+) -> SimulatedReadings:
+    """Simulate federations like the observed one, or load them, and return their readings."""
+    context = build_context(view, knowledge, group.rounds)
+    design = assume_federation(
+        view, knowledge, context.build_model, group, attack.exchange_every
+    )
+    count = min(attack.most_virtual, knowledge.compute.virtual_clients)
+    shifted = round(SHIFTED_SHARE * count)
+    return simulate_readings(
+        design,
+        knowledge,
+        context.build_model,
+        context.auxiliary.take(torch.cat(context.auxiliary_split.halves)),
+        _reader(attack, view, knowledge, group),
+        knowledge.compute.seed.child("federations"),
+        unshifted=count - shifted,
+        shifted=shifted,
+        reading=attack.follows,
+    )
+
+
+def calibrate(
+    attack: ShiftTracking,
+    knowledge: Knowledge,
+    group: TargetGroup,
+    simulated: SimulatedReadings,
+) -> Tracker:
+    """Calibrate a tracker on simulated federations, unless too little is known for an alarm."""
+    assert knowledge.auxiliary is not None
+    rarest = int(knowledge.auxiliary.label_counts(knowledge.classes).min())
+    return calibrate_tracker(
+        simulated,
+        tuple(number - group.rounds[0] for number in group.rounds),
+        attack.false_alarm_rate if rarest >= MIN_PER_LABEL else None,
+        estimates_shares=attack.follows == "shares",
+    )
 
 
 def _reader(
     attack: ShiftTracking, view: View, knowledge: Knowledge, group: TargetGroup
-) -> ReadPairs:
+) -> ReadRound:
     """Return the function that reads pairs of a broadcast and an update."""
     context = build_context(view, knowledge, group.rounds)
     held_out = context.auxiliary.take(context.auxiliary_split.held_out)
@@ -191,119 +230,3 @@ def _reader(
         held_out=held_out,
         device=knowledge.compute.device,
     )
-
-
-def _calibrated_tracker(
-    attack: ShiftTracking,
-    view: View,
-    knowledge: Knowledge,
-    group: TargetGroup,
-    reader: ReadPairs,
-) -> "_Tracker":
-    """Simulate federations, or load them, and calibrate a tracker on them."""
-    context = build_context(view, knowledge, group.rounds)
-    design = assume_federation(
-        view, knowledge, context.build_model, group, attack.exchange_every
-    )
-    count = min(attack.most_virtual, knowledge.compute.virtual_clients)
-    shifted = round(SHIFTED_SHARE * count)
-    simulated = simulate_readings(
-        design,
-        knowledge,
-        context.build_model,
-        context.auxiliary.take(torch.cat(context.auxiliary_split.halves)),
-        reader,
-        knowledge.compute.seed.child("federations"),
-        unshifted=count - shifted,
-        shifted=shifted,
-        reading=attack.follows,
-    )
-    places = tuple(number - group.rounds[0] for number in group.rounds)
-    rarest = int(context.auxiliary.label_counts(knowledge.classes).min())
-    rate = attack.false_alarm_rate if rarest >= MIN_PER_LABEL else None
-    return _fit_tracker(_Calibration(simulated.key, places, rate, attack.follows, simulated))
-
-
-def _claim(
-    attack: ShiftTracking,
-    view: View,
-    target: Party,
-    group: TargetGroup,
-    reader: ReadPairs,
-    tracker: "_Tracker",
-) -> Shift:
-    rounds, broadcasts = group.rounds, view.broadcasts()
-    updates = view.during(rounds).updates(target)
-    readings = reader(
-        [broadcasts[number] for number in rounds], [updates[number].delta for number in rounds]
-    )
-    if not bool(readings.isfinite().all()):
-        raise NeedsError(
-            f"{target} sent an update with NaN or infinite numbers: it cannot be tracked"
-        )
-    track = tracker.read(readings)
-    statistic, since = tracker.alarm.read(track)
-    later, threshold = rounds[1:], tracker.alarm.threshold
-    above = [
-        number
-        for number, value in zip(later, statistic, strict=True)
-        if threshold is not None and value > threshold
-    ]
-    evidence = Timeline(
-        later,
-        tuple(statistic),
-        None if threshold is None else (threshold,) * len(later),
-        None if threshold is None else attack.false_alarm_rate,
-        above[0] if above else None,
-        rounds[since[-1]],
-    )
-    if tracker.estimator is None:
-        return Shift(evidence)
-    return Shift(evidence, *tracker.estimator.read(track, since[-1]))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Calibration:
-    """What a tracker is calibrated on; the key stands for the readings."""
-
-    key: str
-    places: tuple[int, ...]
-    rate: float | None
-    follows: Followed
-    simulated: SimulatedReadings = field(compare=False, repr=False)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Tracker:
-    """Turns a target's readings into a track, and judges it."""
-
-    source: ShareRegression | RepresentationTrack
-    alarm: Alarm
-    estimator: ChangeEstimator | None
-
-    def read(self, readings: Float[Tensor, "rounds ..."]) -> Float[Tensor, "rounds numbers"]:
-        """Return the tracked numbers of one target."""
-        return self.source.read(readings[None])[0]
-
-
-@lru_cache(maxsize=MAX_TRACKERS)
-def _fit_tracker(known: _Calibration) -> _Tracker:
-    """Fit regression, alarm and intervals to simulated federations."""
-    places, simulated = list(known.places), known.simulated
-    readings, shifts = simulated.readings[:, places], simulated.shifts
-    source: ShareRegression | RepresentationTrack
-    if known.follows == "shares":
-        source, tracks = fit_share_regression(readings, simulated.held[:, places])
-    else:
-        source = fit_representation_track(readings[~shifts])
-        tracks = source.read(readings)
-    alarm = calibrate_alarm(tracks[~shifts], known.rate, VARIANCE_INFLATION)
-    if known.follows != "shares" or not bool(shifts.any()):
-        return _Tracker(source, alarm, None)
-    population = simulated.population[:, places]
-    estimator = fit_change_estimator(
-        alarm.scan, tracks[shifts], population[shifts], simulated.rising[shifts]
-    )
-    return _Tracker(source, alarm, estimator)

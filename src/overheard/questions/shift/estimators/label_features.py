@@ -14,6 +14,9 @@ from overheard.learning.evaluate import logits_of_models
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
 
+SOFTMAX_FEATURES = 2
+"""The first features of outputs: the softmax on own-label and on other examples."""
+
 
 def label_features(
     build_model: BuildModel,
@@ -24,9 +27,10 @@ def label_features(
 ) -> Float[Tensor, "pairs classes features"]:
     """Return features of each label, for pairs of a broadcast and an update.
 
-    They are the change of its row of the last layer, on average, and of its bias; and, for the
-    model after the update and for the broadcast, the softmax output and the logit of the label
-    on held-out examples of the label, and of all other labels, relative to other labels'.
+    They are the change of its row of the last layer, on average, and of its bias; the changes
+    of its softmax output and of its logit, on held-out examples of the label and of all others;
+    and both softmax outputs before the update. Outputs are relative to those of other labels.
+    Logits before the update are left out: they depend most on which examples are held out.
 
     Args:
         build_model: builds the architecture.
@@ -41,29 +45,35 @@ def label_features(
     bias = torch.zeros_like(rows)
     if layer.bias is not None:
         bias = torch.stack([delta[layer.bias] for delta in deltas]).double()
-    after = [
+    after = (
         apply_update(start, delta) for start, delta in zip(broadcasts, deltas, strict=True)
-    ]
-    parts = [rows, bias - bias.mean(1, keepdim=True)]
-    for models in (after, broadcasts):
-        logits = logits_of_models(build_model, models, held_out.inputs, device=device)
-        parts += _output_features(logits, held_out.labels, rows.shape[1])
-    return torch.stack(parts, -1)
+    )
+    old, new = (
+        _output_features(
+            logits_of_models(build_model, models, held_out.inputs, device=device),
+            held_out.labels,
+            rows.shape[1],
+        )
+        for models in (broadcasts, after)
+    )
+    weights = torch.stack((rows, bias - bias.mean(1, keepdim=True)), -1)
+    return torch.cat((weights, new - old, old[..., :SOFTMAX_FEATURES]), -1)
 
 
 def _output_features(
     logits_by_model: Iterable[Tensor], labels: Int[Tensor, " examples"], classes: int
-) -> list[Float[Tensor, "pairs classes"]]:
-    """Return own-label and other-label outputs, of the softmax and then of the logits."""
+) -> Float[Tensor, "models classes features"]:
+    """Return outputs on own-label and on other examples: the softmax, then the logits."""
     is_of_class = (labels == torch.arange(classes)[:, None]).double()  # (classes, examples)
     mean_over_class = is_of_class / is_of_class.sum(1, keepdim=True)
-    softmax, raw = [], []
-    for logits in logits_by_model:
-        softmax.append(mean_over_class @ logits.double().softmax(1))
-        raw.append(mean_over_class @ logits.double())
-    parts = []
-    for outputs in (torch.stack(softmax), torch.stack(raw)):  # (pairs, true, output)
-        centred = outputs - outputs.mean(-1, keepdim=True)
-        own = centred.diagonal(dim1=-2, dim2=-1)
-        parts += [own, centred.sum(-2) - own]
-    return parts
+    means = [
+        torch.stack(
+            (mean_over_class @ logits.double().softmax(1), mean_over_class @ logits.double())
+        )
+        for logits in logits_by_model
+    ]
+    outputs = torch.stack(means, 1)  # (kinds, models, true classes, classes)
+    centred = outputs - outputs.mean(-1, keepdim=True)
+    own = centred.diagonal(dim1=-2, dim2=-1)
+    softmax, logits = torch.stack((own, centred.sum(-2) - own), -1)
+    return torch.cat((softmax, logits), -1)

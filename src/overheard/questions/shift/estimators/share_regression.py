@@ -20,6 +20,10 @@ twentyfold. Their errors scale with them, so such rounds have almost no weight."
 FOLDS = 5
 """Each fold of the federations is estimated by a regression on the others."""
 
+MOST_DEVIATIONS = 2.5
+"""Features are limited to this many standard deviations of simulated federations. What lies far
+outside is a peculiarity of the auxiliary examples rather than of the target."""
+
 NEIGHBOURS = 1
 """A round's regression is also fitted to the rounds before and after it, of the simulations."""
 
@@ -85,7 +89,7 @@ def fit_share_regression(
 def _fit(features: Tensor, shares: Tensor) -> ShareRegression:
     rounds, classes = shares.shape[1:]
     scale = fit_standardizer(features)
-    standard = _with_constant(scale.standardize(features))
+    standard = _standard(scale, features)
     roots = fit_standardizer(shares.sqrt().flatten(0, 1))
     goal = roots.standardize(shares.sqrt())
     penalty = standard.new_full((standard.shape[-1],), RIDGE_PENALTY)
@@ -105,7 +109,7 @@ def _fit(features: Tensor, shares: Tensor) -> ShareRegression:
 
 
 def _shrunk_shares(fitted: ShareRegression, features: Tensor) -> Tensor:
-    standard = _with_constant(fitted.feature_scale.standardize(features))
+    standard = _standard(fitted.feature_scale, features)
     roots = torch.einsum("nrck,rk->nrc", standard, fitted.coefficients)
     scale = fitted.root_scale
     # A label with equal shares in all federations has no spread; it keeps its mean.
@@ -125,5 +129,7 @@ def _slopes(estimates: Tensor, shares: Tensor) -> Float[Tensor, " rounds"]:
     return slopes.where(energy > 0, 1.0).clamp(min=MIN_SLOPE)
 
 
-def _with_constant(features: Tensor) -> Tensor:
-    return torch.cat((features, torch.ones_like(features[..., :1])), -1)
+def _standard(scale: Standardizer, features: Tensor) -> Tensor:
+    """Return the standardised features, limited, and a constant."""
+    limited = scale.standardize(features).clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
+    return torch.cat((limited, torch.ones_like(limited[..., :1])), -1)

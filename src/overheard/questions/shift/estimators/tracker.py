@@ -1,0 +1,130 @@
+"""A tracker of a target's data, calibrated on simulated federations."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.claims import Timeline
+from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.estimators.alarm import Alarm, calibrate_alarm
+from overheard.questions.shift.estimators.change_estimate import (
+    ChangeEstimator,
+    fit_change_estimator,
+)
+from overheard.questions.shift.estimators.representation_track import (
+    RepresentationTrack,
+    fit_representation_track,
+)
+from overheard.questions.shift.estimators.share_regression import (
+    ShareRegression,
+    fit_share_regression,
+)
+from overheard.questions.shift.estimators.simulated_readings import SimulatedReadings
+
+VARIANCE_INFLATION = 1.1
+"""Factor on the variance of simulated federations, for what is not simulated. Chosen on runs
+of MNIST, Fashion-MNIST, Adult and WISDM that are in no reported figure."""
+
+MAX_TRACKERS = 8
+"""Calibrated trackers in memory, for runs that share their simulated federations."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """Turns a target's readings into a track, and judges whether and when it changed.
+
+    Args:
+        source: turns readings into the tracked numbers.
+        alarm: the test for a change.
+        estimator: estimates the change; None = of no label shares.
+        rate: the stated false alarm rate.
+
+    """
+
+    source: ShareRegression | RepresentationTrack
+    alarm: Alarm
+    estimator: ChangeEstimator | None
+    rate: float | None
+
+    def claim(self, readings: Float[Tensor, "rounds ..."], rounds: tuple[int, ...]) -> Shift:
+        """Return the claim about the target with these readings in these rounds.
+
+        The evidence of a round, and so the alarm, depends on rounds up to it alone; the round
+        of the change and the shares depend on all.
+        """
+        track = self.source.read(readings[None].double())[0]
+        statistic, since = self.alarm.read(track)
+        later, threshold = rounds[1:], self.alarm.threshold
+        above = [
+            number
+            for number, value in zip(later, statistic, strict=True)
+            if threshold is not None and value > threshold
+        ]
+        evidence = Timeline(
+            later,
+            tuple(statistic),
+            None if threshold is None else (threshold,) * len(later),
+            None if threshold is None else self.rate,
+            above[0] if above else None,
+            rounds[since[-1]],
+        )
+        if self.estimator is None:
+            return Shift(evidence)
+        return Shift(evidence, *self.estimator.read(track, since[-1]))
+
+
+def calibrate_tracker(
+    simulated: SimulatedReadings,
+    places: tuple[int, ...],
+    rate: float | None,
+    *,
+    estimates_shares: bool,
+) -> Tracker:
+    """Fit the track, the alarm and the intervals to simulated federations.
+
+    Trackers of the same readings are fitted once.
+
+    Args:
+        simulated: readings of simulated federations.
+        places: the simulated rounds that were observed, counted from 0.
+        rate: probability of any alarm without a shift; None = never raise one.
+        estimates_shares: whether readings are features of labels; else of representations.
+
+    """
+    return _fit(_Calibration(simulated.key, places, rate, estimates_shares, simulated))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Calibration:
+    """What a tracker is calibrated on; the key stands for the readings."""
+
+    key: str
+    places: tuple[int, ...]
+    rate: float | None
+    estimates_shares: bool
+    simulated: SimulatedReadings = field(compare=False, repr=False)
+
+
+@lru_cache(maxsize=MAX_TRACKERS)
+def _fit(known: _Calibration) -> Tracker:
+    places, simulated = list(known.places), known.simulated
+    readings, shifts = simulated.readings[:, places].double(), simulated.shifts
+    if not known.estimates_shares:
+        representations = fit_representation_track(readings[~shifts])
+        tracks = representations.read(readings[~shifts])
+        alarm = calibrate_alarm(tracks, known.rate, VARIANCE_INFLATION)
+        return Tracker(representations, alarm, None, known.rate)
+    regression, tracks = fit_share_regression(readings, simulated.held[:, places])
+    alarm = calibrate_alarm(tracks[~shifts], known.rate, VARIANCE_INFLATION)
+    estimator = None
+    if bool(shifts.any()):
+        population = simulated.population[:, places][shifts]
+        estimator = fit_change_estimator(
+            alarm.scan, tracks[shifts], population, simulated.rising[shifts]
+        )
+    return Tracker(regression, alarm, estimator, known.rate)
