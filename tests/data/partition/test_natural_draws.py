@@ -187,5 +187,5 @@ def test_a_client_that_is_a_user_draws_from_that_user_s_examples() -> None:
 def test_refuses_to_draw_more_than_there_is() -> None:
     free = torch.zeros(4000, dtype=torch.bool)
     free[:30] = True
-    with pytest.raises(PlanError, match="are left"):
+    with pytest.raises(PlanError, match="exact' keeps them"):
         redraw_chunks(DATA, (torch.arange(40),), (torch.tensor([1.0, 0.0]),), free, Seed(0))

@@ -18,7 +18,7 @@ from overheard.data.apportion import apportion
 from overheard.data.dataset import Dataset
 from overheard.data.distortion import distort
 from overheard.data.partition.composition import checked_weights, normalised_shares
-from overheard.data.partition.natural_draws import draw_counts
+from overheard.data.partition.natural_draws import draw_counts, draw_rows
 from overheard.data.partition.schedule import DataShift, Draws, Schedule
 from overheard.data.partition.stratified_sample import draw_stratified
 
@@ -231,7 +231,8 @@ class _PartitionState:
         """Carry out these exchanges with examples that nobody has held so far."""
         unused = self._unused.nonzero().flatten()
         counts = torch.stack([exchange.counts for exchange in exchanges])
-        positions = draw_stratified(self._strata[unused], counts, self._classes, seed)
+        draw = draw_stratified if self._draws == "exact" else draw_rows
+        positions = draw(self._strata[unused], counts, self._classes, seed)
         holdings = list(self.current_holdings)
         for exchange, chosen in zip(exchanges, positions, strict=True):
             fresh = unused[chosen]

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.data.dataset import Dataset
@@ -25,6 +26,55 @@ def draw_counts(
     exact = shares.double()
     probabilities = (exact / exact.sum()).numpy()
     return torch.from_numpy(seed.numpy().multinomial(size, probabilities))
+
+
+def draw_rows(
+    strata: Int[Tensor, " examples"],
+    counts: Int[Tensor, "clients strata"],
+    classes: int,
+    seed: Seed,
+) -> tuple[Rows, ...]:
+    """Draw rows for natural counts, see `draw_stratified`.
+
+    Raises:
+        PlanError: if a stratum has too few examples. The counts vary by chance, so they may
+            need more of a label than exact ones do.
+
+    """
+    try:
+        return draw_stratified(strata, counts, classes, seed)
+    except PlanError as error:
+        raise PlanError(
+            f"{error}; label counts vary by chance here: data.exchanges = 'exact' keeps them"
+        ) from error
+
+
+def draw_first_chunks(
+    dataset: Dataset,
+    users: Int[Tensor, " examples"] | None,
+    client_rows: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    schedule: Schedule,
+    seed: Seed,
+) -> tuple[tuple[Rows, ...], tuple[Float[Tensor, " classes"], ...] | None]:
+    """Return the rows of round 0, and the label shares that each client draws from.
+
+    The rows are drawn anew if clients replace examples naturally. Clients that are users keep
+    those of the split, which are a random choice already.
+
+    Args:
+        dataset: the data set whose training part clients hold.
+        users: the users of the training part, if each client stands for one user; else None.
+        client_rows: the rows that the split gave to each client.
+        free: marks the rows that clients may hold.
+        schedule: when clients replace examples, and how new ones are drawn.
+        seed: the seed of the draws.
+
+    """
+    shares = shares_to_draw_from(dataset, users, client_rows, free, schedule)
+    if users is not None or shares is None or schedule.first_draws == "exact":
+        return client_rows, shares
+    return redraw_chunks(dataset, client_rows, shares, free, seed.child("first")), shares
 
 
 def shares_to_draw_from(
@@ -88,7 +138,7 @@ def redraw_chunks(
     )
     rest = free.nonzero().flatten()
     classes = dataset.task.classes
-    positions = draw_stratified(dataset.train.labels[rest], counts, classes, seed.child("rows"))
+    positions = draw_rows(dataset.train.labels[rest], counts, classes, seed.child("rows"))
     return tuple(rest[chosen] for chosen in positions)
 
 
