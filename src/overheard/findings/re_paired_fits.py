@@ -75,8 +75,8 @@ def smallest_p_value(possible: int, pairings: int) -> float:
 
 
 def re_pair_runs(
-    groups: Sequence[Int[np.ndarray, " targets"]], seed: Seed
-) -> Iterator[Int[np.ndarray, "pairings targets"]]:
+    groups: Sequence[Int[np.ndarray, " _targets"]], seed: Seed
+) -> Iterator[Int[np.ndarray, "pairings _targets"]]:
     """Yield the pairings of each run; a row of all runs together is one pairing.
 
     Args:
