@@ -20,7 +20,7 @@ Value = TypeVar("Value", bound=Hashable)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RePairedFits:
-    """How well all claims of each attack fit the targets that a pairing gives them.
+    """How well all claims of each attack fit the targets of each pairing.
 
     Args:
         fits: larger = better; row 0 is the true pairing, and all pairings are equally likely if
