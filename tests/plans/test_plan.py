@@ -653,3 +653,16 @@ def test_the_html_of_a_plan_describes_it_and_escapes_its_title():
         "bias_inversion, about the other clients",
     ):
         assert part in page
+
+
+def test_margins_are_stated_by_score() -> None:
+    assert parse_plan(GOOD, "plan.toml").margins == {}
+    plan = parse_plan(GOOD + "\n[margins]\nl1 = 0.2\nl1_of_cohort = 0.1\n", "plan.toml")
+    assert plan.margins == {"l1": 0.2, "l1_of_cohort": 0.1}
+    assert parse_plan(plan.toml(), "again") == plan
+
+
+def test_refuses_margins_of_unknown_scores_and_of_zero() -> None:
+    found = mistakes_in(GOOD + "\n[margins]\nl2 = 0.2\n")
+    assert "no question has a margin for l2; known: accuracy," in found["margins"]
+    assert "greater than 0" in mistakes_in(GOOD + "\n[margins]\nl1 = 0\n")["margins.l1"]

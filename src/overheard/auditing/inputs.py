@@ -19,14 +19,11 @@ from overheard.data.partition.data_partition import AuxiliarySize, DataPartition
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
 from overheard.data.partition.schedule import Schedule
 from overheard.data.reading.folder import data_folder
+from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.learning.device import DeviceName
 from overheard.learning.train import Engine
 from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
-
-REDRAWN_PARTITIONS = 199
-"""Partitions drawn anew for each seed. The smallest p-value is then 0.005, a fifth of the
-significance level."""
 
 RedrawnCounts = tuple[tuple[Int[Tensor, "partitions classes"], ...], ...]
 

@@ -102,6 +102,7 @@ def audit(
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.inputs import Resources
     from overheard.auditing.run import audit as run_audit
+    from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.progress import progress_bar
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import built_in_plan
@@ -118,6 +119,8 @@ def audit(
         raise PlanError(
             f"{transcript}: no such folder: name the folder that contains transcript/"
         )
+    if not quiet:
+        print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
     with progress_bar(Console(stderr=True), quiet) as on_step:
         found = run_audit(
             audit_plan,

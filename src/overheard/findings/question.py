@@ -13,6 +13,7 @@ from overheard.core.seeds import Seed
 from overheard.core.truth import GroundTruth
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.number_format import Measure
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.re_paired_fits import RePairedFits, no_test
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_verdict import TargetKind
@@ -51,6 +52,8 @@ class Question(ABC, Generic[C]):
     """By score, the smallest gain that matters, unless the plan states another one. The gains
     in all of these scores must be smaller, to show that there is no leak above the margin. A
     name that ends in `_of_cohort` is for claims about the cohort."""
+    advice_without_pairings: ClassVar[str] = "no number of clients or seeds is enough"
+    """What to do if no number of clients or runs allows a verdict."""
     measures: ClassVar[Mapping[str, Measure]] = MappingProxyType({})
     """How to display its scores, by the score's name."""
 
@@ -112,6 +115,14 @@ class Question(ABC, Generic[C]):
 
         """
         return no_test("the question states no pairings to compare its claims with")
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return how many pairings a verdict can compare with, by what is planned.
+
+        The smallest p-value follows from it before anything is run. By default there is one
+        pairing, the true one, so that no verdict is possible.
+        """
+        return 1
 
     @final
     def margins_for(

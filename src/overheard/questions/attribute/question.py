@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import factorial
 from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
@@ -51,3 +53,7 @@ class AttributeQuestion(Question[Attribute]):
     ) -> RePairedFits:
         """Compare claims with the attributes of permuted people."""
         return re_pair_attributes(findings, seed)
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return the number of permutations of people; fewer if many have the same value."""
+        return factorial(sizes.clients)

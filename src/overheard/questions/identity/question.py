@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import factorial
 from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
@@ -53,3 +55,7 @@ class IdentityQuestion(Question[Identity]):
     ) -> RePairedFits:
         """Compare claims with permuted people."""
         return re_pair_identities(findings, seed)
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return the number of permutations of known users."""
+        return factorial(max(0, sizes.clients - sizes.unknown_users))

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import factorial
 from types import MappingProxyType
 from typing import final
 
@@ -11,6 +12,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.truth import GroundTruth
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.questions.label_shares.claim import LabelShares
@@ -54,3 +56,9 @@ class LabelSharesQuestion(Question[LabelShares]):
     ) -> RePairedFits:
         """Compare claims with partitions drawn anew, or with permuted clients."""
         return re_pair_shares(findings, seed)
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return the number of partitions drawn anew, or of permutations of clients or runs."""
+        if sizes.redrawn_partitions:
+            return 1 + sizes.redrawn_partitions
+        return factorial(sizes.runs if sizes.about == "cohort" else sizes.clients)

@@ -7,12 +7,14 @@ from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.measures import MEASURES
 from overheard.questions.membership.scorer import MembershipScorer
 from overheard.questions.membership.statistics.re_paired_owners import re_pair_owners
+from overheard.statistics.re_pairing import MOST_ENUMERATED
 
 
 @final
@@ -23,6 +25,7 @@ class MembershipQuestion(Question[Membership]):
     name = "membership"
     source = MembershipScorer.source
     measures = MEASURES
+    advice_without_pairings = "take canaries"
     margins = MappingProxyType({"membership_auc": 0.05, "tpr_at_1_percent": 0.02})
 
     @property
@@ -35,3 +38,7 @@ class MembershipQuestion(Question[Membership]):
     ) -> RePairedFits:
         """Compare claims with permuted owners of the candidate records."""
         return re_pair_owners(findings, runs, seed)
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return the number of exchanges of a member with a non-member, at least."""
+        return MOST_ENUMERATED if sizes.exchanges_records else 1

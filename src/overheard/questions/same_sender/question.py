@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import factorial
 from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
@@ -16,6 +18,9 @@ from overheard.questions.same_sender.measures import MEASURES
 from overheard.questions.same_sender.scorer import SameSenderScorer
 from overheard.questions.same_sender.statistics.re_paired_senders import re_pair_senders
 from overheard.questions.same_sender.statistics.same_sender_rows import same_sender_rows
+
+ENOUGH_CLIENTS = 8
+"""Clients whose permutations are more than can be enumerated; more make no difference."""
 
 
 @final
@@ -26,6 +31,7 @@ class SameSenderQuestion(Question[SameSender]):
     name = "same_sender"
     source = SameSenderScorer.source
     measures = MEASURES
+    advice_without_pairings = "take more rounds"
     margins = MappingProxyType({"average_precision": 0.05})
     control = "permutation"
     is_about_users = True
@@ -51,3 +57,11 @@ class SameSenderQuestion(Question[SameSender]):
     ) -> RePairedFits:
         """Compare claims with senders that are permuted within rounds."""
         return re_pair_senders(findings, seed)
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return the number of permutations of senders within rounds.
+
+        Permutations that are the same in all rounds of a run change only names.
+        """
+        of_a_round = factorial(min(sizes.clients, ENOUGH_CLIENTS))
+        return int(of_a_round ** (max(0, sizes.rounds - 1) * sizes.runs))

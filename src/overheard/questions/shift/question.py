@@ -7,6 +7,7 @@ from typing import final
 
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
@@ -50,3 +51,7 @@ class ShiftQuestion(Question[Shift]):
     ) -> RePairedFits:
         """Compare runs with a shift with their natural controls."""
         return re_pair_shifts(findings, seed)
+
+    def count_planned_pairings(self, sizes: PlannedSizes) -> int:
+        """Return the number of ways to choose a run of each seed, with a shift or a control."""
+        return int((1 + sizes.controls) ** sizes.runs)

@@ -141,8 +141,8 @@ _TERMS = (
         "Natural and exact controls",
         "In a natural control, label counts are random draws from the client’s label shares, "
         "as when new data come in. In an exact control, each exchange copies the label counts. "
-        "A natural control is harder to tell from a shift. The main scores compare with natural "
-        "controls if there are any.",
+        "A natural control is harder to tell from a shift. The main scores compare with "
+        "natural controls if there are any.",
     ),
     Term(
         "Shifts ranked above controls",

@@ -1,0 +1,41 @@
+"""The command says before an audit which verdicts it cannot give."""
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from overheard.cli.missing_verdicts import print_missing_verdicts
+from overheard.plans.built_in import built_in_plan
+from overheard.plans.plan import parse_plan
+
+FEW = """
+[data]
+source = "digits"
+
+[training]
+model = "logistic"
+rounds = 1
+rate = 0.1
+
+[[threats]]
+attacks = ["decaf"]
+"""
+
+
+def printed(plan_text: str | None, recording: Path | None) -> str:
+    console = Console(file=io.StringIO(), width=300)
+    plan = built_in_plan() if plan_text is None else parse_plan(plan_text, "plan")
+    print_missing_verdicts(plan, recording, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_clients_of_a_recording_are_counted(finished: Path) -> None:
+    # The run has three clients: 3! = 6 permutations.
+    (recording,) = (finished / "runs").iterdir()
+    assert "The smallest p-value of this plan is 0.17" in printed(FEW, recording)
+
+
+def test_nothing_is_printed_if_all_can_be_judged() -> None:
+    assert printed(None, None) == ""
