@@ -39,10 +39,7 @@ def test_states_a_leak_with_the_values_of_its_rows() -> None:
     assert f"the mean average precision is {precision}" in text
     assert "times chance" in text
     assert "that of guessing is 50.0\u00a0%" in text
-    assert (
-        "The interval is over the users of these 2 runs"
-        in text
-    )
+    assert "The interval is over the users of these 2 runs" in text
     assert "label shares" not in text
     assert "shift" not in text
 
