@@ -164,7 +164,7 @@ def _draw_linkage(cell: AuditCell, seed: Seed) -> Drawn:
 def _draw_records(cell: AuditCell, seed: Seed) -> Drawn:
     """Draw scores of records that depend on their labels, which differ between clients."""
     generator, clients = seed.numpy(), cell.clients
-    members, others = 5, 25
+    members, others = 4, 20
     targets = np.tile(np.arange(clients), cell.attacks)
     owners = np.append(np.repeat(np.arange(clients), members), np.full(others, NOBODY))
     labels = [_draw_labels(generator, clients, members, others) for _ in range(cell.runs)]

@@ -80,7 +80,7 @@ def other_cells() -> Iterator[AuditCell]:
     """Yield the 40 cells of the other questions."""
     kinds: tuple[Kind, ...] = ("people", "linkage", "records", "shift")
     for kind, runs, clients in product(kinds, RUNS, CLIENTS):
-        yield AuditCell(kind, runs, clients, 4, 0.5, 0.3)
+        yield AuditCell(kind, runs, clients, 2, 0.5, 0.3)
 
 
 def power_cells() -> Iterator[AuditCell]:
@@ -93,4 +93,4 @@ def power_cells() -> Iterator[AuditCell]:
 
 def null_cells() -> tuple[AuditCell, ...]:
     """Return all cells in which claims have nothing to do with the truth."""
-    return (*share_cells(), *other_cells())
+    return (*other_cells(), *share_cells())

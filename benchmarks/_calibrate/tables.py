@@ -49,7 +49,7 @@ def markdown(results: Results) -> str:
         [
             'False "leaks" in label shares, in % of the audits, by runs x clients:\n',
             *_null_rows(results),
-            '\nFalse "leaks" in the other questions, 4 attacks, correlation 0.5, between-run '
+            '\nFalse "leaks" in the other questions, 2 attacks, correlation 0.5, between-run '
             "variance 0.3:\n",
             *_other_rows(results),
             f"\n{_together(results)}\n",

@@ -38,6 +38,26 @@ def summary_row(
     } | changes
 
 
+def verdict_row(
+    verdict: str = "leaks", p_value: float | None = 0.001, **changes: object
+) -> JsonObject:
+    """Return a verdict on membership, with a gain of 0.1."""
+    return {
+        "arm": "bare",
+        "observers": ["server"],
+        "question": "membership",
+        "about": "clients",
+        "verdict": verdict,
+        "attack": "lira",
+        "p_value": p_value,
+        "smallest_p_value": 0.001,
+        "gain": estimate(0.05, 0.15),
+        "margins": {"membership_auc": 0.05},
+        "is_below_margin": verdict == "no leak above margin",
+        "why": "",
+    } | changes
+
+
 def refusal(**changes: object) -> JsonObject:
     return {
         "arm": "bare",

@@ -115,3 +115,31 @@ def test_writes_a_value_with_its_interval():
     assert RuleVerdict("r", "s", "w", "pass", "").figure_text == ""
     assert format_number(-1234.5) == "-1,234"
     assert len(format_number(1e300)) < 10
+
+
+def test_the_failing_end_is_wider_among_many_rows():
+    # 0.65 (0.61 to 0.69) at 1.96 standard errors of 0.0204; 2.5 % of 10 rows: 2.81 of them, so
+    # that the end is 0.593.
+    figure = IntervalEstimate(mean=0.65, low=0.61, high=0.69)
+    limit = Limit("at most", 0.6)
+    assert judge_interval(figure, limit, "inconclusive")[0] == "fail"
+    assert judge_interval(figure, limit, "inconclusive", 10) == (
+        "inconclusive",
+        "beyond the limit, but not clearly among 10 rows",
+    )
+    assert judge_interval(figure, Limit("at most", 0.59), "inconclusive", 10)[0] == "fail"
+    mirrored = IntervalEstimate(mean=-0.65, low=-0.69, high=-0.61)
+    assert judge_interval(mirrored, Limit("at least", -0.6), "pass", 10)[0] == "pass"
+    assert judge_interval(mirrored, Limit("at least", -0.59), "pass", 10)[0] == "fail"
+
+
+def test_the_passing_end_does_not_depend_on_the_number_of_rows():
+    figure = IntervalEstimate(mean=0.55, low=0.51, high=0.59)
+    assert judge_interval(figure, Limit("at most", 0.6), "inconclusive", 1000)[0] == "pass"
+
+
+def test_few_degrees_of_freedom_widen_the_failing_end():
+    # Two rows at 1 degree of freedom: 25.45 / 12.71 times as far as the 95 % end.
+    figure = IntervalEstimate(mean=1.0, low=0.8, high=1.2, basis="runs", degrees=1.0)
+    assert judge_interval(figure, Limit("at most", 0.61), "inconclusive", 2)[0] != "fail"
+    assert judge_interval(figure, Limit("at most", 0.59), "inconclusive", 2)[0] == "fail"

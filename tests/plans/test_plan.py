@@ -527,6 +527,7 @@ def test_the_json_schema_has_every_table():
     schema = Plan.model_json_schema()
     assert set(schema["properties"]) == {
         "title",
+        "margins",
         "seeds",
         "data",
         "training",

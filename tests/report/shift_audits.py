@@ -1,6 +1,7 @@
 """Synthetic shift audits with a given strength of each attack's evidence."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -102,6 +103,8 @@ def _finding(
     ground: GroundTruth,
 ) -> Finding:
     cell = Cell(arm, seed, (client(0),), attack, "Planted()", "shift", ROUNDS, is_control)
+    if is_control:
+        cell = replace(cell, control="natural")
     truth = SCORER.true_claim(ground, target, ROUNDS, claim)
     scores = SCORER.score(claim, truth, SCORER.guesses(truth, Knowledge(classes=10)))
     interval = claim.interval()

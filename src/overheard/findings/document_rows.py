@@ -14,6 +14,7 @@ from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
 from overheard.findings.finding import ControlDraws
 from overheard.findings.threat_verdict import TargetKind, Verdict
+from overheard.statistics.estimate import TAIL, Estimate, IntervalBasis
 from overheard.statistics.judgement import VERDICT_LEVEL
 
 EpsilonVerdict = Literal[
@@ -45,11 +46,31 @@ class DocumentPart(BaseModel):
 
 @final
 class IntervalEstimate(DocumentPart):
-    """A mean with its interval; None = not finite, or no interval."""
+    """A mean with its interval; see `statistics.estimate.Estimate`. None = not finite.
+
+    Files of earlier versions have neither basis nor degrees.
+    """
 
     mean: float | None
     low: float | None
     high: float | None
+    basis: IntervalBasis | None = None
+    degrees: Annotated[FiniteFloat, Field(gt=0)] | None = None
+
+    def low_among(self, rows: int) -> float | None:
+        """Return the lower end that all of this many rows keep together with 97.5 %."""
+        if self.mean is None or self.low is None:
+            return self.low
+        return self._estimate(self.mean).low_at(TAIL / rows)
+
+    def high_among(self, rows: int) -> float | None:
+        """Return the upper end that all of this many rows keep together with 97.5 %."""
+        if self.mean is None or self.high is None:
+            return self.high
+        return self._estimate(self.mean).high_at(TAIL / rows)
+
+    def _estimate(self, mean: float) -> Estimate:
+        return Estimate(mean, self.low, self.high, self.basis, self.degrees)
 
     @model_validator(mode="after")
     def _check_order(self) -> "IntervalEstimate":

@@ -20,7 +20,7 @@ Value = TypeVar("Value", bound=Hashable)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RePairedFits:
-    """How well all claims of each attack fit the targets that a pairing gives them.
+    """How well all claims of each attack fit the targets of each pairing.
 
     Args:
         fits: larger = better; row 0 is the true pairing, and all pairings are equally likely if
@@ -75,8 +75,8 @@ def smallest_p_value(possible: int, pairings: int) -> float:
 
 
 def re_pair_runs(
-    groups: Sequence[Int[np.ndarray, " targets"]], seed: Seed
-) -> Iterator[Int[np.ndarray, "pairings targets"]]:
+    groups: Sequence[Int[np.ndarray, " _targets"]], seed: Seed
+) -> Iterator[Int[np.ndarray, "pairings _targets"]]:
     """Yield the pairings of each run; a row of all runs together is one pairing.
 
     Args:

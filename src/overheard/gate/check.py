@@ -12,10 +12,12 @@ from overheard.findings.finding import Audit
 from overheard.findings.html import html_table
 from overheard.gate.costs import cost_verdicts
 from overheard.gate.epsilons import epsilon_verdicts
+from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import Policy, read_policy
 from overheard.gate.verdict import RuleVerdict, Status, overall_status
 from overheard.report.exports import as_json
+from overheard.statistics.run_means import FEWEST_RUNS
 
 BOOTSTRAP_SEED = Seed(0)
 """Seed of the bootstrap for intervals, as in the CLI: an `Audit` is judged like its file."""
@@ -100,6 +102,7 @@ def _check(
             "earlier findings are given, but no rule uses them: set grows_at_most in a rule "
             "of [[leaks]], or remove --against"
         )
+    on_threats = threat_verdicts(policy.verdicts, now, policy.straddles)
     leaks = (
         leak_verdicts(rule, now, before, rule.straddles or policy.straddles)
         for rule in policy.leaks
@@ -108,14 +111,18 @@ def _check(
     costs = (
         cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
     )
-    verdicts = tuple(verdict for group in (*leaks, *epsilons, *costs) for verdict in group)
+    groups = (on_threats, *leaks, *epsilons, *costs)
+    verdicts = tuple(verdict for group in groups for verdict in group)
     return CheckResult(now.title, verdicts, _notes(now, before))
 
 
 def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str, ...]:
     notes = []
-    if now.summary and all(row.seeds == 1 for row in now.summary):
-        notes.append("There was one run per arm: the intervals do not cover other runs.")
+    if any(row.value.basis == "these runs" or row.seeds == 1 for row in now.summary):
+        notes.append(
+            f"Intervals from fewer than {FEWEST_RUNS} runs cover the clients of these runs, "
+            "not other runs."
+        )
     if before is not None and before.subject != now.subject:
         notes.append(
             f"The earlier findings describe another subject. Earlier: {before.subject}. "

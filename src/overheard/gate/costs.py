@@ -14,8 +14,8 @@ def cost_verdicts(
 ) -> tuple[RuleVerdict, ...]:
     """Return one verdict per arm that the rule applies to; at least one.
 
-    The value is the mean over an arm's runs, and its interval is the range over these runs. For
-    up to three runs this equals the 95 % bootstrap interval; for more it is wider.
+    The value is the mean over an arm's runs, and its interval is the range over these runs. It
+    says nothing of other runs.
 
     Args:
         rule: the rule.

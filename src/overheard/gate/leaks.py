@@ -64,7 +64,8 @@ class _LeakJudge:
         limit, what = found.limit.text, _place_text(row.key)
         if found.figure is None:
             return self._inconclusive(what, found.missing_reason, limit)
-        status, why = judge_interval(found.figure, found.limit, self.on_overlap)
+        rows = len(self.matches.rows)
+        status, why = judge_interval(found.figure, found.limit, self.on_overlap, rows)
         few = self._sample_shortage(row)
         if few:
             status, why = "inconclusive", few

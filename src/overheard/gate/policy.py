@@ -25,6 +25,33 @@ def _are_parties(names: tuple[str, ...]) -> tuple[str, ...]:
 Observers = Annotated[tuple[str, ...], AfterValidator(_are_parties)]
 
 
+class VerdictRule(StrictModel):
+    """A rule on the verdicts of the findings: that attacks leak nothing.
+
+    It covers every matching verdict: one for each arm, observers, question and kind of target.
+    A verdict "leaks" fails if its p-value is small enough among all verdicts that the policy's
+    rules cover (Holm 1979). Then at most 2.5 % of policies fail where nothing leaks, however
+    many verdicts they cover. "No leak above margin" and "nothing to read" pass.
+
+    Args:
+        name: the name of the rule.
+        question: such as "membership", as in the findings; default: every question.
+        arms: the arms to check, each of which must exist; default: every arm.
+        observers: the complete group of observers to check; default: every group.
+        about: "clients" or "cohort"; default: both.
+        straddles: the status of any other verdict, such as "inconclusive"; default: the
+            policy's.
+
+    """
+
+    name: RuleName
+    question: str | None = None
+    arms: Names | None = None
+    observers: Annotated[Observers, Field(min_length=1)] | None = None
+    about: TargetKind | None = None
+    straddles: OverlapStatus | None = None
+
+
 class LeakRule(StrictModel):
     """A limit on the success of attacks, for every matching row of the findings.
 
@@ -168,6 +195,7 @@ class Policy(StrictModel):
     Args:
         straddles: the status if an interval contains the limit: "inconclusive", "fail" or
             "pass".
+        verdicts: rules on the verdicts of the findings.
         leaks: limits on the success of attacks.
         epsilons: limits on claimed and proven epsilon.
         costs: limits on the cost of arms.
@@ -175,6 +203,7 @@ class Policy(StrictModel):
     """
 
     straddles: OverlapStatus = "inconclusive"
+    verdicts: tuple[VerdictRule, ...] = ()
     leaks: tuple[LeakRule, ...] = ()
     epsilons: tuple[EpsilonRule, ...] = ()
     costs: tuple[CostRule, ...] = ()
@@ -186,12 +215,13 @@ class Policy(StrictModel):
 
     @model_validator(mode="after")
     def _has_rules_of_different_names(self) -> "Policy":
-        rules: tuple[LeakRule | EpsilonRule | CostRule, ...]
-        rules = (*self.leaks, *self.epsilons, *self.costs)
+        rules: tuple[VerdictRule | LeakRule | EpsilonRule | CostRule, ...]
+        rules = (*self.verdicts, *self.leaks, *self.epsilons, *self.costs)
         names = [rule.name for rule in rules]
         if not names:
             raise ValueError(
-                "the policy has no rules: add [[leaks]], [[epsilons]] or [[costs]]"
+                "the policy has no rules: add [[verdicts]], [[leaks]], [[epsilons]] or "
+                "[[costs]]"
             )
         check_unique(names)
         return self

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import RefusalRow, RowKey, SummaryRow
-from overheard.gate.policy import EpsilonRule, LeakRule
+from overheard.gate.policy import EpsilonRule, LeakRule, VerdictRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ def match_rule(rule: LeakRule, findings: FindingsDocument) -> RuleMatches:
     return RuleMatches(tuple(row for row in rows if row.score == rule.score), refusals)
 
 
-def applies_to(rule: LeakRule | EpsilonRule, arm: str, observers: Iterable[str]) -> bool:
+def applies_to(
+    rule: VerdictRule | LeakRule | EpsilonRule, arm: str, observers: Iterable[str]
+) -> bool:
     """Return whether the rule applies to this arm and these observers."""
     return (rule.arms is None or arm in rule.arms) and (
         rule.observers is None or set(observers) == set(rule.observers)

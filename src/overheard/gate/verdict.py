@@ -80,11 +80,22 @@ class RuleVerdict:
 
 
 def judge_interval(
-    bounds: IntervalEstimate, limit: Limit, on_overlap: OverlapStatus
+    bounds: IntervalEstimate, limit: Limit, on_overlap: OverlapStatus, rows: int = 1
 ) -> tuple[Status, str]:
     """Return the status of an interval under a limit, and the reason.
 
+    It passes if its end of 97.5 % keeps the limit. It fails if the other end breaks it, with
+    97.5 % divided among the rows (Bonferroni): of many rows that keep the limit, the luckiest
+    one must not seem to break it.
+
     Without both ends of the interval the status is inconclusive, whatever `on_overlap` says.
+
+    Args:
+        bounds: the interval.
+        limit: the limit.
+        on_overlap: the status of an interval that contains the limit.
+        rows: number of rows that the rule judges.
+
     """
     low, high = bounds.low, bounds.high
     if low is None or high is None:
@@ -92,12 +103,21 @@ def judge_interval(
     at_most = limit.side == "at most"
     if (high <= limit.value) if at_most else (low >= limit.value):
         return "pass", ""
-    if (low > limit.value) if at_most else (high < limit.value):
+    if _breaks(bounds.low_among(rows) if at_most else bounds.high_among(rows), limit):
         return "fail", "the whole interval lies beyond the limit"
     counted = (
         "" if on_overlap == "inconclusive" else f"; the policy counts this as {on_overlap}"
     )
+    if _breaks(low if at_most else high, limit):
+        return on_overlap, f"beyond the limit, but not clearly among {rows} rows{counted}"
     return on_overlap, f"the interval contains the limit{counted}"
+
+
+def _breaks(end: float | None, limit: Limit) -> bool:
+    """Return whether the end that is nearest to the limit breaks it."""
+    if end is None:
+        return False
+    return end > limit.value if limit.side == "at most" else end < limit.value
 
 
 def overall_status(verdicts: Sequence[RuleVerdict]) -> Status:

@@ -16,7 +16,7 @@ from overheard.statistics.re_pairing import smallest_p_value
 Raise = Callable[[PlannedSizes, int], PlannedSizes]
 """Replaces a size by this number."""
 
-MENDS: Mapping[str, Raise] = MappingProxyType(
+REMEDIES: Mapping[str, Raise] = MappingProxyType(
     {
         "clients": lambda sizes, count: replace(sizes, clients=count),
         "seeds": lambda sizes, count: replace(sizes, runs=count),
@@ -85,13 +85,13 @@ def _describe(
 ) -> str:
     observers = name_observers(threat.observer_parties)
     place = f"{observers}, about {'the cohort' if threat.about == 'cohort' else 'each client'}"
-    mends = [
+    remedies = [
         f"{count} {words}"
-        for words, raise_to in MENDS.items()
+        for words, raise_to in REMEDIES.items()
         if recorded_clients is None or words == "clients"
         if (count := _smallest_enough(question, sizes, raise_to)) is not None
     ]
-    advice = f"take {' or '.join(mends)}" if mends else question.advice_without_pairings
+    advice = f"take {' or '.join(remedies)}" if remedies else question.advice_without_pairings
     return (
         f'{place}, {question.name}: the verdict will be "not enough to judge". The smallest '
         f"p-value of this plan is {smallest:.2g}, and {VERDICT_LEVEL:g} is needed: {advice}."

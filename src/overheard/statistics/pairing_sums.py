@@ -23,7 +23,7 @@ def sum_over_pairings(
     fits: Float[np.ndarray, "attacks claims truths"],
     pairings: Int[np.ndarray, "pairings claims"],
 ) -> Float[np.ndarray, "pairings attacks"]:
-    """Return the sum of the fits of all claims with the truths that a pairing gives them.
+    """Return the sum of the fits of all claims with the truths of each pairing.
 
     >>> fits = np.array([[[5.0, 0.0], [1.0, 7.0]]])
     >>> sum_over_pairings(fits, np.array([[0, 1], [1, 0]]))

@@ -76,7 +76,7 @@ def estimate_gain(
     if not isfinite(mean):
         return Estimate(mean, None, None)
     estimate = _student_interval(_sum_by_user(sign * (values - guesses), runs, users), mean)
-    if not np.isin(values, (0.0, 1.0)).all():
+    if not ((values == 0) | (values == 1)).all():
         return estimate
     share = _proportion(values, runs, users)
     return widen(estimate, convert_estimate(share, float(sign), -sign * float(guesses.mean())))

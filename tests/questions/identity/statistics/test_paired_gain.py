@@ -23,9 +23,7 @@ def pair(a: float, b: float, attack: str, seed: int = 0) -> list:
 def test_the_gain_is_the_mean_difference_of_precision() -> None:
     # For a: own target first (AP 1) against second (1/2); for b both tie: 3/4 either way.
     findings = [*pair(1, 0, "ours"), *pair(0, 1, "mlp")]
-    assert estimate_paired_gain(findings, "ours", "mlp").mean == pytest.approx(
-        (1 / 2 + 0) / 2
-    )
+    assert estimate_paired_gain(findings, "ours", "mlp").mean == pytest.approx((1 / 2 + 0) / 2)
     assert estimate_paired_gain(findings, "mlp", "ours").mean == pytest.approx(-1 / 4)
     assert estimate_paired_gain(findings, "ours", "ours").mean == 0
 

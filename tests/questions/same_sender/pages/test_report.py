@@ -22,7 +22,7 @@ def test_links_have_sentences_of_their_own() -> None:
     )
     assert "The equal error rate of its pair matching is" in words
     assert "There was no permutation control." in words
-    assert "the interval resamples users, not runs" in words
+    assert "The interval is over the users of this one run, and says nothing of other" in words
 
 
 def test_links_have_one_table_with_the_precision_per_target() -> None:

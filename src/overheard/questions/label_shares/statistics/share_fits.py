@@ -8,6 +8,10 @@ from jaxtyping import Float, Int
 from overheard.statistics.pairing_sums import log_fit
 from overheard.statistics.person_pairings import sum_by_person
 
+OWN_WEIGHT = 0.5
+"""Weight of the truth's own logarithms in `redrawn_share_fits`: of 0, 0.5 and 1 the one that
+finds most claims, from perfect ones about one client to those with a fifth of the truth."""
+
 
 def redrawn_share_fits(
     claims: Float[np.ndarray, "attacks targets classes"],
@@ -15,7 +19,11 @@ def redrawn_share_fits(
 ) -> Float[np.ndarray, "partitions attacks"]:
     """Return how well all claims of each attack fit each partition.
 
-    It is the sum over targets and labels of the true share times `log_fit` of the claimed one.
+    With true shares p and claimed shares q it is the sum over targets and labels of
+    p (log_fit(q) - log_fit(p) / 2). Without the second term, weak claims are found with the
+    fewest clients, but shares that are more uneven than the true ones fit a perfect claim
+    better. With the whole term, the negative divergence of Kullback and Leibler, it is the
+    reverse.
 
     Args:
         claims: the claimed shares.
@@ -23,7 +31,8 @@ def redrawn_share_fits(
 
     """
     sums = np.tensordot(truths, log_fit(claims), axes=([1, 2], [1, 2]))
-    return cast("Float[np.ndarray, 'partitions attacks']", sums)
+    own = (truths * log_fit(truths)).sum((1, 2)) * OWN_WEIGHT
+    return cast("Float[np.ndarray, 'partitions attacks']", sums - own[:, None])
 
 
 def share_fits(

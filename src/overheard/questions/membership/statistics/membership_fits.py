@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata
 
-NOBODY = -1
+NON_MEMBER = -1
 """The owner of a record that no client holds."""
 
 
@@ -23,15 +23,15 @@ def membership_fits(
     targets: Int[np.ndarray, " claims"],
     owners: Int[np.ndarray, "pairings records"],
 ) -> Float[np.ndarray, "pairings claims"]:
-    """Return how much higher members rank than records of nobody, for each claim and pairing.
+    """Return how much higher members rank than non-members, for each claim and pairing.
 
     It is a difference of mean ranks. If there is one target, it is the AUC less 0.5.
 
     Args:
         ranks: the rank of each record in each claim.
         targets: the target of each claim, as a number of an owner.
-        owners: the owner of each record, or `NOBODY`. The number of records of an owner is the
-            same in all pairings.
+        owners: the owner of each record, or `NON_MEMBER`. The number of records of an owner is
+            the same in all pairings.
 
     """
     means = np.zeros((len(owners), len(ranks)))
@@ -39,7 +39,7 @@ def membership_fits(
         about = targets == target
         means[:, about] = _mean_rank(owners == target, ranks[about])
     differences: Float[np.ndarray, "pairings claims"] = means - _mean_rank(
-        owners == NOBODY, ranks
+        owners == NON_MEMBER, ranks
     )
     return differences
 

@@ -18,7 +18,7 @@ from overheard.findings.re_paired_fits import (
     smallest_p_value,
 )
 from overheard.questions.membership.statistics.membership_fits import (
-    NOBODY,
+    NON_MEMBER,
     membership_fits,
     record_ranks,
 )
@@ -92,7 +92,7 @@ class _Records:
         owners = np.full(len(findings[0].true), NOT_COUNTED)
         for finding in findings:
             true = np.array(finding.true)
-            owners[true < 0] = NOBODY
+            owners[true < 0] = NON_MEMBER
             owners[true > 0] = targets.index(finding.target)
         self._is_counted = owners != NOT_COUNTED
         self.owners = owners[self._is_counted]

@@ -18,10 +18,10 @@ def pair_fits(
             itself.
 
     """
-    fits = np.zeros_like(scores)
-    for row, fit in zip(scores, fits, strict=True):
-        compared = np.isfinite(row)
-        fit[compared] = -np.log(rankdata(-row[compared]))
+    is_compared = np.isfinite(scores)
+    # What is not compared ranks last, so that it changes no other rank.
+    ranks = rankdata(np.where(is_compared, -scores, np.inf), axis=1)
+    fits: Float[np.ndarray, "targets targets"] = np.where(is_compared, -np.log(ranks), 0.0)
     return fits
 
 
