@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from _whispers.estimators import ESTIMATORS, QUICK_ESTIMATORS
+from _whispers.estimators import ESTIMATORS, FAST
 from _whispers.page import markdown
 from _whispers.setting import FLOOR, GRID, LEAKS, SEARCH
 from _whispers.store import Store
@@ -30,10 +30,10 @@ REPORTED_SEEDS = (0,)
 """Seeds of the grid."""
 
 PARTS = {
-    "search": (SEARCH, TUNING_SEEDS, QUICK_ESTIMATORS),
-    "grid": (GRID, REPORTED_SEEDS, QUICK_ESTIMATORS),
+    "search": (SEARCH, TUNING_SEEDS, ("LSTM", *FAST)),
+    "grid": (GRID, REPORTED_SEEDS, ("wider LSTM", *FAST)),
     "floor": (FLOOR, TUNING_SEEDS, tuple(ESTIMATORS)),
-    "leaks": (LEAKS, REPORTED_SEEDS, QUICK_ESTIMATORS),
+    "leaks": (LEAKS, REPORTED_SEEDS, ("LSTM", *FAST)),
 }
 
 
