@@ -7,7 +7,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-LONG_RUNNING = {"identity", "identity_scale", "label_shares", "membership", "shift"}
+LONG_RUNNING = {
+    "calibrate",
+    "identity",
+    "identity_scale",
+    "label_shares",
+    "membership",
+    "shift",
+    "shift_alarms",
+    "whispers",
+}
 """Run by hand, as they take hours and resume if stopped."""
 
 UNTIMED = {"reference"}

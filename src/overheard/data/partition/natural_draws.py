@@ -140,34 +140,3 @@ def redraw_chunks(
     classes = dataset.task.classes
     positions = draw_rows(dataset.train.labels[rest], counts, classes, seed.child("rows"))
     return tuple(rest[chosen] for chosen in positions)
-
-
-def draw_first_chunks(
-    dataset: Dataset,
-    users: Int[Tensor, " examples"] | None,
-    client_rows: tuple[Rows, ...],
-    free: Bool[Tensor, " examples"],
-    schedule: Schedule,
-    seed: Seed,
-) -> tuple[tuple[Rows, ...], tuple[Float[Tensor, " classes"], ...] | None]:
-    """Return the rows that clients hold in round 0, and the label shares they draw from.
-
-    The rows are those of the split, unless clients draw the first ones naturally too. A client
-    that is a user keeps the split's random choice of the user's examples.
-
-    Args:
-        dataset: as in `shares_to_draw_from`, like the next four.
-        users: see there.
-        client_rows: see there.
-        free: see there.
-        schedule: see there.
-        seed: the seed of the partition.
-
-    Raises:
-        PlanError: if a label has too few examples.
-
-    """
-    shares = shares_to_draw_from(dataset, users, client_rows, free, schedule)
-    if users is None and shares is not None and schedule.first_draws == "natural":
-        client_rows = redraw_chunks(dataset, client_rows, shares, free, seed.child("first"))
-    return client_rows, shares

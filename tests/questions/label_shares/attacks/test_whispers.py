@@ -125,6 +125,12 @@ class TestOverRounds:
         assert [int(claim.argmax()) for claim in claims] == [0, 0]
         assert not torch.equal(*claims)
 
+    def test_a_rate_that_drops_gives_another_claim(self, knowledge):
+        view = simulate_view([(0, 1, 2, 3)])
+        attacks = (Whispers(epochs=5, slow_after=epoch) for epoch in (None, 1))
+        claims = [a.infer(view, ONE, knowledge, Seed(0))[client(0)].shares for a in attacks]
+        assert not torch.equal(*claims)
+
     @pytest.mark.slow
     def test_claims_the_pooled_shares_and_total_size_of_a_cohort(self, knowledge):
         view = simulate_view([(0, 1, 2, 3)], aggregated=True)

@@ -97,6 +97,7 @@ class Whispers(Attack[LabelShares]):
         epochs: epochs of training the network.
         batch: virtual clients per step.
         rate: learning rate of Adam.
+        slow_after: epochs after which the rate drops to a tenth; None = never.
 
     """
 
@@ -110,6 +111,7 @@ class Whispers(Attack[LabelShares]):
     epochs: int = 150
     batch: int = 64
     rate: float = 1e-3
+    slow_after: int | None = None
 
     name: ClassVar[str] = "whispers"
     claim_type: ClassVar = LabelShares
@@ -216,7 +218,7 @@ class Whispers(Attack[LabelShares]):
         )
 
     def _schedule(self) -> FitSchedule:
-        return FitSchedule(self.epochs, self.batch, self.rate)
+        return FitSchedule(self.epochs, self.batch, self.rate, self.slow_after)
 
 
 LabelDistribution = Literal["even", "prior"]

@@ -1,0 +1,1 @@
+"""Parts of the benchmark that searches for the setting of the Whispers paper."""
