@@ -66,6 +66,7 @@ def _planned_sizes(
         runs=len(plan.seeds) if is_simulated else 1,
         clients=plan.data.clients if recorded_clients is None else recorded_clients,
         rounds=plan.training.rounds,
+        controls=plan.data.natural_controls if plan.data.exchanges == "natural" else 0,
         about=threat.about,
         unknown_users=0 if plan.data.people is None else plan.data.people.unseen,
         redrawn_partitions=REDRAWN_PARTITIONS
