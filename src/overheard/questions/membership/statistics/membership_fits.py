@@ -49,5 +49,7 @@ def _mean_rank(
     ranks: Float[np.ndarray, "claims records"],
 ) -> Float[np.ndarray, "pairings claims"]:
     counts = is_counted.sum(1, keepdims=True)
-    means: Float[np.ndarray, "pairings claims"] = is_counted.astype(np.float64) @ ranks.T
-    return means / counts
+    means: Float[np.ndarray, "pairings claims"] = (
+        is_counted.astype(np.float64) @ ranks.T / counts
+    )
+    return means
