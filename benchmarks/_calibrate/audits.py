@@ -62,10 +62,7 @@ class Drawn:
 
     @property
     def leaks(self) -> bool:
-        """Whether an attack has a p-value that is small enough.
-
-        A verdict also asks for a gain, which only makes false ones rarer.
-        """
+        """Whether an attack has a p-value that is small enough, so that the verdict is so."""
         return bool(adjusted_p_values(self.fits).min() <= VERDICT_LEVEL)
 
     @property
