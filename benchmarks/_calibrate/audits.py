@@ -13,7 +13,7 @@ from overheard.findings.re_paired_fits import re_pair_runs, re_pair_units
 from overheard.questions.identity.statistics.identity_fits import identity_fits
 from overheard.questions.label_shares.statistics.share_fits import redrawn_share_fits
 from overheard.questions.membership.statistics.membership_fits import (
-    NOBODY,
+    NON_MEMBER,
     membership_fits,
     record_ranks,
 )
@@ -62,10 +62,7 @@ class Drawn:
 
     @property
     def leaks(self) -> bool:
-        """Whether an attack has a p-value that is small enough.
-
-        A verdict also asks for a gain, which only makes false ones rarer.
-        """
+        """Whether an attack has a p-value that is small enough, so that the verdict is so."""
         return bool(adjusted_p_values(self.fits).min() <= VERDICT_LEVEL)
 
     @property
@@ -104,9 +101,10 @@ def _draw_shares(cell: AuditCell, seed: Seed) -> Drawn:
     """Draw claims about label shares; all know the population of their run."""
     generator, targets = seed.numpy(), cell.runs * cell.clients
     tilt = cell.between**0.5 * generator.standard_normal((cell.runs, 1, CLASSES))
-    weights = np.repeat(np.exp(tilt), cell.clients, axis=1).reshape(targets, CLASSES)
-    truths = SHARES[generator.integers(0, len(SHARES), (1 + PARTITIONS, targets))] * weights
-    truths /= truths.sum(-1, keepdims=True)
+    truths = SHARES[generator.integers(0, len(SHARES), (1 + PARTITIONS, targets))]
+    if cell.between:
+        truths *= np.repeat(np.exp(tilt), cell.clients, axis=1).reshape(targets, CLASSES)
+        truths /= truths.sum(-1, keepdims=True)
     claims = cell.truth * truths[0] + (1 - cell.truth) * _draw_rest(cell, generator, tilt)
     guess = np.abs(truths[0] - 1 / CLASSES).sum(-1)
     gains = (guess - np.abs(claims - truths[0]).sum(-1)).mean(1)
@@ -164,9 +162,9 @@ def _draw_linkage(cell: AuditCell, seed: Seed) -> Drawn:
 def _draw_records(cell: AuditCell, seed: Seed) -> Drawn:
     """Draw scores of records that depend on their labels, which differ between clients."""
     generator, clients = seed.numpy(), cell.clients
-    members, others = 4, 20
+    members, others = 3, 10
     targets = np.tile(np.arange(clients), cell.attacks)
-    owners = np.append(np.repeat(np.arange(clients), members), np.full(others, NOBODY))
+    owners = np.append(np.repeat(np.arange(clients), members), np.full(others, NON_MEMBER))
     labels = [_draw_labels(generator, clients, members, others) for _ in range(cell.runs)]
     noise = draw_noise(cell, generator, (len(owners), clients))
     fits = []

@@ -60,7 +60,7 @@ def test_notes_another_subject_and_single_runs():
     assert check(asked, findings(summary_row()), before).notes == ()
     other = findings(summary_row(seeds=1), subject="faces")
     one_run, subject = check(asked, other, before).notes
-    assert one_run.startswith("There was one run per arm")
+    assert one_run.startswith("Intervals from fewer than 5 runs cover")
     assert subject == (
         "The earlier findings describe another subject. Earlier: digits. Now: faces."
     )

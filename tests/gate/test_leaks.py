@@ -250,10 +250,9 @@ def test_a_tighter_rule_never_lets_more_pass(rows: list[JsonObject], limit: floa
 
 
 @given(ROWS, st.floats(0, 1))
-def test_an_additional_row_changes_no_other_verdict(rows: list[JsonObject], limit: float):
+def test_an_additional_row_only_makes_it_harder_to_fail(rows: list[JsonObject], limit: float):
     asked = rule(no_better_than=limit)
-    more = [*rows, summary_row(attack="another")]
-    assert (
-        statuses(asked, findings(*more))[: len(rows)]
-        == statuses(asked, findings(*rows))[: len(rows)]
-    )
+    more = statuses(asked, findings(*rows, summary_row(attack="another")))[: len(rows)]
+    fewer = statuses(asked, findings(*rows))[: len(rows)]
+    for status, before in zip(more, fewer, strict=True):
+        assert status == before or (before, status) == ("fail", "inconclusive")

@@ -40,7 +40,7 @@ def test_knows_whether_it_needs_earlier_findings(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "mistakes"),
     [
-        ("", ["policy: the policy has no rules: add [[leaks]], [[epsilons]] or"]),
+        ("", ["policy: the policy has no rules: add [[verdicts]], [[leaks]],"]),
         (
             LEAK,
             ["leaks.0: set exactly one of no_better_than, gain_at_most, grows_at_most; 0 are"],

@@ -70,21 +70,27 @@ def test_the_cohort_of_a_recording_cannot_be_judged() -> None:
     assert "take" not in sentence
 
 
-SHIFT = "refresh_every = 1\nshifts = [{ client = 0, round = 2, label = 1, share = 0.5 }]"
+SHIFT = "refresh_every = 1\nshifts = [{ client = 0, round = 2, distortion = 0.5 }]"
 
 
 def test_shifts_need_six_seeds_or_more_controls() -> None:
     # 2^-5 = 0.031 and 2^-6 = 0.016; with 2 controls of each of 5 seeds 3^-5.
-    (sentence,) = missing("shift_tracking", simulated(3), seeds=5)
+    (sentence,) = missing("shift_tracking", simulated(3, SHIFT), seeds=5)
     assert sentence.endswith(
         "0.031, and 0.025 is needed: take 6 seeds or 2 natural controls of each seed."
     )
-    assert missing("shift_tracking", simulated(3), seeds=6) == ()
+    assert missing("shift_tracking", simulated(3, SHIFT), seeds=6) == ()
 
 
 def test_one_seed_with_a_shift_needs_39_controls() -> None:
-    (sentence,) = missing("shift_tracking", simulated(3))
+    (sentence,) = missing("shift_tracking", simulated(3, SHIFT))
     assert sentence.endswith("take 6 seeds or 39 natural controls of each seed.")
+
+
+def test_natural_controls_are_counted() -> None:
+    assert missing("shift_tracking", simulated(3, f"{SHIFT}\nnatural_controls = 39")) == ()
+    exact = missing("shift_tracking", simulated(3, f'{SHIFT}\nexchanges = "exact"'), seeds=9)
+    assert "p-value of this plan is 1," in exact[0]
 
 
 def test_membership_needs_records_that_could_belong_to_others() -> None:

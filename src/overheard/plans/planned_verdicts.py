@@ -62,11 +62,13 @@ def _planned_sizes(
 ) -> PlannedSizes:
     split, candidates = plan.data.split, plan.data.candidates
     is_simulated = recorded_clients is None
+    has_controls = is_simulated and plan.data.shifts and plan.data.exchanges == "natural"
     return PlannedSizes(
         runs=len(plan.seeds) if is_simulated else 1,
         clients=plan.data.clients if recorded_clients is None else recorded_clients,
         rounds=plan.training.rounds,
         about=threat.about,
+        controls=plan.data.natural_controls if has_controls else 0,
         unknown_users=0 if plan.data.people is None else plan.data.people.unseen,
         redrawn_partitions=REDRAWN_PARTITIONS
         if is_simulated and split is not None and not split.has_fixed_shares

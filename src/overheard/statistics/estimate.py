@@ -48,13 +48,15 @@ class Estimate:
         The distance to the mean is that of the 95 % interval, scaled as Student's distribution
         is. This is exact for an interval of Student, and an approximation for others.
         """
-        return None if self.low is None else self.mean - self._scale(tail, self.mean - self.low)
+        if self.low is None or tail == TAIL:
+            return self.low
+        return self.mean - self._scale(tail, self.mean - self.low)
 
     def high_at(self, tail: float) -> float | None:
         """Return the upper end that the true value is above with this probability."""
-        return (
-            None if self.high is None else self.mean + self._scale(tail, self.high - self.mean)
-        )
+        if self.high is None or tail == TAIL:
+            return self.high
+        return self.mean + self._scale(tail, self.high - self.mean)
 
     def _scale(self, tail: float, distance: float) -> float:
         return (

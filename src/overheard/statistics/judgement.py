@@ -12,7 +12,7 @@ Judgement = Literal[
 ]
 """The verdicts, in the order in which they are tried.
 
-- leaks: an attack distinguishes targets better than chance, and better than a guess.
+- leaks: an attack's claims fit their own targets better than others, by more than chance.
 - nothing to read: guesses are so good that no attack can gain more than the margin.
 - not enough to judge: there are too few targets and runs for any p-value to be small enough.
 - no leak above margin: every attack's gain is shown to be below the margin.
@@ -32,7 +32,7 @@ def judge(
 
     Args:
         p_values: the p-value of each attack, adjusted for their number.
-        gains: the gain of each attack over an uninformed guess, on average.
+        gains: how much better each attack's claims fit their own targets than others.
         smallest_p: the smallest p-value that the number of pairings allows.
         is_readable: whether an attack can gain more than the margin at all.
         is_below_margin: whether all gains are shown to be below the margin.

@@ -48,6 +48,8 @@ def _mean_rank(
     is_counted: Bool[np.ndarray, "pairings records"],
     ranks: Float[np.ndarray, "claims records"],
 ) -> Float[np.ndarray, "pairings claims"]:
-    counts = is_counted.sum(1, keepdims=True)
-    means: Float[np.ndarray, "pairings claims"] = is_counted.astype(np.float64) @ ranks.T
-    return means / counts
+    # All pairings count as many records.
+    means: Float[np.ndarray, "pairings claims"] = (
+        is_counted.astype(np.float64) @ ranks.T / is_counted[0].sum()
+    )
+    return means
