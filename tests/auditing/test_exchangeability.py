@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import torch
 
-from overheard.auditing.exchangeability import are_exchangeable
+from overheard.auditing.exchangeability import are_exchangeable, record_exchange
 from overheard.core.examples import Examples
 from overheard.core.parties import client
 from overheard.data.datasets.digits import Digits
 from overheard.data.partition.data_partition import DataPartition
 from overheard.data.reading.folder import data_folder
+from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 
@@ -52,3 +53,18 @@ def test_no_candidate_records_are_not_exchangeable() -> None:
 def test_several_examples_per_record_are_not_exchangeable() -> None:
     several = replace(DATASET, records=torch.arange(len(DATASET.train)) // 2)
     assert not are_exchangeable(Iid(), several, partition_of([0, 1] * 20, [0, 1] * 100))
+
+
+def test_canaries_might_have_had_any_owner() -> None:
+    canaries = replace(partition_of([0, 1], [0, 1]), canary_odds=0.5)
+    assert record_exchange(ByUser(), DATASET, canaries) == "all"
+
+
+def test_records_might_have_had_the_owner_of_another_of_their_label() -> None:
+    assert record_exchange(Dirichlet(), DATASET, partition_of([0], [1])) == "same label"
+
+
+def test_records_of_users_and_pieces_of_records_belong_together() -> None:
+    assert record_exchange(ByUser(), DATASET, partition_of([0], [1])) == "none"
+    pieces = replace(DATASET, records=torch.arange(len(DATASET.train)) // 2)
+    assert record_exchange(Iid(), pieces, partition_of([0], [1])) == "none"

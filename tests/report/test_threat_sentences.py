@@ -88,7 +88,10 @@ def test_a_leak_whose_claims_err_more_than_a_guess_says_so(small: Audit) -> None
         shares_finding("none", client(number), (0.6, 0.4), (0.9, 0.1), fits=FITS_BEST)
         for number in range(2)
     )
-    assert words(replace(small, findings=findings))[0].startswith(
+    audit = replace(small, findings=findings)
+    judgement = collect_arms(audit, Seed(0))[0].threat_results[0].judgement
+    assert badge(judgement) == "Leaks, though a guess is better"
+    assert words(audit)[0].startswith(
         "The server learns something of each client's label shares, though no claim is better "
         "than guessing on average: the best attack is off by 30 points"
     )

@@ -109,7 +109,9 @@ def _are_all_below(
     A score that was not measured is not below.
     """
     for score, margin in margins.items():
-        gains = known.get(score) or [_gain(result, score) for result in attack_results]
+        gains: Sequence[Estimate | None] = known.get(score) or [
+            _gain(result, score) for result in attack_results
+        ]
         measured = [gain for gain in gains if gain is not None]
         if len(measured) < len(gains) or not are_below(measured, margin):
             return False

@@ -42,6 +42,11 @@ class ThreatVerdict:
     why: str = ""
 
     @property
+    def is_worse_than_guess(self) -> bool:
+        """Whether no attack gains anything over an uninformed guess, on average."""
+        return self.gain is not None and self.gain.mean <= 0
+
+    @property
     def is_tested(self) -> bool:
         """Whether the verdict may be a false "leaks", as a test was made that can give one."""
         return self.smallest_p_value is not None and self.smallest_p_value <= VERDICT_LEVEL

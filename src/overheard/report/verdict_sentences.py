@@ -23,6 +23,8 @@ BADGES: dict[Verdict, str] = {
 
 def badge(judgement: ThreatVerdict) -> str:
     """Return the verdict in a few words."""
+    if judgement.verdict == "leaks" and judgement.is_worse_than_guess:
+        return "Leaks, though a guess is better"
     if judgement.verdict == "leaks" and judgement.is_below_margin:
         return "Leaks, below the margin"
     return BADGES[judgement.verdict]
@@ -32,7 +34,7 @@ def lead_phrase(judgement: ThreatVerdict, reading: Statement) -> str:
     """Return what the observers did or did not do, to follow their name."""
     best = f"the best attack is {reading.failure}"
     match judgement.verdict:
-        case "leaks" if judgement.gain is not None and judgement.gain.mean <= 0:
+        case "leaks" if judgement.is_worse_than_guess:
             return (
                 f"learns something of {reading.topic}, though no claim is better than guessing "
                 f"on average: {best}"

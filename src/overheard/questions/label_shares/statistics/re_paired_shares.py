@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from overheard.core.parties import COHORT
+from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.re_paired_fits import (
@@ -71,8 +71,8 @@ def _permute_clients(
 
 
 def _client_of(
-    run: int, target: str, truths: Mapping[tuple[int, str], tuple[float, ...]]
-) -> str:
+    run: int, target: Party, truths: Mapping[tuple[int, Party], tuple[float, ...]]
+) -> Party:
     """Return the first target with the same shares: a client may have many pseudonyms."""
     return next(
         other
@@ -82,7 +82,7 @@ def _client_of(
 
 
 def _claims(
-    planned: Sequence[Finding], attacks: Sequence[str], targets: Sequence[tuple[int, str]]
+    planned: Sequence[Finding], attacks: Sequence[str], targets: Sequence[tuple[int, Party]]
 ) -> Float[np.ndarray, "attacks targets classes"]:
     place_of = {place: number for number, place in enumerate(targets)}
     claims = np.full((len(attacks), len(targets), len(planned[0].true)), np.nan)

@@ -49,5 +49,7 @@ def _mean_rank(
     ranks: Float[np.ndarray, "claims records"],
 ) -> Float[np.ndarray, "pairings claims"]:
     # All pairings count as many records.
-    means: Float[np.ndarray, "pairings claims"] = is_counted.astype(np.float64) @ ranks.T
-    return means / is_counted[0].sum()
+    means: Float[np.ndarray, "pairings claims"] = (
+        is_counted.astype(np.float64) @ ranks.T / is_counted[0].sum()
+    )
+    return means

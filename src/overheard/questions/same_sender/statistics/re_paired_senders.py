@@ -7,6 +7,7 @@ from math import factorial, prod
 import numpy as np
 from jaxtyping import Float, Int
 
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
 from overheard.findings.re_paired_fits import (
@@ -60,7 +61,7 @@ class _Run:
         self.scores = np.full((len(attacks), len(targets), len(targets)), np.nan)
         for finding in findings:
             attack = attacks.index(finding.cell.attack)
-            places = [targets.get(other, -1) for other in finding.candidates]
+            places = [targets.get(Party(other), -1) for other in finding.candidates]
             for place, score in zip(places, finding.claimed, strict=True):
                 if place >= 0:
                     self.scores[attack, targets[finding.target], place] = score

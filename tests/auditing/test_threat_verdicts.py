@@ -1,0 +1,155 @@
+"""A verdict rests on a test, on the gain over a guess, and on the margins."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_verdicts import NO_GUESS
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.scorer import Score
+from overheard.core.seeds import Seed
+from overheard.findings.finding import ArmRun, Audit, Cell, Finding
+from overheard.findings.threat_verdict import ThreatVerdict
+from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
+
+RUN = ArmRun("none", 0, (), {}, missing=0, answers=4)
+
+
+def judged(audit: Audit) -> ThreatVerdict:
+    return collect_arms(audit, Seed(0))[0].threat_results[0].judgement
+
+
+def audit_of(*findings: Finding, run: ArmRun = RUN) -> Audit:
+    return Audit("Two clients", "2 clients", ("cat", "dog"), (run,), findings, (), "", {})
+
+
+def pair(
+    true: tuple[float, float],
+    claimed: tuple[float, float],
+    fits: tuple[float, ...],
+    attack: str = "decaf",
+) -> list[Finding]:
+    """Equal claims about two clients, whose gains have no spread."""
+    return [
+        shares_finding("none", client(number), true, claimed, attack=attack, fits=fits)
+        for number in (0, 1)
+    ]
+
+
+def test_a_leak_names_its_attack_and_the_p_value_that_is_adjusted() -> None:
+    found = judged(
+        audit_of(
+            *pair((1.0, 0.0), (0.9, 0.1), FITS_BEST, "strong"),
+            *pair((1.0, 0.0), (0.95, 0.05), FITS_LIKE_ANY, "lucky"),
+        )
+    )
+    assert (found.verdict, found.attack) == ("leaks", "strong")
+    # No other of 200 partitions fits the strong attack as well, or the lucky one better.
+    assert found.p_value == found.smallest_p_value == 0.005
+    # The gain is that of the attack that gains most: l1 is 1 for the guess, 0.1 for the claim.
+    assert found.gain is not None
+    assert found.gain.mean == pytest.approx(0.9)
+
+
+def test_no_margin_hides_a_leak() -> None:
+    audit = audit_of(*pair((1.0, 0.0), (0.9, 0.1), FITS_BEST))
+    found = judged(replace(audit, margins={"l1": 1.5}))
+    assert (found.verdict, found.is_below_margin) == ("leaks", True)
+    assert not judged(audit).is_below_margin
+
+
+def test_a_margin_of_the_plan_replaces_that_of_the_question() -> None:
+    # The guess errs by 1, the claim by 0.8: a gain of 0.2.
+    audit = audit_of(*pair((1.0, 0.0), (0.6, 0.4), FITS_LIKE_ANY))
+    assert judged(audit).verdict == "inconclusive"
+    assert judged(replace(audit, margins={"l1": 0.3})).verdict == "no leak above margin"
+
+
+def test_every_attack_must_gain_less_than_the_margin() -> None:
+    # l1 is 1 for the guess, 1.2 for these claims, and 0.8 for the better ones.
+    worse = pair((1.0, 0.0), (0.4, 0.6), FITS_LIKE_ANY)
+    assert judged(audit_of(*worse)).verdict == "no leak above margin"
+    better = pair((1.0, 0.0), (0.6, 0.4), FITS_LIKE_ANY, "better")
+    assert judged(audit_of(*worse, *better)).verdict == "inconclusive"
+
+
+def test_nothing_can_be_read_if_the_guess_errs_by_less_than_the_margin() -> None:
+    # The guess of 50 / 50 errs by 0.08, and the margin is 0.1.
+    audit = audit_of(*pair((0.54, 0.46), (0.3, 0.7), FITS_LIKE_ANY))
+    assert judged(audit).verdict == "nothing to read"
+
+
+def test_the_cohort_has_a_margin_of_its_own() -> None:
+    # The guess errs by 0.08: more than the 0.05 of a cohort.
+    about = [
+        replace(one, target=COHORT) for one in pair((0.54, 0.46), (0.3, 0.7), FITS_LIKE_ANY)
+    ]
+    runs = [
+        replace(one, cell=replace(one.cell, seed=seed))
+        for one, seed in zip(about, (0, 1), strict=True)
+    ]
+    found = judged(audit_of(*runs))
+    assert found.margins == {"l1": 0.05}
+    assert found.verdict != "nothing to read"
+
+
+def test_without_a_guess_nothing_can_be_judged() -> None:
+    claims = [
+        replace(one, scores=tuple(replace(score, blinds={}) for score in one.scores))
+        for one in pair((1.0, 0.0), (0.9, 0.1), FITS_BEST)
+    ]
+    found = judged(audit_of(*claims))
+    assert (found.verdict, found.why) == ("not enough to judge", NO_GUESS)
+
+
+def test_too_few_clients_of_a_recording_say_what_is_reached() -> None:
+    claims = [
+        shares_finding("none", client(number), true, true)
+        for number, true in enumerate([(1.0, 0.0), (0.0, 1.0), (0.5, 0.5)])
+    ]
+    found = judged(audit_of(*claims))
+    # Three clients in six orders.
+    assert found.verdict == "not enough to judge"
+    assert found.smallest_p_value == pytest.approx(1 / 6)
+    assert "no p-value can be below 0.17" in found.why
+    assert not found.is_tested
+
+
+def member_findings(scores: np.ndarray, is_member: np.ndarray, rate: float | None) -> Finding:
+    """A claim about one client's records, with its AUC and perhaps a rate."""
+    auc = float((scores[is_member][:, None] > scores[~is_member]).mean())
+    values = {"membership_auc": (auc, 0.5)}
+    if rate is not None:
+        values["tpr_at_1_percent"] = (rate, 0.01)
+    cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0, 1))
+    return Finding(
+        cell,
+        Party("client/0"),
+        tuple(scores.tolist()),
+        tuple(np.where(is_member, 1.0, -1.0).tolist()),
+        tuple(
+            Score(name, value, "higher", {"a coin": blind}, {})
+            for name, (value, blind) in values.items()
+        ),
+    )
+
+
+def test_what_labels_alone_gain_is_subtracted_from_the_gain() -> None:
+    labels = np.repeat([0, 0, 1, 1], 50)
+    is_member = np.tile([True] * 4 + [False], 40) == (labels == 0)
+    random = np.random.default_rng(0)
+    finding = member_findings(1.0 * (labels == 0) + 0.1 * random.random(200), is_member, None)
+    run = ArmRun(
+        "none", 0, (), {}, 0, 2, record_labels=tuple(labels.tolist()),
+        record_exchange="same label",
+    )  # fmt: skip
+    audit = audit_of(finding, run=run)
+    headline = collect_arms(audit, Seed(0))[0].threat_results[0].attack_results[0].headline_row
+    found = judged(audit)
+    assert headline.gain is not None
+    assert headline.gain.mean > 0.2
+    assert found.gain is not None
+    assert abs(found.gain.mean) < 0.05
+    assert found.verdict != "leaks"

@@ -1,0 +1,112 @@
+"""Partitions drawn anew keep sizes and what the attacker holds, and differ in the rest."""
+
+import torch
+
+from overheard.core.examples import Examples
+from overheard.core.seeds import Seed
+from overheard.core.split import Split
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.partition.data_partition import (
+    AuxiliarySize,
+    SplitSettings,
+    draw_partition,
+)
+from overheard.data.partition.redrawn_partitions import redraw_label_counts
+from overheard.data.partition.schedule import Schedule
+from overheard.data.splits.by_user import ByUser
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.data.splits.iid import Iid
+
+SEED = Seed(5)
+PARTITIONS = 20
+
+
+def dataset(users: int | None = None) -> Dataset:
+    """400 different examples of 4 labels; with users, user u holds mostly label u % 4."""
+    labels = torch.arange(400) % 4
+    inputs = torch.arange(400.0)[:, None]
+    of_user = None
+    if users is not None:
+        of_user = torch.arange(400) % users
+        labels = torch.where(torch.arange(400) % 5 > 0, of_user % 4, labels)
+    train, test = Examples(inputs, labels), Examples(inputs + 1000, labels)
+    return Dataset(train=train, test=test, task=Task((1,), ("a", "b", "c", "d")), users=of_user)
+
+
+def redraw(split: Split, data: Dataset, seed: Seed = SEED, rounds: int = 2, **settings):
+    return redraw_label_counts(
+        data,
+        SplitSettings(split, (20, 30)),
+        PARTITIONS,
+        clients=3,
+        auxiliary=AuxiliarySize(per_class=5),
+        schedule=Schedule(rounds),
+        seed=seed,
+        **settings,
+    )
+
+
+def drawn(split: Split, data: Dataset, seed: Seed = SEED, **settings):
+    return draw_partition(
+        data,
+        SplitSettings(split, (20, 30)),
+        clients=3,
+        auxiliary=AuxiliarySize(per_class=5),
+        test=None,
+        schedule=Schedule(2),
+        seed=seed,
+        **settings,
+    )
+
+
+def test_clients_keep_their_sizes_and_get_other_labels() -> None:
+    sizes = [len(rows) for rows in drawn(Dirichlet(), dataset()).rows[0]]
+    counts = redraw(Dirichlet(), dataset())
+    assert [set(of_client.sum(1).tolist()) for of_client in counts[0]] == [{n} for n in sizes]
+    assert len(torch.unique(counts[0][0], dim=0)) > PARTITIONS / 2
+
+
+def test_the_actual_partition_is_like_the_others() -> None:
+    # The count of the most frequent label, under 16 seeds, among those of other partitions.
+    ranks = []
+    for number in range(16):
+        seed = Seed(number)
+        partition = drawn(Dirichlet(), dataset(), seed)
+        actual = partition.pool.labels[partition.rows[0][0]].bincount(minlength=4).max()
+        others = redraw(Dirichlet(), dataset(), seed)[0][0].max(1).values
+        ranks.append(float((others < actual).double().mean()))
+    # The mean of 16 uniform numbers is within 0.28 of a half with probability 0.9999.
+    assert abs(sum(ranks) / 16 - 0.5) < 0.28
+
+
+def test_rounds_without_exchanges_share_their_counts() -> None:
+    first, second = redraw(Iid(), dataset())
+    assert all(one is other for one, other in zip(first, second, strict=True))
+
+
+def test_canaries_stay_with_their_clients() -> None:
+    canaries = CandidateSettings(members=4, outsiders=8, canaries="labelled")
+    members = drawn(Iid(), dataset(), candidates=canaries).members
+    plain, with_canaries = (
+        redraw(Iid(), dataset(), candidates=settings)[0] for settings in (None, canaries)
+    )
+    for held, one, other in zip(members.values(), plain, with_canaries, strict=True):
+        assert set((other.sum(1) - one.sum(1)).tolist()) == {len(held)}
+
+
+def test_users_are_exchanged_alike_under_every_seed() -> None:
+    data = dataset(users=8)
+    # Which user stands for which is told by its label counts: user u holds mostly label u % 4.
+    exchanged: dict[tuple[int, int], set[int]] = {}
+    for seed in (Seed(1), Seed(2), Seed(3)):
+        partition = drawn(ByUser(), data, seed)
+        for rows, counts in zip(
+            partition.rows[0], redraw(ByUser(), data, seed)[0], strict=True
+        ):
+            user = int(data.users[rows[0]])
+            for number, label in enumerate(counts.argmax(1).tolist()):
+                exchanged.setdefault((user, number), set()).add(label)
+    assert all(len(labels) == 1 for labels in exchanged.values())
+    assert len({next(iter(labels)) for labels in exchanged.values()}) == 4
