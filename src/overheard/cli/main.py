@@ -357,9 +357,10 @@ def check(
 ) -> None:
     """Check an audit's findings against a policy, as a gate in a pipeline.
 
-    Rules limit the success of attacks (leaks), claimed and proven epsilon
-    (epsilons), and the cost of arms (costs). A rule is judged by the whole
-    confidence interval of a value, never by its mean.
+    Rules ask for verdicts without a leak (verdicts), and limit the success of
+    attacks (leaks), claimed and proven epsilon (epsilons), and the cost of
+    arms (costs). A limit is compared with the whole confidence interval of a
+    value, never with its mean.
 
     \b
     Exit codes:
@@ -369,6 +370,9 @@ def check(
 
     \b
     A policy is TOML:
+      [\\[verdicts]]
+      name = "nothing leaks"
+
       [\\[leaks]]
       name = "membership stays hidden"
       question = "membership"

@@ -70,8 +70,6 @@ def estimate_gain(
         sign: 1 if larger values are better, else -1.
 
     """
-    if users is None:
-        users = np.arange(len(values))
     mean = float(sign * (values - guesses).mean())
     if not isfinite(mean):
         return Estimate(mean, None, None)
@@ -85,13 +83,15 @@ def estimate_gain(
 def _proportion(
     values: Float[np.ndarray, " targets"],
     runs: Int[np.ndarray, " targets"],
-    users: Int[np.ndarray, " targets"],
+    users: Int[np.ndarray, " targets"] | None,
 ) -> Estimate:
     estimate = _student_interval(_sum_by_user(values, runs, users), float(values.mean()))
     if estimate.high is None:
         return estimate
     error = (estimate.high - estimate.mean) / student_quantile(TAIL, estimate.degrees)
-    return widen_proportion(estimate, error, len(np.unique(users)), float(len(values)))
+    return widen_proportion(
+        estimate, error, len(values if users is None else np.unique(users)), float(len(values))
+    )
 
 
 @final
@@ -114,9 +114,11 @@ class _UserSums:
 def _sum_by_user(
     values: Float[np.ndarray, " targets"],
     runs: Int[np.ndarray, " targets"],
-    users: Int[np.ndarray, " targets"],
+    users: Int[np.ndarray, " targets"] | None,
 ) -> _UserSums:
     _, run = np.unique(runs, return_inverse=True)
+    if users is None:
+        return _UserSums(run, values, np.ones(len(values), dtype=np.int64))
     _, user = np.unique(users, return_inverse=True)
     pairs, index = np.unique(run * len(users) + user, return_inverse=True)
     return _UserSums(pairs // len(users), np.bincount(index, values), np.bincount(index))

@@ -90,10 +90,10 @@ def estimate_success_rate(test: str, answers: Iterable[QuadrupleOutcome]) -> Est
     """Estimate a test's success rate, 0..1; None if it was not run.
 
     All federations have equal weight, and all decisions about a federation form one unit. If a
-    test decides often about each federation, the bootstrap draws runs and then federations. If
-    it decides once per client, or is always right or always wrong about each federation, there
-    is nothing to draw. The interval is then that of Clopper and Pearson with a federation as
-    one trial, as its five clients start every round with the same model.
+    test decides often about each federation, the interval is that of `estimate_mean`. If it
+    decides once per client, or is always right or always wrong about each federation, it is
+    that of Clopper and Pearson. A federation is then one trial, as its five clients start every
+    round with the same model.
     """
     shares = defaultdict[tuple[int, str], list[float]](list)
     for one in answers:
