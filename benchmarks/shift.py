@@ -178,7 +178,7 @@ class Case:
                 ThreatPlan(
                     observers=("client/0",),
                     about="cohort",
-                    attacks=attacks,
+                    attacks=tuple(attacks),
                     by_round=False,
                     virtual=VirtualPlan(clients=virtual),
                 ),
