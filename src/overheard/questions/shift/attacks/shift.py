@@ -59,8 +59,8 @@ class ShiftTrend(Attack[Shift]):
             paper's is not.
         simulated_runs: maximum number of runs without a shift that the attacker simulates,
             within the virtual clients of its compute settings; 0 = none. The statistic of each
-            round is then standardised by that of the same round in these
-            runs (`estimators.round_scale`), as `shift_tracking` does it. This needs auxiliary
+            round is then standardised by that of the same round in these runs
+            (`estimators.round_scale`), as `shift_tracking` does it. This needs auxiliary
             examples, the architecture and the recipe. The paper simulates none.
 
     """
