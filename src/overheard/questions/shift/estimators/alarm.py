@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.questions.shift.estimators.change_scan import ChangeScan, fit_change_scan
 
-FOLDS = 4
+FOLDS = 10
 """Each fold of the simulated runs is scanned on the scale of the others, as a real run is."""
 
 

@@ -1,6 +1,7 @@
 """Estimates of the change of label shares and of the shares after it, with intervals."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import final
@@ -11,8 +12,51 @@ from sklearn.covariance import ledoit_wolf
 from torch import Tensor
 
 from overheard.core.claims import INTERVAL_LEVEL
+from overheard.learning.fitting.ridge import fit_ridge
 from overheard.questions.shift.claim import GaussianEstimate
 from overheard.questions.shift.estimators.change_scan import ChangeScan
+
+DEGREE = 3
+"""The degree of the polynomial from true to estimated shares."""
+
+CURVE_POINTS = 201
+"""Shares at which the polynomial is tabulated, to be inverted."""
+
+RIDGE_PENALTY = 1e-9
+"""Ridge penalty per row of the polynomial."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ResponseCurve:
+    """The mean estimate at each true share, from the smallest to the largest simulated one.
+
+    Args:
+        true: true shares, rising.
+        estimated: the mean estimate at each; never falls.
+
+    """
+
+    true: Float[Tensor, " points"]
+    estimated: Float[Tensor, " points"]
+
+    def true_shares(
+        self, estimates: Float[Tensor, "runs classes"]
+    ) -> Float[Tensor, "runs classes"]:
+        """Return the true shares to these estimates; they are 0 or more and sum to 1.
+
+        Beyond the ends of the curve, they differ from the end by as much as the estimate does.
+        """
+        place = torch.searchsorted(self.estimated, estimates.contiguous())
+        right = place.clamp(1, len(self.true) - 1)
+        low, high = self.estimated[right - 1], self.estimated[right]
+        step = (estimates - low) / (high - low).clamp(min=torch.finfo(low.dtype).eps)
+        inside = torch.lerp(self.true[right - 1], self.true[right], step.clamp(0, 1))
+        limited = estimates.clamp(float(self.estimated[0]), float(self.estimated[-1]))
+        shares = (inside + estimates - limited).clamp(min=0)
+        total = shares.sum(-1, keepdim=True)
+        uniform = torch.full_like(shares, 1 / shares.shape[-1])
+        return torch.where(total > 0, shares / total, uniform)
 
 
 @final
@@ -22,12 +66,14 @@ class ChangeEstimator:
 
     Args:
         scan: gives the weights of rounds.
+        curve: the response of estimated shares to true ones.
         change_errors: covariance of the errors of the change.
         after_errors: covariance of the errors of the shares after it.
 
     """
 
     scan: ChangeScan
+    curve: ResponseCurve
     change_errors: Float[Tensor, "classes classes"]
     after_errors: Float[Tensor, "classes classes"]
 
@@ -35,9 +81,10 @@ class ChangeEstimator:
         self, track: Float[Tensor, "rounds classes"], since: int
     ) -> tuple[GaussianEstimate, GaussianEstimate]:
         """Estimate the change at this round index, and the shares after it."""
-        change, after = _point_estimates(self.scan, track.double(), since)
+        before, after = _mean_shares(self.scan, track[None].double(), [since])
+        before, after = (self.curve.true_shares(one)[0] for one in (before, after))
         return (
-            GaussianEstimate(change, self.change_errors),
+            GaussianEstimate(after - before, self.change_errors),
             GaussianEstimate(after, self.after_errors),
         )
 
@@ -49,40 +96,69 @@ def fit_change_estimator(
     rising: Bool[Tensor, "runs classes"],
     inflation: float = 1.0,
 ) -> ChangeEstimator:
-    """Measure the errors in simulated runs with a shift, whether or not an alarm is raised.
+    """Measure the errors in simulated runs, whether or not an alarm is raised.
 
-    The errors are those of the shares from which the target draws its examples, so they include
-    the chance of the draw and a wrong round of the change. Covariances are shrunk as in Ledoit
-    and Wolf 2004 and scaled so that the interval of the total share of the labels that rise
-    covers it in `INTERVAL_LEVEL` of the runs (conformal prediction, Vovk et al. 2005).
+    The estimates are means over the rounds before and after the claimed change. Their response
+    to the shares from which the target draws its examples, the same for all labels, is inverted
+    (inverse calibration): large shares of few labels are overestimated otherwise. The errors
+    include the chance of the
+    draw and a wrong round of the change. Their covariances are shrunk as in Ledoit and Wolf
+    2004 and scaled so that the interval of the total share of the labels that rise covers it in
+    `INTERVAL_LEVEL` of the runs with a shift (conformal prediction, Vovk et al. 2005).
 
     Args:
         scan: the scale of the evidence.
-        tracks: the estimates of runs with a shift.
+        tracks: the estimates of runs with and without a shift.
         shares: the shares from which the target draws.
-        rising: the labels that rise, for each run.
+        rising: the labels that rise in each run; none = no shift.
         inflation: factor on the variance of simulated runs.
 
     """
+    shares, shifts = shares.double(), rising.any(1)
     since = scan.read(tracks.double(), inflation)[1][:, -1].tolist()
-    change_errors, after_errors = [], []
-    for track, true, place in zip(tracks.double(), shares.double(), since, strict=True):
-        change, after = _point_estimates(scan, track, place)
-        change_errors.append(change - (true[-1] - true[0]))
-        after_errors.append(after - true[-1])
+    before, after = _mean_shares(scan, tracks.double(), since)
+    curve = _fit_curve(after, shares[:, -1])
+    before, after = (curve.true_shares(one)[shifts] for one in (before, after))
+    true_before, true_after = shares[shifts, 0], shares[shifts, -1]
+    change_errors = (after - before) - (true_after - true_before)
     return ChangeEstimator(
         scan,
-        inflation * _covering_covariance(torch.stack(change_errors), rising),
-        inflation * _covering_covariance(torch.stack(after_errors), rising),
+        curve,
+        inflation * _covering_covariance(change_errors, rising[shifts]),
+        inflation * _covering_covariance(after - true_after, rising[shifts]),
     )
 
 
-def _point_estimates(
-    scan: ChangeScan, track: Float[Tensor, "rounds classes"], since: int
-) -> tuple[Tensor, Tensor]:
-    before, after = slice(None, since), slice(since, None)
-    shares_after = scan.round_weights(after) @ track[after]
-    return shares_after - scan.round_weights(before) @ track[before], shares_after
+def _mean_shares(
+    scan: ChangeScan, tracks: Float[Tensor, "runs rounds classes"], since: Sequence[int]
+) -> tuple[Float[Tensor, "runs classes"], Float[Tensor, "runs classes"]]:
+    """Return the mean shares before the change of each run, and from it on."""
+    sides = (
+        torch.stack(
+            [
+                scan.round_weights(rounds) @ track[rounds]
+                for track, place in zip(tracks, since, strict=True)
+                for rounds in [slice(None, place) if is_before else slice(place, None)]
+            ]
+        )
+        for is_before in (True, False)
+    )
+    before, after = sides
+    return before, after
+
+
+def _fit_curve(
+    estimates: Float[Tensor, "runs classes"], shares: Float[Tensor, "runs classes"]
+) -> ResponseCurve:
+    flat = shares.flatten()
+    rows = torch.stack([flat.pow(power) for power in range(DEGREE + 1)], -1)
+    # The penalty only keeps the system regular if all shares are equal.
+    penalty = rows.new_full((rows.shape[1],), RIDGE_PENALTY * len(rows))
+    powers = fit_ridge(rows, estimates.flatten(), penalty)
+    true = torch.linspace(float(flat.min()), float(flat.max()), CURVE_POINTS).double()
+    response = sum(weight * true.pow(power) for power, weight in enumerate(powers))
+    assert isinstance(response, Tensor)
+    return ResponseCurve(true, response.cummax(0).values)
 
 
 def _covering_covariance(

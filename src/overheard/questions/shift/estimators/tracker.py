@@ -123,8 +123,6 @@ def _fit(known: _Calibration) -> Tracker:
     alarm = calibrate_alarm(tracks[~shifts], known.rate, VARIANCE_INFLATION)
     estimator = None
     if bool(shifts.any()):
-        population = simulated.population[:, places][shifts]
-        estimator = fit_change_estimator(
-            alarm.scan, tracks[shifts], population, simulated.rising[shifts]
-        )
+        population = simulated.population[:, places]
+        estimator = fit_change_estimator(alarm.scan, tracks, population, simulated.rising)
     return Tracker(regression, alarm, estimator, known.rate)
