@@ -8,7 +8,9 @@
 Each seed is a federation in which client 1 shifts, and its two controls, which exchange
 examples at the same times without a shift. One has natural draws, one copies the label counts.
 Client 0 is the observer. The rivals run as published, and standardised round by round by
-simulated runs without a shift, as `shift_tracking` is. Blocks of ten seeds run
+simulated runs without a shift, as `shift_tracking` is. The column "AUC, other controls" shows
+what the published statistic would reach on the scale of the other seeds' real controls, which
+no attacker has. Blocks of ten seeds run
 as audits in folders of their own, so an interrupted run resumes with the same command. Writes
 DIR/table.md. `quick` is timed: its figure is the wall-clock time of 120 federations.
 """
@@ -20,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -49,9 +52,14 @@ from overheard.questions.shift.attacks.shift import ShiftTrend
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
 from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.statistics.pairs import PairedEvidence, pair_runs
+from overheard.questions.shift.statistics.ranks import estimate_auc
 from overheard.statistics.exact_intervals import estimate_proportion
 
 OURS = ShiftTracking()
+
+TINY = 1e-9
+"""Added to statistics before their logarithm, and to deviations."""
 
 SIMULATED_RUNS = 39
 """Runs without a shift by which the statistics of rivals are standardised."""
@@ -170,7 +178,7 @@ class Case:
                 ThreatPlan(
                     observers=("client/0",),
                     about="cohort",
-                    attacks=attacks,
+                    attacks=tuple(attacks),
                     by_round=False,
                     virtual=VirtualPlan(clients=virtual),
                 ),
@@ -273,18 +281,43 @@ def table(case: Case, even: int, audits: Sequence[Audit], seconds: float) -> str
         "",
         f"{runs} federations of {case.rounds} rounds, {seconds:.0f} s.",
         "",
-        f"| attack | {' | '.join(SCORES)} | false alarms, natural | false alarms, exact |",
-        "|---|" + "---|" * (len(SCORES) + 2),
+        f"| attack | {' | '.join(SCORES)} | AUC, other controls | false alarms, natural | "
+        "false alarms, exact |",
+        "|---|" + "---|" * (len(SCORES) + 3),
     ]
     for attack in dict.fromkeys(finding.cell.attack for finding in findings):
         cells = [format_value(rows.get((attack, score))) for score in SCORES]
         own = [f for f in findings if f.cell.attack == attack]
         cells += [
+            auc_on_scale_of_controls(own),
             false_alarms([f for f in own if is_natural_null(f)]),
             false_alarms([f for f in own if f.cell.control == "exact"]),
         ]
         lines.append(f"| {attack.split(', about')[0]} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def auc_on_scale_of_controls(findings: Sequence[Finding]) -> str:
+    """Return the AUC of peaks, each round on the scale of the other seeds' natural controls.
+
+    Logarithms are centred and scaled by those of the other controls in the same round. That
+    scale comes from real runs, so this is no attack but an upper reference. – if a statistic is
+    below 0, as one that is standardised already.
+    """
+    pairs = pair_runs(findings)
+    shifted = np.array([pair.shifted.statistic for pair in pairs])  # (pairs, rounds)
+    control = np.array([pair.controls[0].statistic for pair in pairs])
+    if len(pairs) < 3 or min(shifted.min(), control.min()) < 0:
+        return "–"
+    peaks: list[list[float]] = [[], []]
+    for place in range(len(pairs)):
+        others = np.log(np.delete(control, place, 0) + TINY)
+        centre, scale = others.mean(0), others.std(0, ddof=1) + TINY
+        for found, run in zip(peaks, (shifted, control), strict=True):
+            found.append(float(((np.log(run[place] + TINY) - centre) / scale).max()))
+    numbers = np.arange(len(pairs))
+    evidence = PairedEvidence(np.array(peaks[0]), np.array(peaks[1]), numbers, numbers)
+    return f"{estimate_auc(evidence, Seed(0)).mean:.3f}"
 
 
 def format_value(row: ScoreRow | None) -> str:

@@ -152,10 +152,12 @@ class GroundTruth:
 
         """
         total = self.label_counts(target, rounds).double()
-        for (number, party), shares in self.drawn_from.items():
-            if number in rounds and target in (party, COHORT):
-                counts = self.counts[number, party].double()
-                total += shares * counts.sum() - counts
+        for party in tuple(self._rounds) if target == COHORT else (target,):
+            for number in self._rounds[party].intersection(rounds):
+                shares = self.drawn_from.get((number, party))
+                if shares is not None:
+                    counts = self.counts[number, party].double()
+                    total += shares * counts.sum() - counts
         return total
 
     def examples_of(self, target: Party, rounds: Collection[int]) -> Examples:

@@ -73,6 +73,12 @@ def test_simulated_clients_are_a_source_of_training() -> None:
         assert kind().training_source() == "none"
 
 
+def test_refuses_to_simulate_fewer_runs_than_give_a_scale() -> None:
+    poor = replace(KNOWN, compute=replace(KNOWN.compute, virtual_clients=7))
+    with pytest.raises(NeedsError, match="needs 8 virtual clients or more for"):
+        claim_on(ShiftTrend(trend=2, simulated_runs=16), None, 4, poor)
+
+
 def test_a_simulation_needs_the_recipe() -> None:
     ignorant = replace(KNOWN, recipe=None)
     assert claim_on(ShiftTrend(trend=2), None, 4, ignorant).evidence.rounds

@@ -57,9 +57,10 @@ class ShiftTrend(Attack[Shift]):
             in equal numbers, rounded up; all examples of a rarer class.
         standardise: whether the statistic is in units of its standard error (`Trend`); the
             paper's is not.
-        simulated_runs: number of runs without a shift that the attacker simulates. The
-            statistic of each round is then standardised by that of the same round in these
-            runs (`estimators.round_scale`), as `shift_tracking` does it. This needs auxiliary
+        simulated_runs: maximum number of runs without a shift that the attacker simulates,
+            within the virtual clients of its compute settings; 0 = none. The statistic of each
+            round is then standardised by that of the same round in these runs
+            (`estimators.round_scale`), as `shift_tracking` does it. This needs auxiliary
             examples, the architecture and the recipe. The paper simulates none.
 
     """

@@ -31,8 +31,9 @@ class TrendReader:
         comparison: how the number of a round is read.
         trend: the trend that the number is compared with.
         extract: whether the observers' own influence is removed from the broadcasts.
-        simulated_runs: number of simulated runs without a shift, by which statistics are
-            standardised; 0 = none.
+        simulated_runs: maximum number of simulated runs without a shift, by which statistics
+            are standardised, within the virtual clients of the attacker's compute settings; 0 =
+            none.
 
     """
 
@@ -80,11 +81,17 @@ class TrendReader:
         Models are read on auxiliary examples that no simulated client trains on, as no real
         client trains on any of them.
         """
+        count = min(self.simulated_runs, knowledge.compute.virtual_clients)
+        if count < MIN_SIMULATED_RUNS:
+            raise NeedsError(
+                f"{subject} needs {MIN_SIMULATED_RUNS} virtual clients or more for its "
+                f"simulated runs, got {count}"
+            )
         context = build_context(view, knowledge, group.rounds)
         held_out = context.auxiliary.take(context.auxiliary_split.held_out)
         reading_knowledge = replace(knowledge, auxiliary=held_out)
         runs = simulate_series(
-            view, knowledge, reading_knowledge, group, self.comparison, self.simulated_runs
+            view, knowledge, reading_knowledge, group, self.comparison, count
         )
         scale = fit_round_scale([self.trend.divergences(run) for run in runs])
         if not scale.mean:
