@@ -51,7 +51,7 @@ REFERENCE = "lira_pooled"
 ADAPTIVE = (GradientMembership(), LiraPooled())
 """Attacks that also run with knowledge of the defenses, where there are any."""
 
-ATTACKS = (*ADAPTIVE, Lira(), LossMembership())
+ATTACKS = (*ADAPTIVE, GradientMembership(trainings=0), Lira(), LossMembership())
 
 LOCAL_DP = LocalDp(clip=5, noise_multiplier=0.06)
 """Noise that hides single records from the confidence of a model, and little else."""

@@ -15,7 +15,7 @@ from overheard.questions.membership.attacks.loss_membership import LossMembershi
 from overheard.testing.planted_runs.planted_membership import MembershipRun
 from tests.questions.membership.attacks.test_lira import figure
 
-QUICK = GradientMembership(models=64)
+QUICK = GradientMembership(models=64, trainings=0)
 NOISE = LocalDp(clip=10.0, noise_multiplier=0.03)
 
 
@@ -44,6 +44,10 @@ def noisy(run: MembershipRun) -> MembershipRun:
 def test_ranks_members_first_and_claims_them_above_0(by_heart) -> None:
     assert mean_auc(by_heart, QUICK) > 0.9
     assert figure(by_heart, QUICK, "membership_accuracy") > 0.8
+
+
+def test_training_on_each_record_finds_members_too(by_heart) -> None:
+    assert mean_auc(by_heart, GradientMembership(models=64, trainings=1)) > 0.9
 
 
 def test_is_at_chance_if_no_record_was_trained_on(never_seen) -> None:
@@ -80,7 +84,7 @@ def test_an_update_of_zeros_gives_finite_scores(by_heart) -> None:
     assert 0 <= figure(run, QUICK, "membership_auc") <= 1
 
 
-@pytest.mark.parametrize("settings", [{"models": 7}, {"most_rounds": 0}])
+@pytest.mark.parametrize("settings", [{"models": 7}, {"most_rounds": 0}, {"trainings": -1}])
 def test_refuses_settings_out_of_range(settings) -> None:
     with pytest.raises(ValueError, match="models must be 8 or more"):
         GradientMembership(**settings)

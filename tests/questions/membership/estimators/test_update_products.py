@@ -16,6 +16,7 @@ from overheard.learning.training_job import ClientTask
 from overheard.questions.membership.estimators import update_products as module
 from overheard.questions.membership.estimators.update_products import (
     RoundProducts,
+    affordable_trainings,
     compute_update_products,
 )
 from overheard.questions.membership.estimators.update_products_job import PATH_POINTS
@@ -95,6 +96,31 @@ def test_results_are_cached_and_known_defenses_compute_new_ones(by_heart) -> Non
 def test_large_models_get_fewer_shadow_models(by_heart, monkeypatch) -> None:
     monkeypatch.setattr(module, "MAX_SHADOW_BYTES", 1)
     assert len(products_of(by_heart, models=20).shadows.is_member) == module.MIN_SHADOWS
+
+
+def test_trains_on_each_record_where_that_is_affordable() -> None:
+    # 1,000 records, 60 examples, 10 epochs: 600,000 passes
+    assert affordable_trainings(600_000, 10_000) == 2
+    assert affordable_trainings(600_000, 20_000) == 0
+
+
+def test_trainings_change_the_directions_alone(by_heart) -> None:
+    cache = CountingCache()
+    plain, trained = (
+        compute_update_products(
+            by_heart.transcript.seen_by(SERVER),
+            replace(
+                by_heart.knowledge, compute=replace(by_heart.knowledge.compute, cache=cache)
+            ),
+            {1: TARGETS},
+            8,
+            trainings,
+        )[1]
+        for trainings in (0, 1)
+    )
+    assert len(cache.saved) == 2
+    assert trained.shadows.among_shadows.equal(plain.shadows.among_shadows)
+    assert not trained.shadows.record_squares.allclose(plain.shadows.record_squares)
 
 
 def test_another_seed_draws_other_shadow_models(by_heart) -> None:

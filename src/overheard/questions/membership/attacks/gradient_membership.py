@@ -31,17 +31,23 @@ class GradientMembership(Attack[Membership]):
     It reads the update and not the confidence of a model. So it sees members where noise hides
     them from `lira`. Without noise and after many local epochs `lira_pooled` sees more.
 
-    With Adam or momentum the gradients are still those of single records, so the direction is
-    less exact. The cost is that of the shadow models, and three gradients a record and round.
+    After many local steps, or with Adam or momentum, gradients are a rough guide. So some local
+    models (`trainings`) train on each record, beside the same auxiliary examples. How much
+    their updates differ, blended with the gradient, is the direction. That is stronger after many
+    local steps, and it costs `trainings` local trainings a record and round. With 0 the cost is
+    that of the shadow models, and of three gradients a record and round.
 
     Args:
         models: shadow models per round; fewer for models above a million parameters.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        trainings: local models per round that train on each record; 0 = gradients alone; None
+            = 2 for small models and few records, else 0 (`affordable_trainings`).
 
     """
 
     models: int = 256
     most_rounds: int = 5
+    trainings: int | None = None
 
     name: ClassVar[str] = "gradient_membership"
     claim_type: ClassVar = Membership
@@ -53,8 +59,11 @@ class GradientMembership(Attack[Membership]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        if self.models < 8 or self.most_rounds < 1:
-            raise ValueError(f"models must be 8 or more and most_rounds 1 or more, got {self}")
+        if self.models < 8 or self.most_rounds < 1 or (self.trainings or 0) < 0:
+            raise ValueError(
+                "models must be 8 or more, most_rounds 1 or more and trainings 0 or more, got "
+                f"{self}"
+            )
 
     def training_source(self) -> TrainingSource:
         """Return that it trains shadow models."""
@@ -74,7 +83,9 @@ class GradientMembership(Attack[Membership]):
             number: [target for target in targets if number in rounds_of[target]]
             for number in sorted({number for rounds in rounds_of.values() for number in rounds})
         }
-        products = compute_update_products(view, knowledge, targets_by_round, self.models)
+        products = compute_update_products(
+            view, knowledge, targets_by_round, self.models, self.trainings
+        )
         claims = {}
         for target, rounds in rounds_of.items():
             ratios = log_likelihood_ratios(

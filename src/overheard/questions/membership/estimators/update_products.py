@@ -37,6 +37,14 @@ PROGRESS_LABEL = "gradients of candidate records"
 MAX_SHADOW_BYTES = 2**30
 """Largest size of all shadow updates of a round; large models get fewer of them."""
 
+DEFAULT_TRAININGS = 2
+"""Local models that train on each record, where that is affordable. On a tuning seed two raise
+the AUC from .660 to .702 (ten local epochs, local DP); four raise it to .707."""
+
+MAX_TRAINING_WORK = 10**10
+"""The most passes times parameters that one training on each record may take in a round: about
+4 seconds of one core for an MLP."""
+
 MIN_SHADOWS = 8
 """The fewest shadow models, however large the model is."""
 
@@ -99,6 +107,7 @@ def compute_update_products(
     knowledge: Knowledge,
     targets_by_round: Mapping[int, Sequence[Party]],
     models: int,
+    trainings: int | None = 0,
 ) -> dict[int, RoundProducts]:
     """Compute the products of each round; see `UpdateProductsJob`.
 
@@ -107,21 +116,40 @@ def compute_update_products(
         knowledge: with auxiliary examples, candidates, a model and a recipe.
         targets_by_round: by round, the targets whose updates are compared; one or more each.
         models: shadow models per round; fewer if their updates exceed `MAX_SHADOW_BYTES`.
+        trainings: number of local models a round that train on each record; None =
+            `affordable_trainings`.
 
     Raises:
-        NeedsError: if there are fewer than two examples to draw from.
+        NeedsError: if there are fewer than two examples to draw from, or fewer than two
+            auxiliary examples and `trainings` above 0.
         PlanError: if a training diverges.
         WorkerError: if workers fail repeatedly.
 
     """
     return {
-        number: _round_products(view, knowledge, number, targets, models)
+        number: _round_products(view, knowledge, number, targets, models, trainings)
         for number, targets in targets_by_round.items()
     }
 
 
+def affordable_trainings(passes: int, parameters: int) -> int:
+    """Return the number of trainings on each record that a round affords.
+
+    Args:
+        passes: passes of the model over an example, if one local model trains on each record.
+        parameters: number of parameters of the model.
+
+    """
+    return DEFAULT_TRAININGS if passes * parameters <= MAX_TRAINING_WORK else 0
+
+
 def _round_products(
-    view: View, knowledge: Knowledge, number: int, targets: Sequence[Party], models: int
+    view: View,
+    knowledge: Knowledge,
+    number: int,
+    targets: Sequence[Party],
+    models: int,
+    trainings: int | None,
 ) -> RoundProducts:
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
@@ -130,20 +158,26 @@ def _round_products(
         [flatten_weights(view.updates(target)[number].delta) for target in targets]
     )
     parameters, bytes_each = updates.shape[1], updates.shape[1] * updates.element_size()
+    size = shadow_size(view, knowledge, include_candidates=True)
+    if trainings is None:
+        assert knowledge.candidate_records is not None
+        passes = len(knowledge.candidate_records) * size * knowledge.recipe.epochs
+        trainings = affordable_trainings(passes, parameters)
     job = UpdateProductsJob(
         number,
         min(models, max(MIN_SHADOWS, MAX_SHADOW_BYTES // bytes_each)),
-        shadow_size(view, knowledge, include_candidates=True),
+        size,
         knowledge.build_model,
         knowledge.recipe,
         settings.seed.child("update products"),
         settings.job_device,
         knowledge.defenses or (),
+        trainings,
     )
     shared = shadow_tensors(knowledge)
     parts = [part for bundle in shared for part in bundle.tensors.values()]
     common = combined_key(
-        repr((job.models, job.size, job.recipe, job.seed)),
+        repr((job.models, job.size, job.recipe, job.seed, job.trainings)),
         str(fresh_model(knowledge.build_model, job.seed)),
         *parts,
         *defense_key_parts(knowledge),

@@ -25,6 +25,10 @@ from overheard.questions.membership.estimators.shadow_training_job import (
     draw_shadow_rows,
     membership_of_rows,
 )
+from overheard.questions.membership.estimators.trained_directions import (
+    DirectionTraining,
+    blend_directions,
+)
 from overheard.simulation.chunk import CHUNK
 from overheard.simulation.defended_training import DefendedTraining
 from overheard.simulation.job_tensors import (
@@ -41,6 +45,9 @@ points serve as well as five on the tuning seeds; the broadcast alone is .01 of 
 MAX_GRADIENT_BYTES = 2**27
 """Largest size of the gradients of some records that are in memory at once."""
 
+MAX_RECORDS = 256
+"""The most records whose gradients are computed at once, which bounds their activations."""
+
 UPDATES_TENSOR = "updates"
 """The name of the targets' updates, flattened: (targets, params)."""
 
@@ -52,8 +59,9 @@ class UpdateProductsJob(Job):
 
     The direction of a record is minus the gradient of its loss, averaged over `PATH_POINTS` on
     the way from the broadcast to the mean shadow model, minus the mean direction of all
-    records. Updates are those of shadow models and of targets, each minus the mean update of
-    the shadow models.
+    records. With `trainings`, it is blended with the change of an update if a client trains on
+    the record (`trained_directions`). Updates are those of shadow models and of targets, each
+    minus the mean update of the shadow models.
 
     The job reads the broadcast, the examples "auxiliary" and "records", `UPDATES_TENSOR`, and
     the public examples if known defenses may use them. It returns, in float64, the tensors that
@@ -69,6 +77,7 @@ class UpdateProductsJob(Job):
         seed: the seed of all draws.
         device: the device to compute on.
         defenses: the known defenses, applied to the examples and updates of each model.
+        trainings: number of local models that train on each record; 0 = gradients alone.
 
     """
 
@@ -80,6 +89,7 @@ class UpdateProductsJob(Job):
     seed: Seed
     device: str
     defenses: tuple[Defense, ...]
+    trainings: int = 0
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Compute on one core, so that the bits do not depend on the machine.
@@ -97,12 +107,14 @@ class UpdateProductsJob(Job):
             for number in range(self.models)
         ]
         with one_thread():
-            shadows = self._shadow_updates(start, pool, rows_of, unpack_background(tensors))
+            background = unpack_background(tensors)
+            shadows = self._shadow_updates(start, pool, rows_of, background)
             mean = shadows.mean(0)
             shadows -= mean
             updates = tensors[UPDATES_TENSOR].to(self.device, shadows.dtype) - mean
             both = torch.cat((shadows, updates))
-            products, squares = self._record_products(start, mean, records, both)
+            trained = DirectionTraining(self._training, start, pool, background)
+            products, squares = self._record_products(mean, trained, records, both)
             gram = both @ shadows.T
         count = self.models
         return {
@@ -123,18 +135,11 @@ class UpdateProductsJob(Job):
         background: Examples | None,
     ) -> Float[Tensor, "models params"]:
         """Return the updates of the shadow models, after the known defenses."""
-        training = DefendedTraining(
-            self.build_model,
-            self.recipe,
-            SimulatedDefenses(self.defenses, self.round, self.seed),
-            self.seed.child("training"),
-            self.device,
-        )
         tasks = [ClientTask(f"shadow/{number}", rows) for number, rows in enumerate(rows_of)]
         flat = [
             flatten_weights(update.delta)
             for begin in range(0, len(tasks), CHUNK)
-            for update in training.updates(
+            for update in self._training.updates(
                 start, pool, tasks[begin : begin + CHUNK], background
             )
         ]
@@ -142,14 +147,21 @@ class UpdateProductsJob(Job):
 
     def _record_products(
         self,
-        start: Weights,
         mean: Float[Tensor, " params"],
+        trained: DirectionTraining,
         records: Examples,
         updates: Float[Tensor, "updates params"],
     ) -> tuple[Float[Tensor, "updates records"], Float[Tensor, " records"]]:
         """Return the products of updates and directions, and the directions' squares."""
         records = Examples(records.inputs.to(self.device), records.labels.to(self.device))
-        points = [_point_on_path(start, mean, part, self.device) for part in PATH_POINTS]
+        points = [
+            _point_on_path(trained.start, mean, part, self.device) for part in PATH_POINTS
+        ]
+        auxiliary = len(trained.pool) - len(records)
+        companions = [
+            trained.draw_companions(auxiliary, self.size, self.seed.child("companions"), number)
+            for number in range(self.trainings)
+        ]
         mean_gradient = torch.stack(
             [
                 mean_example_gradient(self.build_model, weights, records, self.recipe)
@@ -157,6 +169,7 @@ class UpdateProductsJob(Job):
             ]
         ).mean(0)
         size = max(1, MAX_GRADIENT_BYTES // (len(mean) * mean.element_size()))
+        size = min(size, MAX_RECORDS)
         products, squares = [], []
         for rows in torch.split(torch.arange(len(records)), size):
             directions = mean_gradient.repeat(len(rows), 1)  # (records, params)
@@ -164,9 +177,22 @@ class UpdateProductsJob(Job):
                 part = records.take(rows.to(self.device))
                 gradients = example_gradients(self.build_model, weights, part, self.recipe)
                 directions -= gradients / len(points)
+            if companions:
+                exact = trained.directions(companions, auxiliary + rows).to(self.device)
+                directions = blend_directions(exact, directions)
             products.append(updates @ directions.T)
             squares.append(directions.square().sum(1))
         return torch.cat(products, 1), torch.cat(squares)
+
+    @property
+    def _training(self) -> DefendedTraining:
+        return DefendedTraining(
+            self.build_model,
+            self.recipe,
+            SimulatedDefenses(self.defenses, self.round, self.seed),
+            self.seed.child("training"),
+            self.device,
+        )
 
 
 def _point_on_path(
