@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-LONG_RUNNING = {"identity", "identity_scale", "label_shares", "shift"}
+LONG_RUNNING = {"identity", "identity_scale", "label_share_doubts", "label_shares", "shift"}
 """Run by hand, as they take hours and resume if stopped."""
 
 UNTIMED = {"reference"}
