@@ -11,6 +11,7 @@ LONG_RUNNING = {
     "calibrate",
     "identity",
     "identity_scale",
+    "label_share_doubts",
     "label_shares",
     "membership",
     "shift",

@@ -112,7 +112,8 @@ def _unexplained(
     scale = products.diagonal().mean()
     ridge = (RIDGE * scale + torch.finfo(products.dtype).tiny ** 0.5) * torch.eye(len(targets))
     explained = targets @ torch.linalg.solve(products + ridge, targets)
-    return (1 - explained / square.clamp(min=SMALLEST)).clamp(max=1)
+    unexplained: Tensor = (1 - explained / square.clamp(min=SMALLEST)).clamp(max=1)
+    return unexplained
 
 
 def _median_singular_value(change: Tensor) -> Float[Tensor, ""]:
@@ -123,4 +124,5 @@ def _median_singular_value(change: Tensor) -> Float[Tensor, ""]:
     if not bool(matrix.isfinite().all()):
         return matrix.new_tensor(torch.nan)
     squares = torch.linalg.eigvalsh(matrix @ matrix.T).clamp(min=0)
-    return (squares.median() / squares.mean().clamp(min=SMALLEST)).sqrt()
+    ratio: Tensor = squares.median() / squares.mean().clamp(min=SMALLEST)
+    return ratio.sqrt()

@@ -13,6 +13,7 @@ from overheard.core.attack import missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Update
 from overheard.core.needs import AUXILIARY
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.prior import Prior
@@ -21,6 +22,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.estimators.doubt import NOISY, UNLIKE
 from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
 from overheard.simulation.virtual_client import draw_counts
@@ -182,6 +184,45 @@ class TestIntervals:
         (claim,) = infer(server_view(run), run.knowledge, [client(0)]).values()
         assert all(0 <= width < 1 for width in widths(claim))
         assert max(widths(claim)) > 0.05
+
+
+class TestDoubt:
+    """The forty clients and the virtual ones draw their examples from the same clouds."""
+
+    def test_clients_like_the_virtual_ones_are_trusted(self, forty):
+        assert {claim.doubt() for claim in forty[1].values()} == {None}
+
+    def test_noise_that_the_attacker_does_not_know_is_noticed(self, forty):
+        run, _ = forty
+        generator = Seed(8).generator()
+        noisy = [
+            replace(
+                message,
+                body=replace(
+                    message.body,
+                    delta={
+                        name: part + part.std() * torch.randn(part.shape, generator=generator)
+                        for name, part in message.body.delta.items()
+                    },
+                ),
+            )
+            if isinstance(message.body, Update)
+            else message
+            for message in server_view(run).messages
+        ]
+        view = replace(server_view(run), messages=tuple(noisy))
+        knowledge = replace(run.knowledge, auxiliary=blobs((50,) * CLASSES, Seed(99)))
+        claims = infer(view, knowledge, tuple(map(client, range(40))))
+        assert {claim.doubt() for claim in claims.values()} == {NOISY}
+
+    def test_examples_of_another_kind_are_noticed(self, forty):
+        run, _ = forty
+        auxiliary = blobs((50,) * CLASSES, Seed(99))
+        # Another instrument: the inputs are mirrored.
+        unlike = replace(auxiliary, inputs=auxiliary.inputs.flip(1))
+        knowledge = replace(run.knowledge, auxiliary=unlike)
+        claims = infer(server_view(run), knowledge, tuple(map(client, range(40))))
+        assert {claim.doubt() for claim in claims.values()} == {UNLIKE}
 
 
 class TestOverRounds:

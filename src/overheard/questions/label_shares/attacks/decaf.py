@@ -169,8 +169,8 @@ class Decaf(Attack[LabelShares]):
         """Group targets by their batches per epoch; None = the published bases."""
         groups: dict[int | None, list[Party]] = {}
         for target, update in observed.items():
-            is_known = self.bases == "equal_steps" and update.examples
-            batches = -(-update.examples // recipe.batch) if is_known else None
+            examples = update.examples if self.bases == "equal_steps" else None
+            batches = -(-examples // recipe.batch) if examples else None
             groups.setdefault(batches, []).append(target)
         return groups
 

@@ -70,7 +70,7 @@ class DeepSetRegressor:
         """Estimate the shares of new clients with the networks of each set."""
         tokens = _tokens(readings, self.entry_scale, self.inversion)
         shares = predict_shares(self.networks, _inputs(tokens, self.scales))
-        return shares.unflatten(0, (COPIES, len(self.scales))).mean(0)
+        return shares.view(COPIES, len(self.scales), *shares.shape[1:]).mean(0)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors except the inversion by name, for `from_tensors`."""
