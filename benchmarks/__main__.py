@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-LONG_RUNNING = {"identity", "identity_scale", "label_shares", "shift"}
+LONG_RUNNING = {"identity", "identity_scale", "label_shares", "mm_aug", "shift"}
 """Run by hand, as they take hours and resume if stopped."""
 
 UNTIMED = {"reference"}
