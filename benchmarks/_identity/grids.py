@@ -24,8 +24,7 @@ CUTS = ((1, 24), (4, 6))
 """Pieces of each prior, and rounds in which each piece is trained: 24 trainings a user."""
 
 OUR_LAYERS: tuple[tuple[Layer, ...] | None, ...] = (("all",), None)
-"""What Overheard's attack may read; None = the last layer's bias, the last layer and all layers,
-each by itself."""
+"""What Overheard's attack may read; None = the last bias, the last layer and all layers."""
 
 OURS = "reidentify_wccn"
 
