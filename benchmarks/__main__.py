@@ -14,6 +14,7 @@ LONG_RUNNING = {
     "label_share_doubts",
     "label_shares",
     "membership",
+    "mm_aug",
     "shift",
     "shift_alarms",
     "whispers",

@@ -15,13 +15,16 @@ FEWEST_RUNS = 2
 
 
 def over_runs(values: Sequence[float]) -> Estimate:
-    """Return the mean over runs with Student's 95 % interval; none for a single run."""
+    """Return the mean over runs with Student's 95 % interval; none for a single run.
+
+    Values lie between -1 and 1, and so do the ends; scores above 0 may touch 1.
+    """
     mean, count = float(np.mean(values)), len(values)
     if count < FEWEST_RUNS:
         return Estimate(mean, None, None)
     error = float(np.std(values, ddof=1)) / count**0.5
     margin = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, count - 1)) * error
-    return Estimate(mean, mean - margin, mean + margin)
+    return Estimate(mean, max(-1.0, mean - margin), min(1.0, mean + margin))
 
 
 def comparison_page(comparison: Comparison) -> str:

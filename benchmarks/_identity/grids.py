@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from overheard.core.attack import Attack
+from overheard.linkage.layers import Layer
 from overheard.questions.identity.attacks.match_siamese import MatchSiamese
 from overheard.questions.identity.attacks.metadata import Metadata
 from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
@@ -21,6 +22,9 @@ LAYERS = (-1, "all")
 
 CUTS = ((1, 24), (4, 6))
 """Pieces of each prior, and rounds in which each piece is trained: 24 trainings a user."""
+
+OUR_LAYERS: tuple[tuple[Layer, ...] | None, ...] = (("all",), None)
+"""What Overheard's attack may read; None = the last bias, the last layer and all layers."""
 
 OURS = "reidentify_wccn"
 
@@ -41,13 +45,12 @@ GRIDS: Mapping[str, tuple[IdentityAttack, ...]] = {
     "metadata": tuple(
         Metadata(pieces=pieces, most_rounds=24 // pieces) for pieces in (1, 2, 4, 8)
     ),
-    # It compares the pieces of a prior, so it needs two; None = the last layer's bias, the last
-    # layer and all layers, each by itself.
+    # It compares the pieces of a prior, so it needs two.
     OURS: tuple(
         ReidentifyWccn(
             layers=layers, pieces=pieces, most_rounds=rounds, link=False, at_most_one=False
         )
-        for (pieces, rounds), layers in product(((2, 12), (4, 6)), (("all",), None))
+        for (pieces, rounds), layers in product(((2, 12), (4, 6)), OUR_LAYERS)
     ),
 }
 """By attack, four settings with equal budgets of simulation."""

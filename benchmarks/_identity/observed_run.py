@@ -14,8 +14,11 @@ from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
-from overheard.plans.plan import Plan
-from overheard.statistics.average_precision import average_precisions
+from overheard.plans.plan import UNDEFENDED, Plan
+from overheard.statistics.average_precision import (
+    average_precisions,
+    random_average_precisions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,13 @@ class ObservedRun:
     knowledge: Knowledge
     targets: tuple[Party, ...]
 
+    def chance(self) -> float:
+        """Return the expected average precision of a random order of the updates."""
+        _, counts = np.unique(
+            [self.run.truth.users[one] for one in self.targets], return_counts=True
+        )
+        return float(random_average_precisions(counts, len(self.targets)).mean())
+
     def precision(self, attack: IdentityAttack) -> Precision:
         """Run an attack on all updates and score its claims."""
         view = self.run.transcript.seen_by(SERVER)
@@ -65,12 +75,23 @@ class ObservedRun:
         return Precision(float(np.mean(precisions)), float(hits.mean()))
 
 
-def observe_run(plan: Plan, seed: int, folder: Path, resources: Resources) -> ObservedRun:
-    """Simulate a run without defenses, or read it from its folder if it is complete."""
-    transcript, truth = simulate(plan, seed=seed, folder=folder, resources=resources)
+def observe_run(
+    plan: Plan, seed: int, folder: Path, resources: Resources, *, arm: str | None = None
+) -> ObservedRun:
+    """Simulate a run, or read it from its folder if it is complete.
+
+    Args:
+        plan: the plan; its first threat states what the server knows.
+        seed: seed of the run.
+        folder: folder of the transcript.
+        resources: where the data are, and the compute resources.
+        arm: name of the arm; None = the one without defenses.
+
+    """
+    transcript, truth = simulate(plan, arm=arm, seed=seed, folder=folder, resources=resources)
     inputs = load_inputs(plan, resources, MemoryTensorCache())
-    undefended = next(arm for arm in plan.arms if not arm.defenses)
-    knowledge = attacker_knowledge(undefended, seed, inputs, plan.threats[0])
+    observed = next(one for one in plan.arms if one.name == (arm or UNDEFENDED))
+    knowledge = attacker_knowledge(observed, seed, inputs, plan.threats[0])
     run = pseudonymize(transcript, truth, Seed(seed).child("pseudonyms"))
     senders = run.transcript.seen_by(SERVER).senders()
     targets = tuple(one for one in senders if not is_shadow_device(one))
