@@ -49,7 +49,8 @@ def main() -> None:
     parser.add_argument("--only", help="only the row of this name")
     parser.add_argument("--report", action="store_true", help="only print existing results")
     arguments = parser.parse_args()
-    settings, usual_seeds, estimators = PARTS[arguments.part]
+    settings, usual_seeds, chosen = PARTS[arguments.part]
+    estimators = tuple(name for name in ESTIMATORS if name in chosen)
     seeds = tuple(arguments.seeds or usual_seeds)
     store = Store(arguments.out, arguments.data)
     torch.set_num_threads(1)

@@ -41,7 +41,7 @@ KERNEL_RIDGES = (1e-3, 1e-2, 1e-1)
 DEFAULT = Whispers()
 """The attack with its default network."""
 
-WIDER = Whispers(hidden=128, epochs=250, batch=128, rate=3e-3, slow_after=180)
+WIDER = Whispers(hidden=128, epochs=250, batch=128, rate=1e-2, slow_after=180)
 """The attack with a network that 900 virtual clients suffice for; chosen on a tuning seed."""
 
 

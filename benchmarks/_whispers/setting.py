@@ -25,8 +25,9 @@ AGGREGATED = 10
 """Victims whose updates form the next broadcast; the others only receive it, as do those of
 the paper, which are virtual clients that were set aside."""
 
-Pool = Literal["apart", "shared"]
-"""Whether victims hold examples of their own, or draw from the attacker's."""
+Pool = Literal["apart", "shared", "same clients"]
+"""Victims hold examples of their own, draw from the attacker's, or are the first of the very
+virtual clients that train the attack."""
 
 
 @final
@@ -130,5 +131,6 @@ LEAKS: Mapping[str, Setting] = {
     "none": FAR,
     "victims draw from the attacker's examples": replace(FAR, pool="shared"),
     "so, and 50 of them a class": replace(FAR, pool="shared", auxiliary=50),
+    "victims trained the attack": replace(FAR, pool="same clients"),
 }
 """Ways in which a setting may tell more than it should."""

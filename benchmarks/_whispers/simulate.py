@@ -86,10 +86,15 @@ def simulate(setting: Setting, seed: Seed, folder: Path | None) -> Readings:
     auxiliary = [rows[: setting.auxiliary] for rows in pools]
     theirs = auxiliary if setting.pool == "shared" else [r[setting.auxiliary :] for r in pools]
     expected = setting.alpha if setting.expected is None else setting.expected
-    clients = (
-        *_draw_clients(setting, setting.virtual, expected, auxiliary, seed.child("virtual")),
-        *_draw_clients(setting, setting.victims, setting.alpha, theirs, seed.child("victims")),
+    virtual = _draw_clients(
+        setting, setting.virtual, expected, auxiliary, seed.child("virtual")
     )
+    victims = _draw_clients(
+        setting, setting.victims, setting.alpha, theirs, seed.child("victims")
+    )
+    if setting.pool == "same clients":
+        victims = virtual[: setting.victims]
+    clients = (*virtual, *victims)
     test_rows = _shuffled_rows(data.test.labels, seed.child("test"))
     test = data.test.take(torch.cat([rows[: setting.test] for rows in test_rows]))
     scene = Scene(setting, build, data.train, test, clients, seed)
