@@ -67,7 +67,6 @@ def _planned_sizes(
         runs=len(plan.seeds) if is_simulated else 1,
         clients=plan.data.clients if recorded_clients is None else recorded_clients,
         rounds=plan.training.rounds,
-        controls=plan.data.natural_controls if plan.data.exchanges == "natural" else 0,
         about=threat.about,
         controls=plan.data.natural_controls if has_controls else 0,
         unknown_users=0 if plan.data.people is None else plan.data.people.unseen,
