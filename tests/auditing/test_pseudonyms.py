@@ -246,3 +246,13 @@ def test_the_partition_is_indexed_by_pseudonym() -> None:
     for who, value in sent.items():
         assert found.truth.examples_of(who, (0, 1)).inputs.tolist() == [[value]]
     assert hidden(transcript).truth.partition is None
+
+
+def test_redrawn_counts_follow_the_pseudonyms() -> None:
+    counts = {(0, client(who)): torch.tensor([who, 1]) for who in (0, 1)}
+    redrawn = {key: torch.stack([held, held + 5]) for key, held in counts.items()}
+    truth = GroundTruth(counts, {}, redrawn_counts=redrawn)
+    hidden = pseudonymize(said(1, 2), truth, Seed(0)).truth
+    assert len(hidden.redrawn_counts) == 2
+    for key, held in hidden.counts.items():
+        assert hidden.redrawn_counts[key].tolist() == [held.tolist(), (held + 5).tolist()]

@@ -32,6 +32,7 @@ from overheard.data.partition.data_partition import DataPartition
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.findings.finding import Audit, Finding, Refusal
+from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.findings.traffic import Traffic
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.virtual_plan import VirtualPlan
@@ -122,6 +123,17 @@ def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: Finis
         assert first.name == "l1"
         assert first.value == pytest.approx(sum(gaps), abs=1e-5)
         assert set(first.blinds) == {"uniform", "auxiliary prior"}
+
+
+def test_claims_over_all_rounds_are_compared_with_redrawn_partitions(small: FinishedAudit):
+    for finding in small.audit.findings:
+        is_whole = len(finding.cell.rounds) == 2
+        assert len(finding.redrawn_fits) == (1 + REDRAWN_PARTITIONS if is_whole else 0)
+        assert set(finding.sent_rounds) <= {0, 1}
+    # Whatever an attack claims, it is compared with the same partitions.
+    fits = [finding.redrawn_fits for finding in small.audit.findings if finding.redrawn_fits]
+    assert len(set(fits)) > 1
+    assert all(len(set(one)) > REDRAWN_PARTITIONS / 2 for one in fits)
 
 
 def test_secure_aggregation_refuses_claims_about_single_clients(small: FinishedAudit):

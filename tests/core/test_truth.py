@@ -138,3 +138,28 @@ def test_refuses_to_return_examples_of_a_recorded_run(
             one.examples_of(ONE, (0,))
     # Two truths with the same stored content may differ in the partition.
     assert "Partition" not in repr(simulated)
+
+
+def test_redrawn_counts_are_summed_as_the_actual_ones_are() -> None:
+    def counts(*rows: tuple[int, int]) -> torch.Tensor:
+        return torch.tensor(rows)
+
+    truth = GroundTruth(
+        {(number, client(who)): torch.tensor([1, 1]) for number in (0, 1) for who in (0, 1)},
+        {},
+        redrawn_counts={
+            (0, client(0)): counts((1, 0), (0, 2)),
+            (1, client(0)): counts((3, 0), (0, 4)),
+            (0, client(1)): counts((5, 5), (6, 6)),
+        },
+    )
+    own = truth.redrawn_label_counts(client(0), (0, 1))
+    assert own is not None
+    assert own.tolist() == [[4, 0], [0, 6]]
+    cohort = truth.redrawn_label_counts(COHORT, (0,))
+    assert cohort is not None
+    assert cohort.tolist() == [[6, 5], [6, 8]]
+    others = truth.without_parties({client(0)}).redrawn_label_counts(COHORT, (0,))
+    assert others is not None
+    assert others.tolist() == [[5, 5], [6, 6]]
+    assert truth.redrawn_label_counts(client(1), (1,)) is None

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from overheard.epsilon.epsilon_results import EpsilonVerdict
-from overheard.findings.document_rows import EpsilonRow
+from overheard.findings.document_rows import EpsilonRow, VerdictRow
 from tests.gate.documents import epsilon_row
 
 
@@ -68,3 +68,40 @@ def test_the_lower_bound_may_exceed_the_ceiling_of_another_neighbouring_relation
 def test_the_mechanism_is_the_class_name_in_the_settings():
     assert read("holds").mechanism == "LocalDp"
     assert read("holds", defense="noise by hand").mechanism == "noise by hand"
+
+
+def verdict_row(**changes: object) -> VerdictRow:
+    row = {
+        "arm": "none",
+        "observers": ("server",),
+        "question": "label_shares",
+        "about": "clients",
+        "verdict": "leaks",
+        "attack": "decaf",
+        "p_value": 0.005,
+        "smallest_p_value": 0.005,
+        "gain": None,
+        "margins": {"l1": 0.1},
+        "is_below_margin": False,
+        "why": "",
+    }
+    return VerdictRow.model_validate({**row, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"p_value": 0.03},
+        {"p_value": None},
+        {"verdict": "no leak above margin"},
+        {"verdict": "silent"},
+        {"p_value": 1.5},
+        {"margins": {"l1": -1.0}},
+    ],
+)
+def test_refuses_a_verdict_on_a_threat_that_contradicts_its_test(
+    changes: dict[str, object],
+) -> None:
+    assert verdict_row().verdict == "leaks"
+    with pytest.raises(ValidationError):
+        verdict_row(**changes)
