@@ -43,7 +43,7 @@ def markdown(
         f"{scale.clients} clients of {scale.examples} examples; {scale.virtual} virtual "
         f"clients. `limit` is Overheard's attack with the clients' own examples as auxiliary "
         f"data and {scale.virtual_at_limit} virtual clients. `blind` claims even shares. "
-        "Brackets have 95 % bootstrap intervals over seeds and clients."
+        "Brackets have 95 % intervals over seeds, or over the clients of few seeds."
         + ("" if "ppa" in attacks else " PPA was not measured (--with-ppa)."),
         "\n".join(f"- {name}: `{attack!r}`" for name, attack in attacks.items()),
         "## Over all data sets and alphas",

@@ -37,8 +37,8 @@ PAIRS_TERM = Term(
 
 INTERVALS_TERM = Term(
     "Intervals over users",
-    "The updates of one user are correlated, so the bootstrap resamples users, each with all "
-    "of their targets.",
+    "The updates of one user are correlated, so a user counts as one unit, with all of their "
+    "targets. From five runs on, the units are runs.",
 )
 
 UNMEASURED_REASON = "no user known to the attacker took part"

@@ -80,7 +80,7 @@ def mean_score_over_rounds(
 ) -> Estimate:
     """Return the mean of a score over users, seeds and rounds that were attacked one by one.
 
-    The rounds of a user are averaged before the bootstrap, as they are not independent trials.
+    The rounds of a user are averaged first, as they are not independent trials.
     """
     by_target: dict[tuple[int, Party], list[float]] = defaultdict(list)
     for number in rounds:

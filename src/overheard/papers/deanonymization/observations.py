@@ -194,7 +194,7 @@ def iterate_run_updates(
 def mean_over_users(by_seed: Mapping[int, Mapping[str, float]]) -> Estimate | None:
     """Return the mean over the users of all runs; None if there are no users.
 
-    The bootstrap interval draws runs, then users.
+    The interval is that of `estimate_mean`.
     """
     values = [value for by_user in by_seed.values() for value in by_user.values()]
     seeds = [seed for seed, by_user in by_seed.items() for _ in by_user]

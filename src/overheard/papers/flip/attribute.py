@@ -107,7 +107,7 @@ class AttributeExperiment(Experiment, IllustratedExperiment):
             "Both are run, and the published value is shown for both. The published "
             "accuracies are multiples of 1/1600 within rounding, which suggests 1,600 samples "
             "per test. Samples of one run are not independent trials, so the intervals here "
-            "resample federations or count each federation as one trial. One value per row "
+            "are over federations or count each federation as one trial. One value per row "
             "shows how narrow the interval looks if each sample is a trial. With two or three "
             "seeds a row's own interval is rough; use the pooled one. The controls and the "
             "stronger attack are Overheard's. The attack uses auxiliary images of both "
