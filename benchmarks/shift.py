@@ -3,9 +3,14 @@
     python benchmarks/shift.py --out DIR                 all cases, 60 seeds; hours on one core
     python benchmarks/shift.py --out DIR --cases quick   some cases
     python benchmarks/shift.py --out DIR --report        the table of existing results
+    python benchmarks/shift.py --out DIR --cases rivals --first 8000 --seeds 40
 
-Each seed is a federation in which client 1 shifts, and its control, which exchanges the same
-examples at the same times without a shift. Client 0 is the observer. Blocks of ten seeds run
+Each seed is a federation in which client 1 shifts, and its two controls, which exchange
+examples at the same times without a shift. One has natural draws, one copies the label counts.
+Client 0 is the observer. The rivals run as published, and standardised round by round by
+simulated runs without a shift, as `shift_tracking` is. The column "AUC, other controls" shows
+what the published statistic would reach on the scale of the other seeds' real controls, which
+no attacker has. Blocks of ten seeds run
 as audits in folders of their own, so an interrupted run resumes with the same command. Writes
 DIR/table.md. `quick` is timed: its figure is the wall-clock time of 120 federations.
 """
@@ -17,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -25,6 +31,7 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.auditing.summary import summarise
+from overheard.core.attack import Attack
 from overheard.core.errors import AuditError
 from overheard.core.seeds import Seed
 from overheard.data.dataset import DataSource
@@ -44,23 +51,39 @@ from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.shift.attacks.shift import ShiftTrend
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
+from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.statistics.pairs import PairedEvidence, pair_runs
+from overheard.questions.shift.statistics.ranks import estimate_auc
 from overheard.statistics.exact_intervals import estimate_proportion
 
 OURS = ShiftTracking()
 
+TINY = 1e-9
+"""Added to statistics before their logarithm, and to deviations."""
+
+SIMULATED_RUNS = 39
+"""Runs without a shift by which the statistics of rivals are standardised."""
+
 ATTACKS = (
     OURS,
     *(
-        ShiftTrend(information=information, metric=metric)
+        ShiftTrend(information=information, metric=metric, simulated_runs=runs)
+        for runs in (0, SIMULATED_RUNS)
         for information in ("gradients", "weights", "representations")
         for metric in ("cosine", "cmd")
     ),
-    ValidationShift(measure="loss"),
-    ValidationShift(measure="accuracy"),
+    *(
+        ValidationShift(measure=measure, simulated_runs=runs)
+        for runs in (0, SIMULATED_RUNS)
+        for measure in ("loss", "accuracy")
+    ),
 )
+
+CHOICES = {"all": ATTACKS, "ours": (OURS,), "rivals": ATTACKS[1:]}
 
 SCORES = (
     "auc",
+    "auc_exact",
     "auc_told",
     "power_at_5",
     "detection_rate",
@@ -88,7 +111,7 @@ class Case:
         rounds: number of rounds; the shift is in the middle, exchanges a quarter before and
             after.
         even: percentage of even labels after the shift, 50 before; 50 is an exchange without
-            shift, which only Overheard's attack is given.
+            shift, natural as all others, which only Overheard's attack is given.
         shifting: number of clients that shift.
         about: description.
         split: initial partition.
@@ -109,7 +132,13 @@ class Case:
     split: Iid = IID
     block: int = 10
 
-    def plan(self, even: int, seeds: Sequence[int], virtual: int) -> Plan:
+    def plan(
+        self,
+        even: int,
+        seeds: Sequence[int],
+        virtual: int,
+        attacks: Sequence[Attack[Shift]],
+    ) -> Plan:
         """Return the plan of some seeds at one severity."""
         middle, quarter = self.rounds // 2, self.rounds // 4
         weights = tuple(
@@ -149,7 +178,7 @@ class Case:
                 ThreatPlan(
                     observers=("client/0",),
                     about="cohort",
-                    attacks=ATTACKS if even != 50 else (OURS,),
+                    attacks=tuple(attacks),
                     by_round=False,
                     virtual=VirtualPlan(clients=virtual),
                 ),
@@ -172,6 +201,9 @@ CASES = {
     ),
     "fashion_n2": Case(
         FASHION, NET, 2, 6700, 12000, 20, (70, 60), about="Fashion-MNIST, n = 2, 6,700"
+    ),
+    "rivals": Case(
+        HALF, NET, 2, 1000, 2000, 16, (70, 60), about="MNIST, n = 2, 1,000 examples, 16 rounds"
     ),
     "nulls": Case(
         HALF, NET, 2, 1000, 3000, 12, (50,), about="MNIST, n = 2, 1,000 examples", block=50
@@ -224,7 +256,7 @@ def measure(request: argparse.Namespace, name: str, even: int, bars: Progress) -
     audits = []
     for first in range(request.first, request.first + request.seeds, case.block):
         seeds = range(first, min(first + case.block, request.first + request.seeds))
-        folder = request.out / name / f"{even}" / f"{first}"
+        folder = request.out / name / request.attacks / f"{even}" / f"{first}"
         if request.report and not (folder / "done").exists():
             continue
         bar = bars.add_task(f"{name} {even}-{100 - even}, seeds {first} on")
@@ -232,7 +264,8 @@ def measure(request: argparse.Namespace, name: str, even: int, bars: Progress) -
         def on_step(step: ProgressStep, bar: object = bar) -> None:
             bars.update(bar, completed=step.done, total=step.total)
 
-        plan = case.plan(even, seeds, request.virtual)
+        attacks = (OURS,) if even == 50 else CHOICES[request.attacks]
+        plan = case.plan(even, seeds, request.virtual, attacks)
         audits.append(audit(plan, folder, resources=resources, on_step=on_step))
         write_text(folder / "done", "")
     return table(case, even, audits, time.perf_counter() - began)
@@ -241,21 +274,50 @@ def measure(request: argparse.Namespace, name: str, even: int, bars: Progress) -
 def table(case: Case, even: int, audits: Sequence[Audit], seconds: float) -> str:
     """Return the scores of each attack with 95 % intervals."""
     findings = [finding for audited in audits for finding in audited.findings]
-    runs = len({(f.cell.seed, f.cell.is_control) for f in findings})
+    runs = len({(f.cell.seed, f.cell.control, f.cell.control_number) for f in findings})
     rows = {(row.attack, row.score): row for row in summarise(findings, Seed(0))}
     lines = [
         f"### {case.about}: even labels to {even} %",
         "",
         f"{runs} federations of {case.rounds} rounds, {seconds:.0f} s.",
         "",
-        "| attack | " + " | ".join(SCORES) + " | false alarms without a shift |",
-        "|---|" + "---|" * (len(SCORES) + 1),
+        f"| attack | {' | '.join(SCORES)} | AUC, other controls | false alarms, natural | "
+        "false alarms, exact |",
+        "|---|" + "---|" * (len(SCORES) + 3),
     ]
     for attack in dict.fromkeys(finding.cell.attack for finding in findings):
         cells = [format_value(rows.get((attack, score))) for score in SCORES]
-        alarms = false_alarms([f for f in findings if f.cell.attack == attack])
-        lines.append(f"| {attack.split(', about')[0]} | {' | '.join(cells)} | {alarms} |")
+        own = [f for f in findings if f.cell.attack == attack]
+        cells += [
+            auc_on_scale_of_controls(own),
+            false_alarms([f for f in own if is_natural_null(f)]),
+            false_alarms([f for f in own if f.cell.control == "exact"]),
+        ]
+        lines.append(f"| {attack.split(', about')[0]} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def auc_on_scale_of_controls(findings: Sequence[Finding]) -> str:
+    """Return the AUC of peaks, each round on the scale of the other seeds' natural controls.
+
+    Logarithms are centred and scaled by those of the other controls in the same round. That
+    scale comes from real runs, so this is no attack but an upper reference. – if a statistic is
+    below 0, as one that is standardised already.
+    """
+    pairs = pair_runs(findings)
+    shifted = np.array([pair.shifted.statistic for pair in pairs])  # (pairs, rounds)
+    control = np.array([pair.controls[0].statistic for pair in pairs])
+    if len(pairs) < 3 or min(shifted.min(), control.min()) < 0:
+        return "–"
+    peaks: list[list[float]] = [[], []]
+    for place in range(len(pairs)):
+        others = np.log(np.delete(control, place, 0) + TINY)
+        centre, scale = others.mean(0), others.std(0, ddof=1) + TINY
+        for found, run in zip(peaks, (shifted, control), strict=True):
+            found.append(float(((np.log(run[place] + TINY) - centre) / scale).max()))
+    numbers = np.arange(len(pairs))
+    evidence = PairedEvidence(np.array(peaks[0]), np.array(peaks[1]), numbers, numbers)
+    return f"{estimate_auc(evidence, Seed(0)).mean:.3f}"
 
 
 def format_value(row: ScoreRow | None) -> str:
@@ -268,14 +330,20 @@ def format_value(row: ScoreRow | None) -> str:
     return f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
 
 
+def is_natural_null(finding: Finding) -> bool:
+    """Return whether a finding is of a run with natural draws and without a shift."""
+    cell = finding.cell
+    return cell.control == "natural" or (not cell.is_control and finding.true_since is None)
+
+
 def false_alarms(findings: Sequence[Finding]) -> str:
     """Count alarms in controls, with the exact binomial interval."""
     controls = [
         finding.timeline
         for finding in findings
-        if finding.true_since is None and finding.timeline is not None
+        if finding.timeline is not None and finding.timeline.threshold is not None
     ]
-    if not controls or controls[0].threshold is None:
+    if not controls:
         return "–"
     alarms = sum(timeline.alarm is not None for timeline in controls)
     share = estimate_proportion(alarms, len(controls))
@@ -296,6 +364,9 @@ def read_command_line() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--virtual", type=int, default=32, help="virtual clients per round")
     parser.add_argument("--workers", type=int, help="processes; default: one per core")
+    parser.add_argument(
+        "--attacks", choices=CHOICES, default="all", help="attacks; each choice has its folder"
+    )
     parser.add_argument("--report", action="store_true", help="only print existing results")
     return parser.parse_args()
 

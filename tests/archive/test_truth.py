@@ -23,6 +23,34 @@ def test_a_truth_is_read_as_written(tmp_path: Path) -> None:
     assert all(torch.equal(found.counts[key], counts[key]) for key in counts)
 
 
+def test_shares_are_stored_where_they_change_and_read_for_every_round(tmp_path: Path) -> None:
+    even, skewed = (
+        torch.tensor(shares, dtype=torch.float64) for shares in ([0.5, 0.5], [1, 0])
+    )
+    sent = [(0, client(1)), (2, client(1)), (3, client(1)), (2, client(0))]
+    drawn_from = dict(zip(sent, (even, even, skewed, skewed), strict=True))
+    truth = GroundTruth({key: torch.tensor([1, 1]) for key in sent}, {}, drawn_from=drawn_from)
+    write_truth(tmp_path, truth)
+    stored = json.loads(truth_path(tmp_path).read_text())["drawn_from"]
+    assert [(one["party"], one["round"]) for one in stored] == [
+        ("client/1", 0),
+        ("client/0", 2),
+        ("client/1", 3),
+    ]
+    found = read_truth(tmp_path).drawn_from
+    assert all(found[key].equal(shares) for key, shares in drawn_from.items())
+    assert set(found) == set(sent)
+
+
+def test_refuses_shares_of_another_number_of_labels(tmp_path: Path) -> None:
+    counts = [{"round": 0, "party": "client/0", "labels": [1, 1]}]
+    shares = [{"round": 0, "party": "client/0", "shares": [1.0]}]
+    stored_truth = {"counts": counts, "accuracy": [], "drawn_from": shares}
+    truth_path(tmp_path).write_text(json.dumps(stored_truth))
+    with pytest.raises(TranscriptError, match="one share per label, for client/0"):
+        read_truth(tmp_path)
+
+
 def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
     users = {client(0): "u017", client(1): "Zoë <b>"}
     attributes = {"age": {"u017": "20s"}, "gender": {}}

@@ -58,6 +58,6 @@ def test_a_plan_that_is_not_utf8_is_another_plan(tmp_path: Path):
 def test_each_arm_seed_and_control_has_its_own_folder():
     home = AuditFolder(Path("audit"))
     assert home.run_path("local DP", 3) == Path("audit/runs/local_DP-seed3")
-    control = home.run_path("local DP", 3, is_control=True)
+    control = home.run_path("local DP", 3, "-control")
     assert control == Path("audit/runs/local_DP-seed3-control")
     assert home.cells_path == Path("audit/cells")

@@ -18,6 +18,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
+from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.attack import Attack
 from overheard.core.claims import Interval, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError
@@ -102,10 +103,10 @@ def test_examples_are_partitioned_once_for_all_arms_and_threats(
     seeds = list[int]()
 
     def counted(
-        plan: Plan, dataset: Dataset, seed: int, is_control: bool = False
+        plan: Plan, dataset: Dataset, seed: int, kind: RunKind = PLANNED
     ) -> DataPartition:
         seeds.append(seed)
-        return partition_for_plan(plan, dataset, seed, is_control)
+        return partition_for_plan(plan, dataset, seed, kind)
 
     monkeypatch.setattr(inputs, "partition_for_plan", counted)
     audit(SMALL, tmp_path, resources=HERE)  # two seeds, two arms, three threats
@@ -497,11 +498,16 @@ def shifting(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
     return FinishedAudit(found, folder, tuple(steps))
 
 
-def test_shift_attacks_run_on_each_run_and_its_control(shifting: FinishedAudit):
+SUFFIXES = ("", "-control", "-control-exact-0")
+"""The folders of a planned run, of its natural control and of its exact control."""
+
+
+def test_shift_attacks_run_on_each_run_and_its_controls(shifting: FinishedAudit):
     heard = findings_of(shifting.audit, attack="pull", arm="no defense", seed=1)
-    assert [(one.cell.is_control, one.target) for one in heard] == [
-        *((False, who) for who in CLIENTS),
-        *((True, who) for who in CLIENTS),
+    assert [(one.cell.is_control, one.cell.control, one.target) for one in heard] == [
+        *((False, "", who) for who in CLIENTS),
+        *((True, "natural", who) for who in CLIENTS),
+        *((True, "exact", who) for who in CLIENTS),
     ]
     assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3)}
 
@@ -528,27 +534,29 @@ def test_refusals_include_the_control(shifting: FinishedAudit):
 
 
 def test_the_control_is_a_separate_run_without_a_shift(shifting: FinishedAudit):
-    runs = [(run.arm, run.seed, run.is_control) for run in shifting.audit.arms]
+    runs = [(run.arm, run.seed, run.is_control, run.control) for run in shifting.audit.arms]
     assert runs == [
-        (arm, seed, is_control)
+        (arm, seed, control != "", control)
         for arm in ("no defense", "secure aggregation")
         for seed in (0, 1)
-        for is_control in (False, True)
+        for control in ("", "natural", "exact")
     ]
     home = AuditFolder(shifting.folder)
-    for _, seed, is_control in runs[:4]:
-        truth = read_truth(home.run_path("no defense", seed, is_control=is_control))
-        assert truth.shifts == ({} if is_control else {client(1): (2,)})
-        held = truth.counts[2, client(1)].tolist()
-        assert (held == [30, *[0] * 9]) is not is_control
+    for seed in (0, 1):
+        for suffix in SUFFIXES:
+            truth = read_truth(home.run_path("no defense", seed, suffix))
+            assert truth.shifts == ({} if suffix else {client(1): (2,)})
+            first, held = (truth.counts[number, client(1)].tolist() for number in (0, 2))
+            assert (held == [30, *[0] * 9]) is not bool(suffix)
+            # Only the exact control copies the label counts.
+            assert (held == first) is (suffix == "-control-exact-0")
 
 
 def test_a_run_and_its_control_are_identical_until_the_shift(shifting: FinishedAudit):
     home = AuditFolder(shifting.folder)
     for seed in (0, 1):
-        planned, control = (
-            transcript_folder(home.run_path("no defense", seed, is_control=is_control))
-            for is_control in (False, True)
+        planned, control, _ = (
+            transcript_folder(home.run_path("no defense", seed, suffix)) for suffix in SUFFIXES
         )
         for number in range(4):
             one, other = (
@@ -559,13 +567,13 @@ def test_a_run_and_its_control_are_identical_until_the_shift(shifting: FinishedA
 
 
 def test_progress_counts_the_controls(shifting: FinishedAudit):
-    # Two seeds x two arms x (two runs of 4 rounds, and 1 + 5 + 1 cells beside 1 + 1).
-    assert {step.total for step in shifting.steps} == {4 * (8 + 7 + 2)}
+    # Two seeds x two arms x (three runs of 4 rounds, and 1 + 5 + 1 cells beside twice 1 + 1).
+    assert {step.total for step in shifting.steps} == {4 * (12 + 7 + 4)}
     done = [step.done for step in shifting.steps]
     assert done == sorted(done)
-    assert done[-1] == 68
+    assert done[-1] == 92
     assert any(
-        step.description == "no defense, seed 1, control: pull" for step in shifting.steps
+        step.description == "no defense, seed 1, exact control: pull" for step in shifting.steps
     )
 
 
@@ -596,7 +604,7 @@ def test_attacks_get_the_same_seed_for_a_run_and_its_control(tmp_path: Path):
         SHIFTING, arms=(NO_DEFENSE,), threats=(ThreatPlan(attacks=(Drawing(),)),)
     )
     audit(plan, tmp_path / "out", resources=HERE)
-    assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
+    assert seeds[0] == seeds[1] == seeds[2] != seeds[3] == seeds[4] == seeds[5]
 
 
 def test_there_is_no_control_without_a_shift_attack(tmp_path: Path):

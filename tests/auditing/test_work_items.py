@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from overheard.auditing.work_items import (
+    PLANNED,
+    RunKind,
     applies_to_run,
-    control_flags,
     control_kind,
     count_cells,
     count_work_items,
+    first_control,
+    run_kinds,
     single_rounds,
 )
 from overheard.core.errors import PlanError
@@ -36,9 +39,40 @@ def plan(*shifts: DataShift, threats: tuple[ThreatPlan, ...] = (BOTH,)) -> Plan:
     )
 
 
-def test_a_run_has_a_control_if_data_shift_and_an_attack_asks_for_it():
-    assert control_flags(plan(TRULY)) == (False, True)
-    assert control_flags(plan(EXCHANGE, replace(TRULY, client=1))) == (False, True)
+NATURAL = RunKind("exchange", "natural")
+EXACT = RunKind("exchange", "exact", is_first=False)
+PERMUTED = (PLANNED, RunKind("permutation"))
+
+
+def test_a_run_has_both_controls_if_data_shift_and_an_attack_asks_for_them():
+    assert run_kinds(plan(TRULY)) == (PLANNED, NATURAL, EXACT)
+    assert run_kinds(plan(EXCHANGE, replace(TRULY, client=1))) == (PLANNED, NATURAL, EXACT)
+
+
+def test_a_plan_sets_how_many_controls_of_each_kind_there_are():
+    def kinds(**settings: object) -> list[tuple[str, int, str]]:
+        changed = plan(TRULY)
+        data = changed.data.model_copy(update=settings)
+        found = run_kinds(changed.model_copy(update={"data": data}))[1:]
+        return [(one.draws, one.number, one.folder_suffix) for one in found]
+
+    assert kinds(natural_controls=2) == [
+        ("natural", 0, "-control"),
+        ("natural", 1, "-control-natural-1"),
+        ("exact", 0, "-control-exact-0"),
+    ]
+    assert kinds(exact_controls=0) == [("natural", 0, "-control")]
+    assert kinds(natural_controls=0) == [("exact", 0, "-control")]
+    # Where the planned run copies label counts, natural controls would differ in more than
+    # the shift.
+    assert kinds(exchanges="exact") == [("exact", 0, "-control")]
+    assert kinds(natural_controls=0, exact_controls=0) == []
+
+
+def test_the_first_control_of_a_plan_that_needs_none_draws_as_the_plan_does():
+    assert first_control(plan(TRULY)) == first_control(plan(EXCHANGE)) == NATURAL
+    data = DATA.model_copy(update={"natural_controls": 0, "exact_controls": 0})
+    assert first_control(replace_tables(TINY, data=data)) == NATURAL
 
 
 @pytest.mark.parametrize(
@@ -51,7 +85,7 @@ def test_a_run_has_a_control_if_data_shift_and_an_attack_asks_for_it():
     ids=["no shift", "an exchange alone", "nobody asks"],
 )
 def test_other_plans_have_no_control(uncontrolled: Plan):
-    assert control_flags(uncontrolled) == (False,)
+    assert run_kinds(uncontrolled) == (PLANNED,)
 
 
 def test_only_shift_attacks_run_on_controls_and_never_on_single_rounds():
@@ -84,11 +118,11 @@ def test_single_rounds_are_evenly_spaced_over_the_run():
 
 
 def test_counts_rounds_and_cells_as_work_items():
-    # Of a run 2 rounds and 1 + (1 + 2) cells; of its control 2 rounds and 1 cell.
+    # Of a run 2 rounds and 1 + (1 + 2) cells; of each of two controls 2 rounds and 1 cell.
     assert count_cells(plan(TRULY), 2, False) == 4
     assert count_cells(plan(TRULY), 2, True) == 1
     # Three seeds and two arms.
-    assert count_work_items(plan(TRULY)) == 6 * (2 + 4 + 2 + 1)
+    assert count_work_items(plan(TRULY)) == 6 * (2 + 4 + 2 * (2 + 1))
     assert count_work_items(plan()) == 6 * (2 + 4)
 
 
@@ -101,11 +135,11 @@ def of_people(*threats: ThreatPlan, shifts: tuple[DataShift, ...] = ()) -> Plan:
 
 
 def test_a_run_of_users_has_a_control_if_an_attack_asks_for_identities():
-    assert control_flags(of_people(WHO)) == (False, True)
+    assert run_kinds(of_people(WHO)) == PERMUTED
     assert control_kind(of_people(WHO)) == "permutation"
     # Without an identity attack, or without users.
-    assert control_flags(of_people(ThreatPlan(attacks=(DOES_NOT,)))) == (False,)
-    assert control_flags(plan(threats=(WHO,))) == (False,)
+    assert run_kinds(of_people(ThreatPlan(attacks=(DOES_NOT,)))) == (PLANNED,)
+    assert run_kinds(plan(threats=(WHO,))) == (PLANNED,)
     assert control_kind(plan(threats=(WHO,))) is None
 
 
@@ -133,9 +167,9 @@ def test_refuses_a_plan_with_shift_and_identity_attacks():
         with pytest.raises(
             PlanError, match="need different control runs: split the plan in two"
         ):
-            control_flags(of_people(*threats, shifts=(TRULY,)))
+            run_kinds(of_people(*threats, shifts=(TRULY,)))
         # Where nothing shifts, or data are but exchanged, there is one control.
-        assert control_flags(of_people(*threats)) == (False, True)
-        assert control_flags(of_people(*threats, shifts=(EXCHANGE,))) == (False, True)
+        assert run_kinds(of_people(*threats)) == PERMUTED
+        assert run_kinds(of_people(*threats, shifts=(EXCHANGE,))) == PERMUTED
     # With a shift but without a shift attack.
-    assert control_flags(of_people(WHO, shifts=(TRULY,))) == (False, True)
+    assert run_kinds(of_people(WHO, shifts=(TRULY,))) == PERMUTED

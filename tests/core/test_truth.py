@@ -86,6 +86,25 @@ def test_without_the_observers_the_cohort_is_the_rest(truth: GroundTruth):
     assert truth.rounds_of(ONE) == {0, 1}
 
 
+def test_expected_counts_are_sizes_times_the_shares_that_examples_are_drawn_from(
+    truth: GroundTruth,
+):
+    assert truth.expected_counts(COHORT, (0, 1)).equal(
+        truth.label_counts(COHORT, (0, 1)).double()
+    )
+    # Client 1 has 2 examples in round 0, drawn from .25 and .75: .5 and 1.5 of each label. In
+    # round 1, and of client 2, nothing was drawn.
+    shares = {(0, ONE): torch.tensor([0.25, 0.75], dtype=torch.float64)}
+    drawn = replace(truth, drawn_from=shares)
+    assert int(truth.label_counts(ONE, (0,)).sum()) == 2
+    assert drawn.expected_counts(ONE, (0,)).tolist() == [0.5, 1.5]
+    of_others = truth.label_counts(COHORT, (0,)) - truth.label_counts(ONE, (0,))
+    expected = of_others.double() + torch.tensor([0.5, 1.5])
+    assert drawn.expected_counts(COHORT, (0,)).equal(expected)
+    assert drawn.expected_counts(ONE, (1,)).equal(truth.label_counts(ONE, (1,)).double())
+    assert drawn.without_parties((ONE,)).drawn_from == {}
+
+
 @pytest.fixture
 def simulated(truth: GroundTruth) -> GroundTruth:
     """Client 1 changes from rows 0 and 1 to row 3; client 2 has rows 1 and 2."""

@@ -319,7 +319,7 @@ def test_all_settings_of_a_shift_are_read_as_written():
     settings = "weights = [1, 2.5], over = 3, distortion = 0.5"
     plan = parse_plan(shift(settings), "p")
     assert plan.schedule == Schedule(
-        9, None, (DataShift(0, 2, None, (1.0, 2.5), 3, distortion=0.5),)
+        9, None, (DataShift(0, 2, None, (1.0, 2.5), 3, distortion=0.5),), "natural", "natural"
     )
     assert parse_plan(plan.toml(), "p") == plan
     plan_with_new_user = parse_plan(shift("new_user = true, shares = [100, 0]"), "p")

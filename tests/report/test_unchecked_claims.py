@@ -80,7 +80,7 @@ def test_a_checked_audit_has_no_unchecked_claims():
         (
             "shift",
             {"timeline": Timeline((1,), (3.0,), (2.0,), 0.1, 1, 1)},
-            "alarm in round 1; new data since round 1",
+            "alarm in round 1; looking back, new data since round 1",
         ),
         ("shift", {"timeline": Timeline((1,), (1.0,))}, "no alarm"),
         ("membership", {"claimed": (0.5, -1.0, 2.0)}, "2 of 3 records claimed as members"),

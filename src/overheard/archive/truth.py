@@ -1,12 +1,15 @@
 """The ground truth of a run, in a separate file that need not be shared."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import torch
+from jaxtyping import Float, Int
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from torch import Tensor
 
 from overheard.archive.atomic import write_bytes
 from overheard.archive.excerpt import printable_excerpt
@@ -40,6 +43,15 @@ class _Shifts:
 
 
 @dataclass(frozen=True, slots=True)
+class _DrawnFrom:
+    """The label shares that a party's examples are drawn from, from a round on."""
+
+    party: str
+    round: int
+    shares: tuple[Annotated[float, Field(ge=0, le=1)], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _StoredTruth:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
         strict=True, extra="forbid", allow_inf_nan=False
@@ -55,6 +67,8 @@ class _StoredTruth:
     # Indices of member records by party, and the digest of the list of candidate records.
     members: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     canaries: Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern="^[0-9a-f]*$")] = ""
+    # Only where the shares of a party change: its later rounds have the same.
+    drawn_from: tuple[_DrawnFrom, ...] = ()
 
 
 _PARSER = TypeAdapter(_StoredTruth)
@@ -82,6 +96,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         {attribute: dict(values) for attribute, values in truth.attributes.items()},
         {str(client): indices for client, indices in truth.members.items()},
         truth.candidates_digest,
+        tuple(_changes_of_shares(truth.drawn_from)),
     )
     write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
 
@@ -114,6 +129,7 @@ def read_truth(folder: Path) -> GroundTruth:
         }
         shifts = {parse_party(entry.party): entry.rounds for entry in stored.shifts}
         users = {parse_party(client): user for client, user in stored.users.items()}
+        drawn_from = _shares_by_round(stored.drawn_from, counts)
         members = {parse_party(client): indices for client, indices in stored.members.items()}
         if any(
             min(indices, default=0) < 0 or len({*indices}) < len(indices)
@@ -139,7 +155,44 @@ def read_truth(folder: Path) -> GroundTruth:
         members,
         candidates_digest=stored.canaries,
         has_label_counts=bool(counts),
+        drawn_from=drawn_from,
     )
+
+
+def _changes_of_shares(
+    drawn_from: Mapping[tuple[int, Party], Float[Tensor, " classes"]],
+) -> Iterator[_DrawnFrom]:
+    """Yield the shares of each party in its first round, and where they change."""
+    latest = dict[Party, Tensor]()
+    for number, party in sorted(drawn_from):
+        shares = drawn_from[number, party]
+        if party not in latest or not torch.equal(latest[party], shares):
+            latest[party] = shares
+            yield _DrawnFrom(str(party), number, tuple(shares.tolist()))
+
+
+def _shares_by_round(
+    changes: Iterable[_DrawnFrom], counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
+) -> dict[tuple[int, Party], Float[Tensor, " classes"]]:
+    """Return the shares of each party in each of its rounds, from those where they change.
+
+    Raises:
+        ValueError: if shares do not fit the label counts.
+
+    """
+    by_party = defaultdict[Party, dict[int, Tensor]](dict)
+    for change in changes:
+        shares = torch.tensor(change.shares, dtype=torch.float64)
+        by_party[parse_party(change.party)][change.round] = shares
+    shares_by_round = {}
+    for (number, party), label_counts in counts.items():
+        earlier = [first for first in by_party.get(party, ()) if first <= number]
+        if earlier:
+            shares = by_party[party][max(earlier)]
+            if len(shares) != len(label_counts):
+                raise ValueError(f"drawn_from needs one share per label, for {party}")
+            shares_by_round[number, party] = shares
+    return shares_by_round
 
 
 def _check_names(

@@ -57,11 +57,13 @@ def run_attacks(
             question=question.name,
             rounds=run.rounds,
             is_control=run.record.is_control,
+            control=run.record.control,
+            control_number=run.record.control_number,
             part=attack.name,
             label=threat.attack_label(attack, run.arm),
             is_adaptive=threat.adapts_to_defenses(attack, run.arm),
         )
-        run_name = f"seed {cell.seed}{', control' if cell.is_control else ''}"
+        run_name = f"seed {cell.seed}{_control_name(cell)}"
         description = f"{cell.arm}, {run_name}: {cell.attack}"
         knowledge_at = partial(_with_progress, knowledge, progress)
         run_cell = partial(_run_cell, attack, question.scorer, view, truth, knowledge_at, store)
@@ -76,6 +78,14 @@ def run_attacks(
             if present and all_rounds.findings and len(run.rounds) > 1:
                 yield run_cell(replace(cell, rounds=(number,)), present, in_round)
             progress.advance(in_round)
+
+
+def _control_name(cell: Cell) -> str:
+    """Name the control of a cell for a line of progress; nothing for a planned run."""
+    if not cell.is_control:
+        return ""
+    number = f" {cell.control_number + 1}" if cell.control_number else ""
+    return f", {cell.control} control{number}" if cell.control else ", control"
 
 
 def _with_progress(

@@ -15,9 +15,10 @@ from overheard.auditing.run_records import complete_run_record, planned_defenses
 from overheard.auditing.simulate import build_federation, with_partition
 from overheard.auditing.stopwatch import Stopwatch
 from overheard.auditing.work_items import (
-    control_flags,
+    RunKind,
     count_work_items,
     refuse_unknown_observers,
+    run_kinds,
 )
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
@@ -79,8 +80,8 @@ def prepare_simulated_runs(
 
     """
     refuse_plan_without_split(plan)
-    for is_control in control_flags(plan):
-        audit_inputs.partition(plan.seeds[0], is_control)
+    for kind in run_kinds(plan):
+        audit_inputs.partition(plan.seeds[0], kind)
     refuse_unknown_observers(plan, (SERVER, *map(client, range(plan.data.clients))))
     progress.set_total(count_work_items(plan))
     return RunStream(
@@ -96,7 +97,7 @@ def simulate_runs(
 ) -> Iterator[AuditedRun]:
     """Run every arm of a plan under every seed; open runs that already exist.
 
-    A control run, if there is one, follows its planned run. The runs of an arm are trained
+    Controls, if there are any, follow their planned run. The runs of an arm are trained
     together, `MAX_BATCH` at a time, and then yielded one by one; their measured time is
     shared evenly. Runs with dataset distillation gain nothing from batching, so each is
     trained and timed alone.
@@ -109,7 +110,7 @@ def simulate_runs(
             finished, summed over its runs.
 
     """
-    runs = [(seed, is_control) for seed in plan.seeds for is_control in control_flags(plan)]
+    runs = [(seed, kind) for seed in plan.seeds for kind in run_kinds(plan)]
     for arm in plan.arms:
         size = MAX_BATCH if arm.distillation is None else 1
         for start in range(0, len(runs), size):
@@ -120,26 +121,24 @@ def simulate_runs(
 def _train_batch(
     plan: Plan,
     arm: ArmPlan,
-    batch: Sequence[tuple[int, bool]],
+    batch: Sequence[tuple[int, RunKind]],
     audit_inputs: AuditInputs,
     home: AuditFolder,
     on_round: Callable[[str, int], None],
 ) -> Iterator[AuditedRun]:
-    """Train a batch of runs of an arm; each is a pair (seed, whether it is the control)."""
+    """Train a batch of runs of an arm; each is a pair of a seed and a kind."""
     first, last = batch[0][0], batch[-1][0]
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     description = f"{arm.name}, {seeds}: training"
     on_round(description, 0)
-    partitions = [audit_inputs.partition(seed, is_control) for seed, is_control in batch]
+    partitions = [audit_inputs.partition(seed, kind) for seed, kind in batch]
     federations = [
         build_federation(
             plan, arm, seed, partition, audit_inputs.dataset.task, audit_inputs.resources
         )
         for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
-    folders = [
-        home.run_path(arm.name, seed, is_control=is_control) for seed, is_control in batch
-    ]
+    folders = [home.run_path(arm.name, seed, kind.folder_suffix) for seed, kind in batch]
     rounds = plan.rounds_of(arm)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None
@@ -149,7 +148,7 @@ def _train_batch(
         on_round=partial(_on_batch_round, on_round, watch, description, len(batch)),
     )
     on_round(description, len(batch) * rounds)
-    for (seed, is_control), partition, federation, folder, (transcript, truth) in zip(
+    for (seed, kind), partition, federation, folder, (transcript, truth) in zip(
         batch, partitions, federations, folders, trained, strict=True
     ):
         record = ArmRun(
@@ -159,7 +158,9 @@ def _train_batch(
             truth.accuracy,
             missing=0,
             answers=0,
-            is_control=is_control,
+            is_control=kind.is_control,
+            control=kind.draws,
+            control_number=kind.number,
             seconds=read_run_time(folder),
         )
         # Models derived from distilled data are in `transcript` but were never sent.

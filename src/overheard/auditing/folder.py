@@ -49,10 +49,17 @@ class AuditFolder:
         if not self._plan_path.exists():
             write_text(self._plan_path, plan)
 
-    def run_path(self, arm: str, seed: int, *, is_control: bool = False) -> Path:
-        """Return the folder of one federation's transcript and ground truth."""
-        name = f"{arm.replace(' ', '_')}-seed{seed}"
-        return self.path / "runs" / (f"{name}-control" if is_control else name)
+    def run_path(self, arm: str, seed: int, suffix: str = "") -> Path:
+        """Return the folder of one federation's transcript and ground truth.
+
+        Args:
+            arm: name of the arm.
+            seed: seed of the run.
+            suffix: what the name ends in: "" for a planned run, "-control" for its first
+                control, see `auditing.work_items.RunKind`.
+
+        """
+        return self.path / "runs" / f"{arm.replace(' ', '_')}-seed{seed}{suffix}"
 
     @property
     def cells_path(self) -> Path:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overheard.auditing.external_auxiliary import draw_external_auxiliary
-from overheard.auditing.work_items import control_kind
+from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
+from overheard.data.partition.schedule import Schedule
 from overheard.data.reading.folder import data_folder
 from overheard.learning.device import DeviceName
 from overheard.learning.train import Engine
@@ -65,22 +66,20 @@ class AuditInputs:
     auxiliary_datasets: Mapping[DataSource, Dataset]
     resources: Resources
     cache: TensorCache
-    _partitions: "OrderedDict[tuple[int, bool], DataPartition]" = field(
+    _partitions: "OrderedDict[tuple[int, RunKind], DataPartition]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
 
-    def partition(self, seed: int, is_control: bool = False) -> DataPartition:
+    def partition(self, seed: int, kind: RunKind = PLANNED) -> DataPartition:
         """Return the partition for a seed; it is computed once for all arms and threats.
 
         Partitions whose examples are rows of the data set are all cached. Those with distorted
         examples would fill the memory, so only the last `MAX_CACHED_DISTORTED` of them are
         cached.
         """
-        key = (seed, is_control)
+        key = (seed, kind)
         if key not in self._partitions:
-            self._partitions[key] = partition_for_plan(
-                self.plan, self.dataset, seed, is_control
-            )
+            self._partitions[key] = partition_for_plan(self.plan, self.dataset, seed, kind)
             large = [k for k, one in self._partitions.items() if not self._shares_memory(one)]
             for oldest in large[:-MAX_CACHED_DISTORTED]:
                 del self._partitions[oldest]
@@ -133,13 +132,12 @@ def refuse_plan_without_split(plan: Plan) -> None:
 
 
 def partition_for_plan(
-    plan: Plan, dataset: Dataset, seed: int, is_control: bool = False
+    plan: Plan, dataset: Dataset, seed: int, kind: RunKind = PLANNED
 ) -> DataPartition:
     """Partition the examples under a seed; the partition is the same in every arm.
 
-    Auxiliary and test examples are the same in a run and its control. So are the clients'
-    examples before the first shift, unless an attack asks for identities: see
-    `auditing.work_items.control_flags`.
+    Auxiliary and test examples are the same in a run and its controls. So are the clients'
+    examples in round 0, unless an attack asks for identities: see `Schedule.control`.
     """
     data = plan.data
     return draw_partition(
@@ -148,13 +146,20 @@ def partition_for_plan(
         clients=data.clients,
         auxiliary=_auxiliary_size(plan),
         test=data.test,
-        schedule=plan.schedule.without_shifts() if is_control else plan.schedule,
+        schedule=_schedule(plan, kind),
         seed=Seed(seed).child("data"),
         known_users=data.people,
-        is_permuted=is_control and control_kind(plan) == "permutation",
+        is_permuted=kind.control == "permutation",
         background=data.background,
         candidates=data.candidates,
     )
+
+
+def _schedule(plan: Plan, kind: RunKind) -> Schedule:
+    """Return when clients replace their examples in the planned run, or in a control."""
+    if kind.draws == "":
+        return plan.schedule
+    return plan.schedule.control(kind.draws, kind.number)
 
 
 def _auxiliary_size(plan: Plan) -> AuxiliarySize:

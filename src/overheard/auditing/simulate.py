@@ -14,6 +14,7 @@ from overheard.auditing.inputs import (
     refuse_plan_without_split,
 )
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.work_items import PLANNED, first_control
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
@@ -55,6 +56,7 @@ def build_federation(
         workers=resources.workers,
         device=str(choose_device(resources.device)),
         shifts=partition.shifts,
+        drawn_from=partition.drawn_from,
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
         users={} if users is None else users.users,
@@ -81,7 +83,7 @@ def simulate(
         plan: which federation.
         arm: name of the arm; default: the first without defenses.
         seed: any seed; default: the plan's first.
-        is_control: whether to run the control: see `auditing.work_items.control_flags`.
+        is_control: whether to run the first control: see `auditing.work_items.run_kinds`.
         folder: where the transcript is written; a run that exists there is resumed. Default: a
             temporary folder, which is never removed since the transcript is read from it
             lazily.
@@ -93,7 +95,8 @@ def simulate(
     resources = resources or Resources()
     dataset = load_data(plan, resources)
     number = plan.seeds[0] if seed is None else seed
-    partition = partition_for_plan(plan, dataset, number, is_control)
+    kind = first_control(plan) if is_control else PLANNED
+    partition = partition_for_plan(plan, dataset, number, kind)
     federation = build_federation(
         plan, _select_arm(plan, arm), number, partition, dataset.task, resources
     )

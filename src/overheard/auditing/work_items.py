@@ -1,10 +1,13 @@
 """The work items of an audit: its runs, and the attacks on each of them."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 from overheard.core.errors import PlanError
 from overheard.core.parties import Party, party_sort_key
+from overheard.data.partition.schedule import Draws
+from overheard.findings.finding import ControlDraws
 from overheard.findings.question import Control, Question
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
@@ -15,8 +18,8 @@ def control_kind(plan: Plan) -> Control | None:
     """Return the kind of control that each run of an arm has; None = no control.
 
     "exchange" if a client shifts and an attack asks which one. In this control the same clients
-    replace as many examples in the same rounds, but no distribution shifts. Before the first
-    shift it equals the planned run. "permutation" if clients represent users and an attack asks
+    replace as many examples in the same rounds, but no distribution shifts; see
+    `Schedule.control`. "permutation" if clients represent users and an attack asks
     for their identities. In this control the examples are permuted among the clients.
 
     Raises:
@@ -42,9 +45,64 @@ def control_kind(plan: Plan) -> Control | None:
     return found[0] if found else None
 
 
-def control_flags(plan: Plan) -> tuple[bool, ...]:
-    """Return, for each run of an arm and seed, whether it is a control; the first is not."""
-    return (False,) if control_kind(plan) is None else (False, True)
+@final
+@dataclass(frozen=True, slots=True)
+class RunKind:
+    """Which run of an arm and seed it is: the planned one, or one of its controls.
+
+    Args:
+        control: the kind of control; None = the planned run.
+        draws: how a control by exchange draws its examples; "" for other runs.
+        number: the number of the control among those with the same draws, from 0.
+        is_first: whether no other control of the run comes before it.
+
+    """
+
+    control: Control | None = None
+    draws: ControlDraws = ""
+    number: int = 0
+    is_first: bool = True
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a control."""
+        return self.control is not None
+
+    @property
+    def folder_suffix(self) -> str:
+        """What the name of its folder ends in."""
+        if self.control is None or self.is_first:
+            return "" if self.control is None else "-control"
+        return f"-control-{self.draws}-{self.number}"
+
+
+PLANNED = RunKind()
+
+
+def run_kinds(plan: Plan) -> tuple[RunKind, ...]:
+    """Return the kinds of runs of an arm and seed: the planned run, then its controls."""
+    kind = control_kind(plan)
+    if kind == "exchange":
+        return (PLANNED, *_exchange_controls(plan))
+    return (PLANNED,) if kind is None else (PLANNED, RunKind(kind))
+
+
+def first_control(plan: Plan) -> RunKind:
+    """Return the first control; one without shifts if no attack asks for a control."""
+    controls = run_kinds(plan)[1:] or _exchange_controls(plan)
+    return controls[0] if controls else RunKind("exchange", plan.data.exchanges)
+
+
+def _exchange_controls(plan: Plan) -> tuple[RunKind, ...]:
+    """Return the controls of a run with shifts, the natural ones first."""
+    data = plan.data
+    natural = data.natural_controls if data.exchanges == "natural" else 0
+    wanted: list[tuple[Draws, int]] = [("natural", number) for number in range(natural)]
+    wanted += [("exact", number) for number in range(data.exact_controls)]
+    return tuple(
+        RunKind("exchange", draws, number, place == 0)
+        for place, (draws, number) in enumerate(wanted)
+    )
 
 
 # Any: a question has claims of its own.
@@ -90,9 +148,9 @@ def refuse_unknown_observers(plan: Plan, parties: Sequence[Party]) -> None:
 def count_work_items(plan: Plan) -> int:
     """Count the work items in the audit of a plan's simulated federations."""
     counts = [
-        rounds + count_cells(plan, rounds, is_control)
+        rounds + count_cells(plan, rounds, kind.is_control)
         for rounds in map(plan.rounds_of, plan.arms)
-        for is_control in control_flags(plan)
+        for kind in run_kinds(plan)
     ]
     return len(plan.seeds) * sum(counts)
 

@@ -46,15 +46,19 @@ class Claim(ABC):
 class Timeline:
     """Evidence of a change, round by round.
 
+    Statistic, threshold and alarm are *online*: those of a round use the rounds up to it alone,
+    as if the run ended there. `since` is *retrospective*: it uses all rounds.
+
     Args:
         rounds: rounds with a statistic, in order; a change can only be detected in these.
         statistic: one per round, larger = more evidence of a change up to that round.
         threshold: one per round; a larger statistic raises an alarm; None = not stated.
         false_alarm_rate: probability (0..1) of any alarm in a run without a change, as the
-            method states it; None = not stated.
+            method states it; None = not stated. With a rate and no threshold, the method is not
+            calibrated here: it cannot keep the rate, and gives no alarm.
         alarm: round of the first alarm; None = no alarm.
-        since: best estimate of the first round with the new data, with or without an alarm;
-            None = no estimate.
+        since: best estimate, looking back from the last round, of the first round with the new
+            data, with or without an alarm; None = no estimate.
 
     """
 
@@ -64,6 +68,11 @@ class Timeline:
     false_alarm_rate: float | None = None
     alarm: int | None = None
     since: int | None = None
+
+    @property
+    def is_uncalibrated(self) -> bool:
+        """Whether the method gives no alarm, as it cannot keep the rate that it states."""
+        return self.false_alarm_rate is not None and self.threshold is None
 
     def __post_init__(self) -> None:
         """Check that each round has one finite statistic, and that the alarm is among them."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import final
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
@@ -16,6 +16,7 @@ from overheard.core.parties import COHORT, Party
 from overheard.core.split import Rows
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
+NO_SHARES: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = MappingProxyType({})
 NO_USERS: Mapping[Party, str] = MappingProxyType({})
 NO_MEMBERS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
@@ -61,6 +62,8 @@ class GroundTruth:
         candidates_digest: digest of the list of candidate records; "" = unknown.
         has_label_counts: whether `counts` and `shifts` are known; the truth of a recorded run
             may contain only its canaries.
+        drawn_from: the label shares that each client's examples were drawn from, by (round,
+            client); empty = unknown, or label counts were exact.
         partition: which client held which examples; None unless the run was simulated in this
             process. It is never stored.
 
@@ -75,6 +78,9 @@ class GroundTruth:
     excluded_records: frozenset[int] = frozenset()
     candidates_digest: str = ""
     has_label_counts: bool = True
+    drawn_from: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = field(
+        default_factory=lambda: NO_SHARES
+    )
     partition: Partition | None = field(default=None, repr=False, compare=False)
     # Indexed once, as it is looked up for each of many targets.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
@@ -110,6 +116,28 @@ class GroundTruth:
         total = by_round[0].clone()
         for counts in by_round[1:]:
             total += counts
+        return total
+
+    def expected_counts(
+        self, target: Party, rounds: Collection[int]
+    ) -> Float[Tensor, " classes"]:
+        """Return the label counts that a party's examples have on average over their draws.
+
+        These are the sizes times the label shares that examples were drawn from, summed over
+        the rounds; the label counts themselves where nothing was drawn. `COHORT` means all.
+
+        Raises:
+            ValueError: if the party trained in none of the rounds.
+            NeedsError: if label counts are unknown.
+
+        """
+        total = self.label_counts(target, rounds).double()
+        for party in tuple(self._rounds) if target == COHORT else (target,):
+            for number in self._rounds[party].intersection(rounds):
+                shares = self.drawn_from.get((number, party))
+                if shares is not None:
+                    counts = self.counts[number, party].double()
+                    total += shares * counts.sum() - counts
         return total
 
     def examples_of(self, target: Party, rounds: Collection[int]) -> Examples:
@@ -155,6 +183,9 @@ class GroundTruth:
             excluded_records=self.excluded_records.union(
                 *(self.members.get(party, ()) for party in parties)
             ),
+            drawn_from={
+                key: shares for key, shares in self.drawn_from.items() if key[1] not in parties
+            },
             partition=None
             if self.partition is None
             else self.partition.select_and_rename(

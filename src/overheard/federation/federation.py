@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
@@ -41,6 +41,8 @@ class Federation:
         device: where to train.
         shifts: by client, the rounds in which the distribution of its examples changes. They
             are recorded in the ground truth and do not affect the run.
+        drawn_from: the label shares that each client's examples are drawn from, by round and
+            then by client; recorded in the ground truth. None = label counts are exact.
         shadows: number of shadow devices of the server; they have the last rows of each round.
         are_shadows_defended: whether defenses that clients enforce also act on the examples and
             updates of shadow devices. Changes of the training apply to all in any case.
@@ -72,6 +74,7 @@ class Federation:
     workers: int | None = None
     device: str = "cpu"
     shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
+    drawn_from: Sequence[Sequence[Float[Tensor, " classes"]]] | None = None
     shadows: int = 0
     are_shadows_defended: bool = False
     users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)

@@ -23,7 +23,7 @@ def build_ground_truth(federation: Federation, transcript: Transcript) -> Ground
     rounds = [one.round for one in transcript.messages if isinstance(one.body, Broadcast)]
     tested = frozenset(select_evenly_spaced(sorted(rounds), MAX_TESTED_BROADCASTS))
     index_of = {party: index for index, party in enumerate(federation.clients)}
-    counts, accuracies = {}, {}
+    counts, accuracies, drawn_from = {}, {}, {}
     for message in transcript.messages:
         # The data of shadow devices are the server's, so they are no secret.
         if isinstance(message.body, Update) and not is_shadow_device(message.sender):
@@ -31,6 +31,10 @@ def build_ground_truth(federation: Federation, transcript: Transcript) -> Ground
             labels = federation.pool.labels[rows]
             label_counts = labels.bincount(minlength=federation.task.classes)
             counts[message.round, message.sender] = label_counts
+            if federation.drawn_from is not None:
+                by_client = federation.drawn_from[message.round]
+                shares = by_client[index_of[message.sender]]
+                drawn_from[message.round, message.sender] = shares
         if isinstance(message.body, Broadcast) and message.round in tested:
             accuracies[message.round] = accuracy(
                 federation.build_model,
@@ -45,4 +49,5 @@ def build_ground_truth(federation: Federation, transcript: Transcript) -> Ground
         federation.users,
         federation.attributes,
         federation.members,
+        drawn_from=drawn_from,
     )

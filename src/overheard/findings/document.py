@@ -96,6 +96,8 @@ def _run(run: ArmRun) -> Entry:
         "defenses": [to_entry(defense, "accounted") for defense in run.defenses],
         "accuracy": to_json_value(run.accuracy),
         "is_control": run.is_control,
+        "control": run.control,
+        "control_number": run.control_number,
         "answers": run.answers,
         "missing": run.missing,
         "bytes": to_json_value(run.traffic),

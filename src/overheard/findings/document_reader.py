@@ -62,7 +62,10 @@ class FindingsDocument(DocumentPart):
         rows = [(row.key, row.score) for row in self.summary]
         if len(set(rows)) < len(rows):
             raise ValueError("the summary has two rows with the same key and score")
-        runs = [(run.arm, run.seed, run.is_control) for run in self.arms]
+        runs = [
+            (run.arm, run.seed, run.is_control, run.control, run.control_number)
+            for run in self.arms
+        ]
         if len(set(runs)) < len(runs):
             raise ValueError("there are two runs with the same arm and seed")
         # A recording may state the same defense twice, with equal rows.

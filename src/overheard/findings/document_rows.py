@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
 from overheard.core.scorer import Better
+from overheard.findings.finding import ControlDraws
 from overheard.findings.threat_results import TargetKind
 
 EpsilonVerdict = Literal[
@@ -141,7 +142,7 @@ class RunSeconds(DocumentPart):
 class RunRow(DocumentPart):
     """One run; see `findings.finding.ArmRun`.
 
-    Files of earlier versions have neither bytes nor time.
+    Files of earlier versions have neither bytes nor time, nor the kind of a control.
     """
 
     arm: str
@@ -150,6 +151,8 @@ class RunRow(DocumentPart):
     accuracy: dict[Count, Annotated[float, Field(ge=0, le=1)] | None]
     bytes: BytesSent | None = None
     seconds: RunSeconds | None = None
+    control: ControlDraws = ""
+    control_number: Count = 0
 
 
 @final

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from overheard.archive.run_time import RunTime
 from overheard.core.accountant import AccountedMechanism
@@ -18,6 +18,9 @@ from overheard.findings.traffic import Traffic
 
 if TYPE_CHECKING:
     import pandas
+
+ControlDraws = Literal["", "natural", "exact"]
+"""How the examples of a control by exchange are drawn; "" = it is none, or an old one."""
 
 MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""
@@ -44,6 +47,9 @@ class Cell:
         part: name of the attack in the registry, without settings, such as "decaf".
         label: name shown to readers, with only what applies to this attack in this arm.
         is_adaptive: whether its claims change with the defenses that the attacker knows.
+        control: how the examples of a control by exchange are drawn: "natural" or "exact", see
+            `data.partition.schedule.Draws`; "" for all other runs.
+        control_number: its number among the controls of its kind, from 0.
 
     """
 
@@ -58,6 +64,8 @@ class Cell:
     part: str = ""
     label: str = ""
     is_adaptive: bool = False
+    control: ControlDraws = ""
+    control_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +204,8 @@ class ArmRun:
         canary_odds: for canaries, the mean number that a client gets for each one held out;
             None = the candidate records are no canaries.
         has_truth: whether the ground truth is known, so that claims can be scored.
+        control: how its examples are drawn; see `Cell`.
+        control_number: its number among the controls of its kind; see `Cell`.
 
     """
 
@@ -211,6 +221,8 @@ class ArmRun:
     are_records_exchangeable: bool = False
     canary_odds: float | None = None
     has_truth: bool = True
+    control: ControlDraws = ""
+    control_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +306,8 @@ def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
         "low": finding.low,
         "high": finding.high,
         "is_control": cell.is_control,
+        "control": cell.control,
+        "control_number": cell.control_number,
         "true_since": finding.true_since,
         "since": None if timeline is None else timeline.since,
         "alarm": None if timeline is None else timeline.alarm,

@@ -29,6 +29,8 @@ COLUMNS: Mapping[str, str] = {
     "low": "object",
     "high": "object",
     "is_control": "bool",
+    "control": "string",
+    "control_number": "int64",
     "true_since": "Int64",
     "since": "Int64",
     "alarm": "Int64",

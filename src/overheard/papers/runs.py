@@ -37,4 +37,6 @@ class ExperimentRuns:
     ) -> Transcript:
         """Open the transcript of one federation, or of its control run."""
         audit_folder = AuditFolder(self.folder / name)
-        return open_transcript(audit_folder.run_path(arm, seed, is_control=is_control))
+        return open_transcript(
+            audit_folder.run_path(arm, seed, "-control" if is_control else "")
+        )

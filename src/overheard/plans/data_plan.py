@@ -9,11 +9,14 @@ from overheard.data.dataset import DataSource
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.data_partition import SplitSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
-from overheard.data.partition.schedule import MAX_CLIENTS, DataShift
+from overheard.data.partition.schedule import MAX_CLIENTS, DataShift, Draws
 from overheard.data.positive import Positive
 from overheard.plans.plugin_field import PluginField
 from overheard.plans.registries import DATASETS, SPLITS
 from overheard.plans.strict_model import SELF_VALIDATING, StrictModel
+
+MAX_CONTROLS = 1000
+"""More controls of one kind for each seed than any verdict needs."""
 
 
 class DataPlan(StrictModel):
@@ -29,10 +32,17 @@ class DataPlan(StrictModel):
             `auxiliary`.
         auxiliary: total number of auxiliary examples, with the label shares of the data set.
         test: number of examples to measure the accuracy on; omitted: all of the data set.
-        refresh_every: rounds after which clients get new examples with the same label shares.
+        refresh_every: rounds after which clients get new examples of the same distribution.
         shifts: clients whose data distribution changes, when and how. Attacks on shifts also
-            run on a control of each run, in which as many examples are replaced in the same
+            run on controls of each run, in which as many examples are replaced in the same
             rounds, but no distribution changes.
+        exchanges: how the label counts of new examples are decided, wherever clients replace
+            examples. "natural": all examples of a client, the first too, are random draws from
+            its label shares. "exact": new examples have the label counts of those that they
+            replace, or exactly the shares after a shift; only exact controls are then run.
+        natural_controls: controls of each run whose examples are natural draws. With few
+            seeds, more of them let a verdict be reached.
+        exact_controls: controls of each run in which each exchange copies the label counts.
         people: what the attacker knows beforehand of the users whose data clients hold;
             omitted: nothing. Attacks on identity also run on a control of each run, in which
             private examples are partitioned among the clients at random.
@@ -53,6 +63,9 @@ class DataPlan(StrictModel):
     test: Positive | None = None
     refresh_every: Positive | None = None
     shifts: tuple[Annotated[DataShift, SELF_VALIDATING], ...] = ()
+    exchanges: Draws = "natural"
+    natural_controls: Annotated[int, Field(ge=0, le=MAX_CONTROLS)] = 1
+    exact_controls: Annotated[int, Field(ge=0, le=MAX_CONTROLS)] = 1
     people: Annotated[KnownUserSettings, SELF_VALIDATING] | None = None
     background: Positive | None = None
     candidates: CandidateSettings | None = None

@@ -300,7 +300,14 @@ class Plan(StrictModel):
     @property
     def schedule(self) -> Schedule:
         """When clients' examples are replaced, and which clients' data shift."""
-        return Schedule(self.training.rounds, self.data.refresh_every, self.data.shifts)
+        data = self.data
+        return Schedule(
+            self.training.rounds,
+            data.refresh_every,
+            data.shifts,
+            draws=data.exchanges,
+            first_draws=data.exchanges,
+        )
 
     def _repr_html_(self) -> str:
         data, training = self.data, self.training

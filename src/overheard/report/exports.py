@@ -54,6 +54,8 @@ def _csv_row(finding: Finding, score: Score | None) -> tuple[str | int | float |
         None if finding.low is None else _escape_formula(_join_numbers(finding.low)),
         None if finding.high is None else _escape_formula(_join_numbers(finding.high)),
         str(cell.is_control).lower(),
+        cell.control,
+        cell.control_number,
         finding.true_since,
         None if timeline is None else timeline.since,
         None if timeline is None else timeline.alarm,

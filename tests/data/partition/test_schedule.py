@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
-from overheard.data.partition.schedule import DataShift, Schedule
+from overheard.data.partition.schedule import DataShift, Draws, Schedule
 
 
 def test_refreshes_come_every_so_many_rounds_but_not_in_round_0() -> None:
@@ -71,16 +71,22 @@ def test_impossible_shifts_are_refused(settings: dict[str, object]) -> None:
     over=st.lists(st.integers(1, 3), max_size=4),
     weights=st.none() | st.just((1.0, 3.0)),
     distortion=st.none() | st.sampled_from((0.0, 0.5)),
+    draws=st.sampled_from(("natural", "exact")),
+    number=st.integers(0, 2),
 )
 def test_a_control_makes_the_same_exchanges_without_any_shift(
-    over: list[int], weights: tuple[float, ...] | None, distortion: float | None
+    over: list[int],
+    weights: tuple[float, ...] | None,
+    distortion: float | None,
+    draws: Draws,
+    number: int,
 ) -> None:
     planned = [
         DataShift(number, 2, weights=weights, over=rounds, distortion=distortion)
         for number, rounds in enumerate(over)
     ]
     schedule = Schedule(6, 2, tuple(planned))
-    control = schedule.without_shifts()
+    control = schedule.control(draws, number)
     assert all(one.is_refresh for one in control.shifts)
     assert (control.rounds, control.refresh_every) == (6, 2)
     assert [(one.client, one.round, one.last_round) for one in control.shifts] == [

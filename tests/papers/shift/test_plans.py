@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.auditing.work_items import control_flags
+from overheard.auditing.work_items import run_kinds
 from overheard.core.parties import COHORT, client
 from overheard.papers.shift.measure import LEAKAGE_SOURCES, LOSS
 from overheard.papers.shift.plans import (
@@ -60,15 +60,12 @@ def test_the_shift_has_the_ratio_of_even_labels() -> None:
     assert shift.weights == pytest.approx((0.6, 0.4) * 5)
 
 
-def test_every_audit_has_a_control() -> None:
-    assert control_flags(build_federated_plan(MNIST, MNIST.full, 2, 0.7, (LOSS,))) == (
-        False,
-        True,
-    )
-    assert control_flags(build_centralized_plan(MNIST, MNIST.full, 0.8, (LOSS,))) == (
-        False,
-        True,
-    )
+def test_every_audit_has_a_control_with_the_same_label_counts() -> None:
+    for plan in (
+        build_federated_plan(MNIST, MNIST.full, 2, 0.7, (LOSS,)),
+        build_centralized_plan(MNIST, MNIST.full, 0.8, (LOSS,)),
+    ):
+        assert [kind.draws for kind in run_kinds(plan)] == ["", "exact"]
 
 
 def test_a_centralized_model_is_one_client_with_one_epoch_observed_by_the_server() -> None:

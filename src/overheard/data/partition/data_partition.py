@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -27,6 +27,7 @@ from overheard.data.partition.candidates import (
 )
 from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
+from overheard.data.partition.natural_draws import draw_first_chunks
 from overheard.data.partition.participants import (
     Participants,
     identify_participants,
@@ -94,6 +95,8 @@ class DataPartition:
         members: by client, the positions in `candidates` of those that it holds from round 0.
         canary_odds: with canaries, the expected number per client for each held-out one; None
             = candidates are no canaries.
+        drawn_from: the label shares that each client's examples are drawn from, by round and
+            then by client; None = label counts are exact.
 
     """
 
@@ -107,6 +110,7 @@ class DataPartition:
     candidates: Examples | None = None
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     canary_odds: float | None = None
+    drawn_from: tuple[tuple[Float[Tensor, " classes"], ...], ...] | None = None
 
     def client_examples(self, client: int, number: int) -> Examples:
         """Return the examples that a client holds in a round."""
@@ -134,7 +138,9 @@ def draw_partition(
     1. Auxiliary examples are drawn from content that the training and the test part have only
        once. If the attacker holds any example of a record, no client holds another one.
     2. Canaries are drawn, so that they do not depend on the clients' other examples.
-    3. The split partitions examples among clients.
+    3. The split partitions examples among clients. If clients replace examples naturally, those
+       of round 0 are drawn anew from the label shares that the split gave them. A client that
+       is a user keeps its random choice of the user's examples.
     4. When clients replace examples later, they draw ones that no client has held before.
 
     Args:
@@ -170,6 +176,8 @@ def draw_partition(
         )
         free = unused = free & _unused_mask(dataset, candidate_set.rows)
     client_rows = _split_among_clients(dataset, split_settings, clients, free, seed)
+    users = _client_users(dataset, split_settings)
+    client_rows, shares = draw_first_chunks(dataset, users, client_rows, free, schedule, seed)
     participants = _identify_participants(dataset, user_split, client_rows, known_users, seed)
     if participants is not None:
         # Examples of holdout users are not public; those of all other absent users may be.
@@ -183,8 +191,8 @@ def draw_partition(
         client_rows = _add_canaries(client_rows, candidate_set)
     elif candidates is not None:
         candidate_set = _draw_candidates(dataset, candidates, client_rows, free, seed)
-    users, draw_seed = _client_users(dataset, split_settings), seed.child("exchanges")
-    timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed)
+    draw_seed = seed.child("exchanges")
+    timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed, shares)
     shadow_rows = _shadow_devices(dataset, participants, timeline)
     return DataPartition(
         timeline.pool,
@@ -197,6 +205,7 @@ def draw_partition(
         None if candidate_set is None else dataset.train.take(candidate_set.rows),
         _members_by_client(candidate_set),
         None if candidates is None else candidates.canary_odds,
+        timeline.drawn_from,
     )
 
 

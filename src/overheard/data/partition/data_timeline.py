@@ -1,11 +1,11 @@
 """The examples that each client holds in each round."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from overheard.core.errors import PlanError
@@ -18,8 +18,12 @@ from overheard.data.apportion import apportion
 from overheard.data.dataset import Dataset
 from overheard.data.distortion import distort
 from overheard.data.partition.composition import checked_weights, normalised_shares
-from overheard.data.partition.schedule import DataShift, Schedule
+from overheard.data.partition.natural_draws import draw_counts, draw_rows
+from overheard.data.partition.schedule import DataShift, Draws, Schedule
 from overheard.data.partition.stratified_sample import draw_stratified
+
+SAME_SHARE = 1e-9
+"""Label shares that differ by less are equal: they differ only by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,15 @@ class DataTimeline:
         rows: rows of the pool, by round and then by client.
         shifts: by client, the rounds in which its data distribution changes, in order; the
             first round of a drift. Clients without a change have no entry.
+        drawn_from: the label shares that each client's examples are drawn from, by round and
+            then by client; None = counts are exact, and nothing is drawn.
 
     """
 
     pool: Examples
     rows: tuple[tuple[Rows, ...], ...]
     shifts: Mapping[Party, tuple[int, ...]]
+    drawn_from: tuple[tuple[Float[Tensor, " classes"], ...], ...] | None = None
 
 
 def draw_timeline(
@@ -47,6 +54,7 @@ def draw_timeline(
     free: Bool[Tensor, " examples"],
     schedule: Schedule,
     seed: Seed,
+    shares: tuple[Float[Tensor, " classes"], ...] | None = None,
 ) -> DataTimeline:
     """Draw the rows that each client holds in each round, by this schedule.
 
@@ -61,16 +69,20 @@ def draw_timeline(
         free: marks the training examples that no attacker holds.
         schedule: when clients replace their examples.
         seed: determines all draws.
+        shares: the label shares that natural draws start from, by client; None = those of the
+            examples that each client holds in round 0.
 
     Raises:
         PlanError: if too few examples are left, or a shift does not fit the data set.
 
     """
     _check_shifts(schedule, len(first), dataset.task, users)
-    state = _PartitionState(dataset, users, first, free)
-    rounds = [first]
+    state = _PartitionState(dataset, users, first, free, schedule.draws, shares)
+    rounds, drawn_from = [first], [state.current_shares]
     for number in range(1, schedule.rounds):
         starting, round_seed = schedule.shifts_starting_in(number), seed.child("round", number)
+        if schedule.own_draws and number >= schedule.own_draws_from:
+            round_seed = round_seed.child("control", schedule.own_draws)
         due = [
             client_number
             for client_number, holding in enumerate(state.current_holdings)
@@ -85,24 +97,53 @@ def draw_timeline(
         if exchanges:
             state.exchange_examples(exchanges, number, round_seed)
         rounds.append(tuple(holding.rows for holding in state.current_holdings))
-    return state.to_timeline(rounds, seed.child("looks"))
+        drawn_from.append(state.current_shares)
+    timeline = state.to_timeline(rounds, seed.child("looks"))
+    if schedule.draws == "exact" or not schedule.has_exchanges:
+        return timeline
+    return replace(timeline, drawn_from=tuple(drawn_from))
 
 
 @dataclass(frozen=True, slots=True)
 class _Holding:
-    """The rows of a client now and in the remaining rounds of a drift, and their distortion."""
+    """The rows of a client now and in the remaining rounds of a drift, and their distortion.
+
+    Args:
+        rows: the rows that it holds.
+        shares: the label shares that they are drawn from.
+        upcoming: the rows, and then the shares, of each remaining round of a drift.
+        distortion_level: how far its inputs are distorted, 0..1.
+
+    """
 
     rows: Rows
-    upcoming: tuple[Rows, ...] = ()
+    shares: Float[Tensor, " classes"]
+    upcoming: tuple[tuple[Rows, Float[Tensor, " classes"]], ...] = ()
     distortion_level: float = 0.0
+
+    @property
+    def final_shares(self) -> Float[Tensor, " classes"]:
+        """The label shares that new examples are drawn from, once a drift is over."""
+        return self.upcoming[-1][1] if self.upcoming else self.shares
 
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """A client's replacement of its examples: counts by stratum, duration and distortion."""
+    """A client's replacement of its examples.
+
+    Args:
+        client: its number.
+        counts: how many examples of each stratum it gets.
+        shares: the label shares that these counts are drawn from.
+        duration: the number of rounds.
+        distortion_level: how far the inputs are distorted, 0..1.
+        is_shift: whether the distribution changes.
+
+    """
 
     client: int
     counts: Int[Tensor, " strata"]
+    shares: Float[Tensor, " classes"]
     duration: int
     distortion_level: float
     is_shift: bool
@@ -127,9 +168,11 @@ class _PartitionState:
         users: Int[Tensor, " examples"] | None,
         first: tuple[Rows, ...],
         free: Bool[Tensor, " examples"],
+        draws: Draws,
+        shares: tuple[Float[Tensor, " classes"], ...] | None,
     ) -> None:
-        self.current_holdings = tuple(_Holding(rows) for rows in first)
         self._dataset = dataset
+        self._draws = draws
         self._classes = dataset.task.classes
         labels, held_rows = dataset.train.labels, torch.cat(first)
         # The stratum of each row: its label or, if clients are users, user * classes + label.
@@ -140,38 +183,47 @@ class _PartitionState:
             int(self._strata.max()) // self._classes + 1, dtype=torch.bool
         )
         self._seen_users[self._strata[held_rows] // self._classes] = True
+        self.current_holdings = tuple(
+            _Holding(rows, self._label_shares(rows) if shares is None else shares[number])
+            for number, rows in enumerate(first)
+        )
         self._copies = list[_DistortedCopies]()
         self._shifts = dict[Party, tuple[int, ...]]()
+
+    @property
+    def current_shares(self) -> tuple[Float[Tensor, " classes"], ...]:
+        """The label shares that each client's examples are drawn from."""
+        return tuple(holding.shares for holding in self.current_holdings)
 
     def advance_drifts(self) -> None:
         """Advance every drift by one round."""
         self.current_holdings = tuple(
-            _Holding(holding.upcoming[0], holding.upcoming[1:], holding.distortion_level)
+            _Holding(*holding.upcoming[0], holding.upcoming[1:], holding.distortion_level)
             if holding.upcoming
             else holding
             for holding in self.current_holdings
         )
 
     def plan_exchange(self, number: int, shift: DataShift | None, seed: Seed) -> _Exchange:
-        """Return the exchange of a client: by its shift or, without one, of the same counts."""
-        holding, strata = self.current_holdings[number], len(self._seen_users) * self._classes
-        old_counts = self._strata[holding.rows].bincount(minlength=strata)
-        if shift is None:
-            return _Exchange(number, old_counts, 1, holding.distortion_level, is_shift=False)
-        base_counts = old_counts
-        if shift.new_user:
-            unused_strata = self._strata[: len(self._unused)][self._unused]
-            base_counts = self._counts_of_new_user(
-                unused_strata.bincount(minlength=strata), holding.rows, number, seed
-            )
-        counts = _shifted_counts(base_counts, len(holding.rows), shift, self._classes)
-        distortion_level = (
-            holding.distortion_level if shift.distortion is None else shift.distortion
-        )
-        is_shift = distortion_level != holding.distortion_level or not torch.equal(
-            old_counts, counts
-        )
-        return _Exchange(number, counts, shift.over, distortion_level, is_shift)
+        """Return the exchange of a client: by its shift or, without one, of the same kind."""
+        holding = self.current_holdings[number]
+        old_shares = shares = self._strata_shares(holding)
+        level, duration, size = holding.distortion_level, 1, len(holding.rows)
+        if shift is not None:
+            duration = shift.over
+            level = level if shift.distortion is None else shift.distortion
+            if shift.new_user:
+                shares = self._shares_of_new_user(holding.rows, number, seed)
+            shares = _shifted_shares(shares, shift, self._classes)
+        if self._draws == "natural":
+            counts = draw_counts(shares, size, seed.child("counts", number))
+            is_shift = not torch.allclose(shares, old_shares, rtol=0, atol=SAME_SHARE)
+        else:
+            counts = apportion(shares, size)
+            is_shift = not torch.equal(apportion(old_shares, size), counts)
+        is_shift |= level != holding.distortion_level
+        label_shares = shares.reshape(-1, self._classes).sum(0)
+        return _Exchange(number, counts, label_shares, duration, level, is_shift)
 
     def exchange_examples(
         self, exchanges: Sequence[_Exchange], number: int, seed: Seed
@@ -179,7 +231,8 @@ class _PartitionState:
         """Carry out these exchanges with examples that nobody has held so far."""
         unused = self._unused.nonzero().flatten()
         counts = torch.stack([exchange.counts for exchange in exchanges])
-        positions = draw_stratified(self._strata[unused], counts, self._classes, seed)
+        draw = draw_stratified if self._draws == "exact" else draw_rows
+        positions = draw(self._strata[unused], counts, self._classes, seed)
         holdings = list(self.current_holdings)
         for exchange, chosen in zip(exchanges, positions, strict=True):
             fresh = unused[chosen]
@@ -192,8 +245,16 @@ class _PartitionState:
                 party = client(exchange.client)
                 self._shifts[party] = (*self._shifts.get(party, ()), number)
             old = _shuffle(holdings[exchange.client].rows, seed.child("going", exchange.client))
-            steps = self._rows_by_step(old, fresh, exchange.duration)
-            holdings[exchange.client] = _Holding(steps[0], steps[1:], exchange.distortion_level)
+            steps = tuple(
+                zip(
+                    self._rows_by_step(old, fresh, exchange.duration),
+                    _shares_by_step(holdings[exchange.client].shares, exchange),
+                    strict=True,
+                )
+            )
+            holdings[exchange.client] = _Holding(
+                *steps[0], steps[1:], exchange.distortion_level
+            )
         self.current_holdings = tuple(holdings)
 
     def to_timeline(self, rounds: Sequence[tuple[Rows, ...]], seed: Seed) -> DataTimeline:
@@ -219,11 +280,30 @@ class _PartitionState:
         )
         return DataTimeline(pool, pool_rows, self._shifts)
 
-    def _counts_of_new_user(
-        self, unused_counts: Int[Tensor, " strata"], old_rows: Rows, number: int, seed: Seed
-    ) -> Int[Tensor, " strata"]:
-        """Return the remaining counts of a random user that is new and has enough examples."""
-        by_user = unused_counts.reshape(-1, self._classes)  # (users, classes)
+    def _label_shares(self, rows: Rows) -> Float[Tensor, " classes"]:
+        """Return the label shares of these rows."""
+        counts = (self._strata[rows] % self._classes).bincount(minlength=self._classes)
+        return counts.double() / len(rows)
+
+    def _strata_shares(self, holding: _Holding) -> Float[Tensor, " strata"]:
+        """Return the shares that a client's next examples have, unless its data shift."""
+        if self._draws == "exact":
+            strata = len(self._seen_users) * self._classes
+            return self._strata[holding.rows].bincount(minlength=strata).double() / len(
+                holding.rows
+            )
+        by_user = torch.zeros(len(self._seen_users), self._classes, dtype=torch.float64)
+        # If clients are users, the first row is its user's; else all rows are of user 0.
+        by_user[int(self._strata[holding.rows[0]]) // self._classes] = holding.final_shares
+        return by_user.flatten()  # (strata)
+
+    def _shares_of_new_user(
+        self, old_rows: Rows, number: int, seed: Seed
+    ) -> Float[Tensor, " strata"]:
+        """Return the shares of what is left of a random new user with enough examples."""
+        unused_strata = self._strata[: len(self._unused)][self._unused]
+        strata = len(self._seen_users) * self._classes
+        by_user = unused_strata.bincount(minlength=strata).reshape(-1, self._classes)
         candidates = ((by_user.sum(1) >= len(old_rows)) & ~self._seen_users).nonzero().flatten()
         if not len(candidates):
             raise PlanError(
@@ -235,9 +315,9 @@ class _PartitionState:
         )
         user = int(candidates[index])
         self._seen_users[user] = True
-        counts = torch.zeros_like(by_user)
-        counts[user] = by_user[user]
-        return counts.flatten()  # (strata)
+        shares = torch.zeros(by_user.shape, dtype=torch.float64)
+        shares[user] = by_user[user].double() / by_user[user].sum()
+        return shares.flatten()  # (strata)
 
     def _add_copies(self, copies: _DistortedCopies) -> Rows:
         """Register distorted copies, and return their row numbers, after all existing ones."""
@@ -260,11 +340,11 @@ class _PartitionState:
         return tuple(ordered[part::count] for part in range(count))
 
 
-def _shifted_counts(
-    before: Int[Tensor, " strata"], size: int, shift: DataShift, classes: int
-) -> Int[Tensor, " strata"]:
-    """Return the count of each stratum among `size` examples after a shift."""
-    by_user = before.double().reshape(-1, classes)  # (users, classes)
+def _shifted_shares(
+    before: Float[Tensor, " strata"], shift: DataShift, classes: int
+) -> Float[Tensor, " strata"]:
+    """Return the share of each stratum after a shift."""
+    by_user = before.reshape(-1, classes)  # (users, classes)
     description = f"the shift of client {shift.client} in round {shift.round}"
     if shift.shares is not None:
         # If clients are users, all examples of a client are in its user's row.
@@ -277,7 +357,15 @@ def _shifted_counts(
                 f"{description}: the weights of all labels that the client holds are 0: raise "
                 "one of them"
             )
-    return apportion(by_user.flatten(), size)
+    return by_user.flatten() / by_user.sum()
+
+
+def _shares_by_step(
+    before: Float[Tensor, " classes"], exchange: _Exchange
+) -> tuple[Float[Tensor, " classes"], ...]:
+    """Return the label shares behind the rows held in each round of an exchange."""
+    ends = (step / exchange.duration for step in range(1, exchange.duration + 1))
+    return tuple((1 - end) * before + end * exchange.shares for end in ends)
 
 
 def _shuffle(rows: Rows, seed: Seed) -> Rows:

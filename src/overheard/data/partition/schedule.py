@@ -1,8 +1,8 @@
 """When clients replace their examples, and when their distributions shift."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,13 @@ from overheard.data.positive import Positive
 
 MAX_CLIENTS = 1_000_000
 """More clients than any data set has examples for; listing them would fill the memory."""
+
+Draws = Literal["natural", "exact"]
+"""How the label counts of new examples are decided.
+
+"natural": a multinomial draw of the label shares that the client draws from, as when new data
+come in. "exact": the counts that the client held are copied.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +100,24 @@ class Schedule:
     Args:
         rounds: the number of rounds.
         refresh_every: rounds between refreshes. In each round that is a multiple of this, but
-            0, clients get fresh examples with the same label counts and distortion. A client in
-            the middle of a shift is left out. None = never.
+            0, clients get fresh examples of the same distribution, distorted in the same way. A
+            client in the middle of a shift is left out. None = never.
         shifts: exchanges that change the distribution of a client's data.
+        draws: how the label counts of new examples are decided.
+        first_draws: the same for the examples of round 0. "exact" = those of the split.
+        own_draws: which draws decide the exchanges from round `own_draws_from` on: 0 = those of
+            the planned run, another number = draws of their own.
+        own_draws_from: the round of the first of these exchanges.
 
     """
 
     rounds: int
     refresh_every: int | None = None
     shifts: tuple[DataShift, ...] = ()
+    draws: Draws = "exact"
+    first_draws: Draws = "exact"
+    own_draws: int = 0
+    own_draws_from: int = 0
 
     def __post_init__(self) -> None:
         """Refuse rounds out of range, and shifts of a client that overlap."""
@@ -133,9 +149,34 @@ class Schedule:
         """Return the shifts that start in this round, by client."""
         return {shift.client: shift for shift in self.shifts if shift.round == number}
 
-    def without_shifts(self) -> "Schedule":
-        """Return the same exchanges in the same rounds, without any change of distribution."""
-        exchanges = (
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether any client replaces examples."""
+        return bool(self.shifts) or self.refresh_every is not None
+
+    def control(self, draws: Draws, number: int = 0) -> "Schedule":
+        """Return the same exchanges in the same rounds, without any change of distribution.
+
+        A control has the examples of the planned run before the first shift, as far as both
+        have the same kind of draws. From then on a natural control has draws of its own. Where
+        a shift has no effect, the planned run and its natural controls are therefore
+        exchangeable.
+
+        Args:
+            draws: how the label counts of new examples are decided.
+            number: the number of the control among those of its kind, from 0.
+
+        """
+        exchanges = tuple(
             DataShift(shift.client, shift.round, over=shift.over) for shift in self.shifts
         )
-        return Schedule(self.rounds, self.refresh_every, tuple(exchanges))
+        return replace(
+            self,
+            shifts=exchanges,
+            draws=draws,
+            # An exact control whose draws are those of the planned run replaces the same rows.
+            own_draws=number + (draws == "natural"),
+            own_draws_from=min(
+                (shift.round for shift in self.shifts if not shift.is_refresh), default=0
+            ),
+        )

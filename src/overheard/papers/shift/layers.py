@@ -19,7 +19,7 @@ from overheard.papers.shift.measure import INFORMATION, LeakageMeasure, source_o
 from overheard.papers.shift.plans import build_centralized_plan
 from overheard.papers.shift.scenarios import MNIST, ShiftScenario, ShiftSize
 from overheard.plans.plan import Plan
-from overheard.questions.shift.attacks.shift import Information
+from overheard.questions.shift.estimators.model_comparisons import Information
 from overheard.report.experiment_page import Holds
 from overheard.statistics.estimate import Estimate
 

@@ -8,8 +8,9 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.view import View
 from overheard.questions.shift.attacks import shift, validation_shift
-from overheard.questions.shift.attacks.shift import Information, Metric, ShiftTrend
+from overheard.questions.shift.attacks.shift import ShiftTrend
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
+from overheard.questions.shift.estimators.model_comparisons import Information, Metric
 from overheard.questions.shift.estimators.trend import Trend
 
 INFORMATION: tuple[Information, ...] = ("weights", "representations", "gradients")

@@ -131,6 +131,8 @@ def _data(
         auxiliary=size.auxiliary,
         test=size.test,
         shifts=data_shifts,
+        # The paper's federations exchange examples with the same label counts.
+        exchanges="exact",
     )
 
 

@@ -54,7 +54,8 @@ class Shift(Claim):
     """Whether a target's data changed during the run, since when, and in which direction.
 
     Args:
-        evidence: the evidence by round, with the alarm and the claimed round of the change.
+        evidence: the evidence by round, with the alarm, which rests on the rounds up to it, and
+            the claimed round of the change, which rests on all rounds.
         change: label shares after the change minus those before; None = not claimed.
         shares_after: label shares after the change; None = not claimed.
 

@@ -31,8 +31,11 @@ class ShiftQuestion(Question[Shift]):
         return ShiftScorer()
 
     def is_averaged(self, finding: Finding) -> bool:
-        """Return True also for controls: each score applies to one kind of run only."""
-        return True
+        """Return True also for natural controls: each score applies to one kind of run only.
+
+        Alarms in exact controls are rows of their own, see `summary_rows`.
+        """
+        return finding.cell.control != "exact"
 
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows that compare runs with a shift with their controls."""

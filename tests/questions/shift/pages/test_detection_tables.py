@@ -1,9 +1,11 @@
 """Tables list every score on shifts with its interval."""
 
+from dataclasses import replace
+
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.drawing.figures import ReportTable
-from overheard.findings.finding import Audit
+from overheard.findings.finding import Audit, Finding
 from overheard.questions.shift.pages.detection_tables import detection_tables
 from tests.report.shift_audits import shift_audit, shift_findings
 
@@ -47,6 +49,33 @@ def test_shows_the_lower_bound_of_the_time_between_alarms_if_there_was_none() ->
     figures = dict(zip(table.headers, table.rows[0], strict=True))
     assert figures["Controls that raised an alarm"].startswith("0\u00a0%")
     assert figures["Mean time between false alarms"] == "27\u00a0rounds or more"
+
+
+def with_exact_controls(findings: list[Finding]) -> list[Finding]:
+    """Add to each control, now a natural one, an exact one with the same evidence."""
+    controls = [one for one in findings if one.cell.is_control]
+    return [
+        *(one for one in findings if not one.cell.is_control),
+        *(
+            replace(one, cell=replace(one.cell, control=kind))
+            for one in controls
+            for kind in ("natural", "exact")
+        ),
+    ]
+
+
+def test_exact_controls_have_a_table_of_their_own() -> None:
+    findings = with_exact_controls(shift_findings("none", "tracker", 9.0, runs=20))
+    by_title = tables(shift_audit(findings))
+    exact = by_title["Shifts compared with exact controls"]
+    figures = dict(zip(exact.headers, exact.rows[0], strict=True))
+    alarms = by_title["Alarms raised by the attacks"]
+    natural = dict(zip(alarms.headers, alarms.rows[0], strict=True))
+    assert figures["Shifts ranked above exact controls"].startswith("100\u00a0of\u00a0100")
+    assert (
+        figures["Exact controls that raised an alarm"]
+        == natural["Controls that raised an alarm"]
+    )
 
 
 def test_without_controls_there_is_no_table() -> None:

@@ -1,5 +1,7 @@
 """Sentences state how well shifts are detected, beside uninformed guesses."""
 
+from dataclasses import replace
+
 import pytest
 
 from overheard.auditing.threat_results import collect_arms
@@ -8,6 +10,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.threat_sentences import headlines, threat_sentences
+from tests.questions.shift.pages.test_detection_tables import with_exact_controls
 from tests.report.shift_audits import shift_audit, shift_findings
 
 
@@ -26,6 +29,33 @@ def test_states_a_detectable_shift_in_pairs_beside_the_guess() -> None:
     assert "half of the detections come in the round of the shift" in said
     assert "correctly states which classes rose for 100.0 % of detected shifts" in said
     assert "Attack: tracker, the only one that ran. The interval resamples 20 runs." in said
+
+
+def test_states_alarms_in_both_kinds_of_controls() -> None:
+    findings = with_exact_controls(shift_findings("none", "tracker", 9.0, runs=20))
+    said = words(shift_audit(findings))
+    assert " of controls (95 % interval " in said
+    assert " of exact controls (95 % interval " in said
+    assert "not calibrated" not in said
+
+
+def test_states_how_often_an_attack_is_not_calibrated() -> None:
+    findings = shift_findings("none", "tracker", 9.0, runs=20)
+    silent = [
+        replace(one, timeline=replace(one.timeline, threshold=None, alarm=None))
+        if one.cell.seed < 5
+        else one
+        for one in findings
+    ]
+    said = words(shift_audit(silent))
+    assert "In 25.0 % of runs it is not calibrated" in said
+    nowhere = [
+        replace(one, timeline=replace(one.timeline, threshold=None, alarm=None))
+        for one in findings
+    ]
+    said = words(shift_audit(nowhere))
+    assert "In 100.0 % of runs it is not calibrated" in said
+    assert "states no threshold" not in said
 
 
 def test_an_undetectable_shift_is_not_better_than_guessing() -> None:

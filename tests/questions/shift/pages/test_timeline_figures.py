@@ -59,7 +59,7 @@ def test_the_table_lists_the_drawn_values() -> None:
         "Line",
         "True shift",
         "Alarm",
-        "Claimed shift",
+        "Claimed shift, looking back",
     )
     assert [line[1] for line in report_figure.table.rows] == [
         "planned run", "threshold", "control run",

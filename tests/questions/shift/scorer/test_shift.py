@@ -1,5 +1,7 @@
 """Scores of claims about shifts match values worked by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -79,6 +81,25 @@ def test_the_truth_is_the_shares_after_minus_those_before() -> None:
     assert truth.evidence.since == 3
     assert truth.numbers() == pytest.approx(TRUE_CHANGE)
     assert numbers(truth.shares_after) == pytest.approx([0.6, 0.2, 0.2, 0.0])
+
+
+def test_where_examples_are_drawn_the_truth_is_what_they_are_drawn_from() -> None:
+    # Drawn from (.5, .5, 0, 0), then from (0, .5, .5, 0), whatever the counts are by chance.
+    before, after = (
+        torch.tensor(shares, dtype=torch.float64)
+        for shares in ([0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0])
+    )
+    shares = {(number, client(0)): before if number < 3 else after for number in ROUNDS}
+    drawn = replace(SHIFTED, drawn_from=shares)
+    truth = SCORER.true_claim(drawn, client(0), ROUNDS, ANY_CLAIM)
+    assert truth.numbers() == pytest.approx((-0.5, 0.0, 0.5, 0.0))
+    assert numbers(truth.shares_after) == pytest.approx([0.0, 0.5, 0.5, 0.0])
+    # Of the cohort, client 1 has its counts, (.2, .2, .4, .2), and as many examples.
+    cohort = SCORER.true_claim(drawn, COHORT, ROUNDS, ANY_CLAIM)
+    assert cohort.numbers() == pytest.approx((-0.25, 0.0, 0.25, 0.0))
+    # Without a shift nothing changes, although the counts differ from exchange to exchange.
+    still = replace(drawn, shifts={}, drawn_from=dict.fromkeys(shares, before))
+    assert SCORER.true_claim(still, client(0), ROUNDS, ANY_CLAIM).numbers() == (0.0,) * 4
 
 
 def test_a_control_has_no_change_and_the_shares_of_all_rounds() -> None:

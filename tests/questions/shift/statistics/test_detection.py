@@ -1,5 +1,6 @@
 """Rows on shift detection compare many runs with their controls."""
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -99,6 +100,59 @@ def test_without_false_alarms_the_time_between_them_has_a_lower_bound() -> None:
 
 def test_without_detections_there_is_no_delay() -> None:
     assert "median_delay" not in alarmed([((0, 0, 0, 0), (0, 0, 0, 0))])
+
+
+def test_exact_controls_have_rows_of_their_own() -> None:
+    findings = []
+    for seed in range(20):
+        findings.append(shift_finding((0, 0, 2, 0), seed=seed, threshold=1.0))
+        for control, peak in (("natural", 3.0 * (seed < 5)), ("exact", 1.5 * (seed < 1))):
+            one = shift_finding((0, 0, peak, 0), seed=seed, threshold=1.0, is_control=True)
+            findings.append(replace(one, cell=replace(one.cell, control=control)))
+    got = rows(findings)
+    # Five of 20 natural controls peak above every shift, and no exact one does.
+    assert got["auc"].value.mean == pytest.approx(15 / 20)
+    assert got["auc_exact"].value.mean == 1.0
+    assert got["false_alarm_rate"].value.mean == pytest.approx(5 / 20)
+    assert got["false_alarm_rate_exact"].value.mean == pytest.approx(1 / 20)
+    assert dict(got["false_alarm_rate_exact"].references) == {"stated": pytest.approx(0.1)}
+    assert (got["power_at_5"].value.mean, got["power_at_5_exact"].value.mean) == (0.0, 1.0)
+    # Where only exact controls were run, the headline is against them.
+    alone = rows([one for one in findings if one.cell.control != "natural"])
+    assert alone["auc"].value.mean == 1.0
+    assert "auc_exact" not in alone
+
+
+def silent(finding: Finding) -> Finding:
+    """Return the finding of an attack that states a rate and no threshold."""
+    assert finding.timeline is not None
+    timeline = replace(finding.timeline, threshold=None, false_alarm_rate=0.1, alarm=None)
+    return replace(finding, timeline=timeline)
+
+
+def test_rates_are_over_runs_with_a_threshold_and_the_others_are_counted() -> None:
+    findings = [
+        shift_finding((0, 0, 2, 0), seed=0, threshold=1.0),
+        shift_finding((2, 0, 0, 0), seed=0, threshold=1.0, is_control=True),
+        silent(shift_finding((0, 0, 2, 0), seed=1)),
+        shift_finding((0, 0, 0, 0), seed=1, threshold=1.0, is_control=True),
+        shift_finding((0, 0, 0, 0), seed=2, threshold=1.0),
+        silent(shift_finding((2, 0, 0, 0), seed=2, is_control=True)),
+    ]
+    got = rows(findings)
+    # Of two shifts with a threshold one is detected, of two controls one raises an alarm.
+    assert got["detection_rate"].value.mean == 0.5
+    assert got["false_alarm_rate"].value.mean == 0.5
+    assert got["not_calibrated"].value.mean == pytest.approx(2 / 6)
+    assert got["not_calibrated"].better == "lower"
+    # A rank needs no threshold.
+    assert got["auc"].seeds == 3
+
+
+def test_an_attack_that_is_calibrated_nowhere_raises_no_alarm() -> None:
+    got = rows([silent(one) for one in peak_findings([1, 2], [3, 4])])
+    assert got.keys() == {"auc", "auc_told", "not_calibrated"}
+    assert got["not_calibrated"].value.mean == 1.0
 
 
 def test_an_attack_without_a_threshold_has_no_alarm_rows() -> None:

@@ -7,8 +7,10 @@ import numpy as np
 
 from overheard.core.claims import Timeline
 from overheard.core.parties import client
+from overheard.findings.finding import ControlDraws, Finding
 from overheard.questions.shift.statistics.pairs import (
     evidence_at_shift,
+    headline_draws,
     pair_runs,
     peak_evidence,
 )
@@ -25,6 +27,34 @@ def test_pairs_share_seed_and_target() -> None:
     evidence = peak_evidence(pair_runs(findings))
     assert evidence.shifted.tolist() == [5, 7]
     assert evidence.control.tolist() == [2, 1]
+
+
+def of_kind(finding: Finding, control: ControlDraws, number: int = 0) -> Finding:
+    cell = replace(finding.cell, is_control=True, control=control, control_number=number)
+    return replace(finding, cell=cell, true_since=None)
+
+
+def test_the_headline_is_against_natural_controls_and_the_exact_ones_are_apart() -> None:
+    shifted, natural, exact = (peak_finding(value, seed=0) for value in (5.0, 4.0, 3.0))
+    findings = [shifted, of_kind(exact, "exact"), of_kind(natural, "natural")]
+    assert headline_draws(findings) == "natural"
+    assert peak_evidence(pair_runs(findings)).control.tolist() == [4]
+    assert peak_evidence(pair_runs(findings, "exact")).control.tolist() == [3]
+    assert headline_draws(findings[:2]) == "exact"
+    assert peak_evidence(pair_runs(findings[:2])).control.tolist() == [3]
+    assert pair_runs(findings[:2], "natural") == ()
+
+
+def test_a_run_has_all_its_controls_of_one_kind() -> None:
+    findings = [peak_finding(9.0, seed=seed) for seed in (0, 1)]
+    findings += [
+        of_kind(peak_finding(value, seed=seed), "natural", number)
+        for seed, number, value in ((0, 0, 1.0), (0, 1, 2.0), (1, 0, 3.0))
+    ]
+    evidence = peak_evidence(pair_runs(findings))
+    assert evidence.shifted.tolist() == [9, 9]
+    assert evidence.control.tolist() == [1, 2, 3]
+    assert evidence.control_clusters.tolist() == [0, 0, 1]
 
 
 def test_omits_runs_without_a_partner_or_without_a_shift() -> None:

@@ -19,13 +19,26 @@ VALUES = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2,
 
 def evidence(shifted: list[float], control: list[float]) -> PairedEvidence:
     return PairedEvidence(
-        np.array(shifted, dtype=float), np.array(control, dtype=float), np.arange(len(shifted))
+        np.array(shifted, dtype=float),
+        np.array(control, dtype=float),
+        np.arange(len(shifted)),
+        np.arange(len(control)) % len(shifted),
     )
 
 
 def test_auc_counts_pairs_and_half_of_ties() -> None:
     # 3 beats 1 and 2 and ties 3: 2.5; 1 ties 1: 0.5; 5 beats all: 3. Together 6 of 9.
     assert estimate_auc(evidence([3, 1, 5], [1, 2, 3]), SEED).mean == pytest.approx(6 / 9)
+
+
+def test_each_run_may_have_several_controls() -> None:
+    # 3 beats 1, 2, 2 and 0 of the six and ties 3; 4 beats all but 5: 4.5 + 5 of 12.
+    got = estimate_auc(evidence([3, 4], [1, 2, 2, 3, 0, 5]), SEED)
+    assert got.mean == pytest.approx(9.5 / 12)
+    # Two runs with ten controls each have 20 controls: rank ceil(21 * .95) = 20, the largest.
+    power = estimate_power(evidence([19, 20], list(map(float, range(20)))), 5, SEED)
+    assert power is not None
+    assert power.mean == 0.5
 
 
 def test_exchangeable_peaks_give_a_half_on_average() -> None:
@@ -107,8 +120,9 @@ def test_correlated_targets_give_a_wider_interval_than_independent_runs() -> Non
     # 12 targets in 4 runs; half of the runs have a signal, the others do not.
     shifted, control = [3.0] * 6 + [0.0] * 6, [1.0] * 12
     single = estimate_auc(evidence(shifted, control), SEED)
+    runs = np.repeat(np.arange(4), 3)
     clustered = estimate_auc(
-        PairedEvidence(np.array(shifted), np.array(control), np.repeat(np.arange(4), 3)), SEED
+        PairedEvidence(np.array(shifted), np.array(control), runs, runs), SEED
     )
     assert single.mean == clustered.mean == 0.5
     assert single.low is not None

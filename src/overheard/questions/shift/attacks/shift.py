@@ -1,42 +1,25 @@
 """Shift detection by a break in the trend of model changes between rounds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import isfinite
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
-import torch
-from jaxtyping import Float, Shaped
-from torch import Tensor
-
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.defense import TrainingPart
-from overheard.core.errors import NeedsError
-from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
-from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
+from overheard.core.needs import BROADCASTS, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.discrepancy import central_moment_discrepancy, cosine, procrustes
-from overheard.learning.representations import representations_of_models
 from overheard.questions.shift.claim import Shift
-from overheard.questions.shift.estimators.target_models import TargetModels
+from overheard.questions.shift.estimators.model_comparisons import (
+    Information,
+    Metric,
+    change_comparison,
+    compare_changes,
+)
 from overheard.questions.shift.estimators.trend import Trend
-
-Information = Literal["weights", "representations", "gradients"]
-Metric = Literal["cosine", "procrustes", "cmd"]
-
-METRICS: Mapping[Metric, Callable[[Tensor, Tensor], float]] = {
-    "cosine": cosine,
-    "procrustes": procrustes,
-    "cmd": central_moment_discrepancy,
-}
-
-EXTRA_MODELS: Mapping[Information, int] = {"weights": 1, "representations": 1, "gradients": 2}
-"""How many models of earlier rounds a comparison needs."""
+from overheard.questions.shift.estimators.trend_reader import TrendReader, series_of_target
 
 
 @final
@@ -74,6 +57,11 @@ class ShiftTrend(Attack[Shift]):
             in equal numbers, rounded up; all examples of a rarer class.
         standardise: whether the statistic is in units of its standard error (`Trend`); the
             paper's is not.
+        simulated_runs: maximum number of runs without a shift that the attacker simulates,
+            within the virtual clients of its compute settings; 0 = none. The statistic of each
+            round is then standardised by that of the same round in these runs
+            (`estimators.round_scale`), as `shift_tracking` does it. This needs auxiliary
+            examples, the architecture and the recipe. The paper simulates none.
 
     """
 
@@ -84,6 +72,7 @@ class ShiftTrend(Attack[Shift]):
     extract: bool = True
     probe: int = 100
     standardise: bool = False
+    simulated_runs: int = 0
 
     name: ClassVar[str] = "shift"
     claim_type: ClassVar = Shift
@@ -95,9 +84,13 @@ class ShiftTrend(Attack[Shift]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        self._trend()
+        self._reader()
         if self.probe < 1:
             raise ValueError(f"probe must be 1 or more, got {self.probe}")
+
+    def training_source(self) -> TrainingSource:
+        """Return whose updates it is trained on."""
+        return "virtual clients" if self.simulated_runs else "none"
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that affect the claims."""
@@ -110,30 +103,21 @@ class ShiftTrend(Attack[Shift]):
 
         Raises:
             NeedsError: if too few consecutive rounds are readable, the layer does not exist, or
-                the inputs of representations are missing.
+                the inputs of representations or simulations are missing.
 
         """
-        claims = {}
-        for target in targets:
-            values = model_change_series(
-                view,
-                target,
-                knowledge,
-                information=self.information,
-                metric=self.metric,
-                layer=self.layer,
-                probe=self.probe,
-                extract=self.extract,
-            )
-            rounds = TargetModels(view, target, self.extract).rounds()
-            subject = f"{self.name} on {target}"
-            claims[target] = self._trend().claim_shift(
-                values, rounds, EXTRA_MODELS[self.information], subject
-            )
-        return claims
+        reader = self._reader()
+        return {target: reader.claim_shift(view, target, knowledge) for target in targets}
 
-    def _trend(self) -> Trend:
-        return Trend(self.trend, self.standardise)
+    def _reader(self) -> TrendReader:
+        comparison = change_comparison(self.information, self.metric, self.layer, self.probe)
+        return TrendReader(
+            self.name,
+            comparison,
+            Trend(self.trend, self.standardise),
+            self.extract,
+            self.simulated_runs,
+        )
 
 
 def model_change_series(
@@ -156,82 +140,5 @@ def model_change_series(
         NeedsError: if the layer does not exist, or the inputs of representations are missing.
 
     """
-    target_models = TargetModels(view, target, extract)
-    if information == "representations":
-        tensors = _layer_outputs(target_models, knowledge, layer, probe)
-    else:
-        tensors = (_flatten_weights(weights, layer) for weights in target_models.models())
-    numbered: Iterator[tuple[int, Tensor]] = zip(target_models.rounds(), tensors, strict=True)
-    if information == "gradients":
-        numbered = _gradients(numbered)
-    compared = {
-        number: METRICS[metric](before, now)
-        for number, before, now in _consecutive_pairs(numbered)
-    }
-    return {number: value for number, value in compared.items() if isfinite(value)}
-
-
-def _flatten_weights(weights: Weights, layer: str | None) -> Float[Tensor, " params"]:
-    """Return the weights as one vector, or those of one layer."""
-    layers = {name: name.rpartition(".")[0] for name in weights}
-    selected = [name for name in weights if layer in (None, layers[name])]
-    if not selected:
-        raise _missing_layer_error(layer, layers.values())
-    return torch.cat([weights[name].double().flatten() for name in selected])
-
-
-def _layer_outputs(
-    target_models: TargetModels, knowledge: Knowledge, layer: str | None, probe: int
-) -> Iterator[Float[Tensor, "examples features"]]:
-    """Yield the concatenated outputs of each model's layers, or those of one layer."""
-    auxiliary, classes = knowledge.auxiliary, knowledge.classes
-    if knowledge.build_model is None:
-        raise NeedsError(f"shift(information='representations') needs {MODEL.description}")
-    if auxiliary is None or not bool((auxiliary.label_counts(classes) > 0).all()):
-        raise NeedsError(f"shift(information='representations') needs {AUXILIARY.description}")
-    for outputs in representations_of_models(
-        knowledge.build_model,
-        target_models.models(),
-        _first_of_each_class(auxiliary, classes, probe),
-        layer=layer,
-        device=knowledge.compute.device,
-    ):
-        if not outputs:
-            model = knowledge.build_model()
-            raise _missing_layer_error(layer, (name for name, _ in model.named_modules()))
-        yield torch.cat(tuple(outputs.values()), 1)
-
-
-def _first_of_each_class(
-    auxiliary: Examples, classes: int, count: int
-) -> Shaped[Tensor, "examples ..."]:
-    """Return the first inputs of each class, in equal numbers and in their order."""
-    per_class = -(-count // classes)
-    # The rank of each example within its label does not depend on how labels are numbered.
-    ranks = torch.zeros_like(auxiliary.labels)
-    for label in range(classes):
-        rows = auxiliary.labels == label
-        ranks[rows] = torch.arange(int(rows.sum()), device=ranks.device)
-    return auxiliary.inputs[ranks < per_class]
-
-
-def _missing_layer_error(layer: str | None, layers: Iterable[str]) -> NeedsError:
-    names = ", ".join(repr(name) for name in dict.fromkeys(layers) if name)
-    return NeedsError(
-        f"shift(layer={layer!r}): the model has no such layer; choose one of {names}"
-    )
-
-
-def _consecutive_pairs(
-    numbered: Iterable[tuple[int, Tensor]],
-) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """Yield the round and the tensors of the round before and of it, for consecutive rounds."""
-    for (earlier, before), (number, now) in pairwise(numbered):
-        if earlier == number - 1:
-            yield number, before, now
-
-
-def _gradients(numbered: Iterable[tuple[int, Tensor]]) -> Iterator[tuple[int, Tensor]]:
-    """Yield the weights before minus those after, the approximation of section 4.1."""
-    for number, before, now in _consecutive_pairs(numbered):
-        yield number, before - now
+    comparison = compare_changes(knowledge, information, metric, layer, probe)
+    return series_of_target(view, target, comparison, extract)

@@ -2,22 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
-from torch.nn.functional import cross_entropy
-
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.evaluate import logits_of_models
 from overheard.questions.shift.claim import Shift
-from overheard.questions.shift.estimators.target_models import TargetModels
+from overheard.questions.shift.estimators.model_comparisons import (
+    ValidationMeasure,
+    validate_models,
+    validation_comparison,
+)
 from overheard.questions.shift.estimators.trend import Trend
-
-ValidationMeasure = Literal["loss", "accuracy"]
+from overheard.questions.shift.estimators.trend_reader import TrendReader, series_of_target
 
 
 @final
@@ -35,6 +35,8 @@ class ValidationShift(Attack[Shift]):
         trend: number of rounds that the line is fitted to.
         extract: whether the observers' own influence is removed from the broadcasts.
         standardise: whether the statistic is in units of its standard error (`Trend`).
+        simulated_runs: as in `shift`; models are then validated on the auxiliary examples that
+            no simulated client trains on.
 
     """
 
@@ -42,6 +44,7 @@ class ValidationShift(Attack[Shift]):
     trend: int = 5
     extract: bool = True
     standardise: bool = False
+    simulated_runs: int = 0
 
     name: ClassVar[str] = "validation_shift"
     claim_type: ClassVar = Shift
@@ -53,7 +56,11 @@ class ValidationShift(Attack[Shift]):
 
     def __post_init__(self) -> None:
         """Refuse settings out of range."""
-        self._trend()
+        self._reader()
+
+    def training_source(self) -> TrainingSource:
+        """Return whose updates it is trained on."""
+        return "virtual clients" if self.simulated_runs else "none"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -61,21 +68,21 @@ class ValidationShift(Attack[Shift]):
         """Claim for each target the round with the largest break in the trend.
 
         Raises:
-            NeedsError: if too few consecutive rounds are readable.
+            NeedsError: if too few consecutive rounds are readable, or the inputs of simulations
+                are missing.
 
         """
-        claims = {}
-        for target in targets:
-            values = validation_series(
-                view, target, knowledge, measure=self.measure, extract=self.extract
-            )
-            rounds = TargetModels(view, target, self.extract).rounds()
-            subject = f"{self.name} on {target}"
-            claims[target] = self._trend().claim_shift(values, rounds, 0, subject)
-        return claims
+        reader = self._reader()
+        return {target: reader.claim_shift(view, target, knowledge) for target in targets}
 
-    def _trend(self) -> Trend:
-        return Trend(self.trend, self.standardise)
+    def _reader(self) -> TrendReader:
+        return TrendReader(
+            self.name,
+            validation_comparison(self.measure),
+            Trend(self.trend, self.standardise),
+            self.extract,
+            self.simulated_runs,
+        )
 
 
 def validation_series(
@@ -90,27 +97,4 @@ def validation_series(
 
     The settings are those of `ValidationShift`.
     """
-    assert knowledge.auxiliary is not None
-    assert knowledge.build_model is not None
-    target_models = TargetModels(view, target, extract)
-    labels = knowledge.auxiliary.labels.cpu()
-    values = {}
-    for number, logits in zip(
-        target_models.rounds(),
-        logits_of_models(
-            knowledge.build_model,
-            target_models.models(),
-            knowledge.auxiliary.inputs,
-            device=knowledge.compute.device,
-        ),
-        strict=True,
-    ):
-        # Non-finite logits would still have an accuracy.
-        if bool(logits.isfinite().all()):
-            value = (
-                cross_entropy(logits.double(), labels)
-                if measure == "loss"
-                else (logits.argmax(1) == labels).double().mean()
-            )
-            values[number] = float(value)
-    return values
+    return series_of_target(view, target, validate_models(knowledge, measure), extract)

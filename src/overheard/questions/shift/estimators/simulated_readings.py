@@ -87,7 +87,7 @@ def simulate_readings(
         reading: name of `read_round` and its settings, for the cache.
 
     """
-    key = _cache_key(
+    key = federation_key(
         design, knowledge, build_model, examples, f"{seed}{unshifted}{shifted}{reading}"
     )
     tensors = knowledge.compute.cache.load(key)
@@ -142,13 +142,23 @@ def _read(rounds: Iterator[SimulatedRound], read_round: ReadRound) -> Tensor:
     return torch.stack([read_round(one.broadcasts, one.target_deltas) for one in rounds], 1)
 
 
-def _cache_key(
+def federation_key(
     design: FederationDesign,
     knowledge: Knowledge,
     build_model: BuildModel,
     examples: Examples,
     settings: str,
 ) -> str:
+    """Return the cache key of what is read in simulated federations.
+
+    Args:
+        design: the assumptions about the federation.
+        knowledge: how clients train, and the known defenses.
+        build_model: builds the architecture.
+        examples: the examples that clients draw from.
+        settings: everything else that affects the result.
+
+    """
     model = fresh_model(build_model, Seed(0))
     shapes = [(name, tuple(weight.shape)) for name, weight in model.named_parameters()]
     start = design.start or {}

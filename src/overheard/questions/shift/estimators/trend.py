@@ -9,6 +9,7 @@ from typing import final
 from overheard.core.claims import Timeline
 from overheard.core.errors import NeedsError
 from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.estimators.round_scale import RoundScale
 
 FLOAT32_PRECISION = 2.0**-23
 """Relative precision of float32, in which weights are sent."""
@@ -62,7 +63,12 @@ class Trend:
         return by_round
 
     def claim_shift(
-        self, series: Mapping[int, float], observed: Sequence[int], lag: int, teller: str
+        self,
+        series: Mapping[int, float],
+        observed: Sequence[int],
+        lag: int,
+        teller: str,
+        scale: RoundScale | None = None,
     ) -> Shift:
         """Claim a shift since the round of the largest divergence, without any alarm.
 
@@ -71,12 +77,15 @@ class Trend:
             observed: the rounds whose models were read, in order.
             lag: how many models of earlier rounds a value needs.
             teller: the attack and its target, for the error message.
+            scale: the scale of the divergence by round; None = it is not standardised.
 
         Raises:
             NeedsError: if there is no divergence; the message states what is missing.
 
         """
         divergences = self.divergences(series)
+        if scale is not None:
+            divergences = scale.standardise(divergences)
         if not divergences:
             raise NeedsError(f"{teller} {self._explain_too_few(series, observed, lag)}")
         return Shift(

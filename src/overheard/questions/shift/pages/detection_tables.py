@@ -71,6 +71,15 @@ _TABLES = (
             _DetectionColumn("false_alarm_rate", guess_head="Stated"),
             _DetectionColumn("rounds_between_false_alarms"),
             _DetectionColumn("median_delay"),
+            _DetectionColumn("not_calibrated"),
+        ),
+    ),
+    (
+        "Shifts compared with exact controls",
+        (
+            _DetectionColumn("auc_exact", guess_head="Guessing"),
+            _DetectionColumn("power_at_5_exact"),
+            _DetectionColumn("false_alarm_rate_exact", guess_head="Stated"),
         ),
     ),
     (
@@ -94,7 +103,7 @@ _TABLES = (
 
 
 def detection_tables(arms: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
-    """Return up to four tables for each group of observers with claims about shifts.
+    """Return up to five tables for each group of observers with claims about shifts.
 
     Brackets hold 95 % intervals. A table omits attacks that have none of its scores.
     """

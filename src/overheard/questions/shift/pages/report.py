@@ -1,6 +1,6 @@
 """The report's text, tables and figures on shifts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -9,7 +9,7 @@ from overheard.drawing.coverage import coverage_sentences
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.finding import Audit, ControlDraws, Finding
 from overheard.findings.names import name_observers, name_other_clients, possessive
 from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow
@@ -18,6 +18,7 @@ from overheard.questions.shift.measures import MEASURES
 from overheard.questions.shift.pages.detection_tables import detection_tables
 from overheard.questions.shift.pages.shift_sentences import shift_sentences
 from overheard.questions.shift.pages.timeline_figures import timeline_figures
+from overheard.questions.shift.statistics.pairs import headline_draws
 
 
 @final
@@ -75,7 +76,9 @@ class ShiftPages(QuestionPages):
             return candidate_words(finding)
         alarm, since = finding.timeline.alarm, finding.timeline.since
         raised = "no alarm" if alarm is None else f"alarm in round {alarm}"
-        return raised if since is None else f"{raised}; new data since round {since}"
+        if since is None:
+            return raised
+        return f"{raised}; looking back, new data since round {since}"
 
     def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
         """Return tables that compare shifts with controls, and figures of evidence by round."""
@@ -85,7 +88,7 @@ class ShiftPages(QuestionPages):
         )
         if not tables and not report_figures:
             return ()
-        paragraphs = (_NOTE,) if tables else (_NOTE, _NO_CONTROLS)
+        paragraphs = (_controls_note(audit),) if tables else (_NOTE, _NO_CONTROLS)
         blocks = [SectionBlock(paragraphs=paragraphs, tables=tables)]
         if report_figures:
             blocks.append(SectionBlock("Evidence by round", figures=report_figures))
@@ -103,6 +106,28 @@ _NOTE = (
     "exchange of examples, not from the shift."
 )
 
+_KIND_NOTES: Mapping[ControlDraws, str] = {
+    "": "",
+    "natural": " Controls are natural: all examples of a client are random draws from its "
+    "label shares, so that label counts differ from exchange to exchange.",
+    "exact": " Controls are exact: each exchange copies the label counts of the examples that "
+    "it replaces.",
+}
+
+_BOTH_NOTE = (
+    " In exact controls, each exchange copies the label counts of the examples that it "
+    "replaces. They are compared in a table of their own."
+)
+
+
+def _controls_note(audit: Audit) -> str:
+    """Explain the controls that were run, those of the headline first."""
+    found = [finding for finding in audit.findings if finding.timeline is not None]
+    headline = headline_draws(found)
+    has_both = headline == "natural" and any(one.cell.control == "exact" for one in found)
+    return f"{_NOTE}{_KIND_NOTES[headline]}{_BOTH_NOTE if has_both else ''}"
+
+
 _NO_CONTROLS = "There are no control runs, so it is unknown how well shifts are detected."
 
 _TERMS = (
@@ -111,6 +136,13 @@ _TERMS = (
         "A shift is a change in the kind of data that a client trains on. An exchange replaces "
         "a client’s examples with new examples of the same kind. The control of a run with a "
         "shift is the same run with an exchange instead of the shift.",
+    ),
+    Term(
+        "Natural and exact controls",
+        "In a natural control, label counts are random draws from the client’s label shares, "
+        "as when new data come in. In an exact control, each exchange copies the label counts. "
+        "A natural control is harder to tell from a shift. The main scores compare with "
+        "natural controls if there are any.",
     ),
     Term(
         "Shifts ranked above controls",
@@ -131,7 +163,8 @@ _TERMS = (
         "Alarms raised by an attack",
         "Some attacks state a threshold and the probability of a false alarm in a run. An "
         "alarm counts as a detection if it comes in the true round or later and none came "
-        "before. Alarms in controls are false alarms. The intervals are exact if each run has "
-        "one target.",
+        "before. The alarm of a round uses the rounds up to it alone. The claimed round of the "
+        "shift is found by looking back over all rounds. Alarms in controls are false alarms. "
+        "The intervals are exact if each run has one target.",
     ),
 )

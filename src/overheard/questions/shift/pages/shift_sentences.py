@@ -37,18 +37,39 @@ def _alarm_sentence(attack_result: AttackResult) -> tuple[str, ...]:
         attack_result.rows_by_score.get("false_alarm_rate"),
     )
     if found is None or false is None:
-        return ("The attack states no threshold, so it raises no alarm.",)
+        silent = _uncalibrated_sentence(attack_result).strip()
+        return (silent or "The attack states no threshold, so it raises no alarm.",)
     stated = false.references.get("stated")
     stated_rate = "" if stated is None else f"; stated rate: {format_percent(stated)}"
     alarms = (
         f"Its alarm detects {format_percent(found.value.mean)} of shifts{_interval(found)} and "
         "is raised "
-        f"in {format_percent(false.value.mean)} of controls{_interval(false, stated_rate)}."
+        f"in {format_percent(false.value.mean)} of controls{_interval(false, stated_rate)}"
+        f"{_exact_clause(attack_result)}.{_uncalibrated_sentence(attack_result)}"
     )
     delay = attack_result.rows_by_score.get("median_delay")
     if delay is None:
         return (alarms,)
     return (f"{alarms} {_delay_clause(delay.value.mean)}",)
+
+
+def _exact_clause(attack_result: AttackResult) -> str:
+    """State the alarms in exact controls; nothing if there are none of these controls."""
+    exact = attack_result.rows_by_score.get("false_alarm_rate_exact")
+    if exact is None:
+        return ""
+    return f", and in {format_percent(exact.value.mean)} of exact controls{_interval(exact)}"
+
+
+def _uncalibrated_sentence(attack_result: AttackResult) -> str:
+    """State in how many runs the attack gave no alarm; nothing if it always did."""
+    row = attack_result.rows_by_score.get("not_calibrated")
+    if row is None or row.value.mean == 0:
+        return ""
+    return (
+        f" In {format_percent(row.value.mean)} of runs it is not calibrated: it cannot keep "
+        "the stated rate, and gives no alarm. These runs do not count in the other rates."
+    )
 
 
 def _delay_clause(rounds: float) -> str:

@@ -16,6 +16,7 @@ from overheard.questions.shift.pages.timeline_chart import (
     timeline_chart,
     timeline_legend,
 )
+from overheard.questions.shift.statistics.pairs import headline_draws
 
 MAX_ATTACKS = 3
 """The best attacks to draw for one group of observers."""
@@ -29,7 +30,7 @@ MAX_RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class _DrawnTimeline:
-    """A target's timelines: of the planned run and, if there is one, of its control run."""
+    """A target's timelines: of the planned run and, if there is one, of its first control."""
 
     name: str
     finding: Finding
@@ -96,6 +97,7 @@ def _attack_figure(
     return ReportFigure(
         title,
         "The attack's test statistic by round; a larger value is stronger evidence of a shift. "
+        "The value of a round rests on the rounds up to it alone. "
         f"{_selection_note(drawn, planned, attacks)}",
         timeline_legend(f"Legend: {title}"),
         tuple(
@@ -123,10 +125,12 @@ def _select_timelines(
 
     If that run has a single target, select this target in several runs.
     """
+    draws = headline_draws(found)
     controls = {
         (finding.cell.seed, finding.target): finding.timeline
         for finding in found
         if finding.cell.is_control
+        and (finding.cell.control, finding.cell.control_number) == (draws, 0)
     }
     first = min(finding.cell.seed for finding in planned)
     run = [finding for finding in planned if finding.cell.seed == first]
@@ -188,7 +192,14 @@ def _table(drawn: Sequence[_DrawnTimeline], title: str) -> ReportTable:
     )
     return ReportTable(
         f"Evidence by round: {title}",
-        ("Target", "Line", "True shift", "Alarm", "Claimed shift", *(f"{n}" for n in rounds)),
+        (
+            "Target",
+            "Line",
+            "True shift",
+            "Alarm",
+            "Claimed shift, looking back",
+            *(f"{n}" for n in rounds),
+        ),
         tuple(row for one in drawn for row in _table_rows(one, rounds)),
         text_columns=2,
     )

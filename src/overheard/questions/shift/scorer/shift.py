@@ -36,9 +36,10 @@ class ShiftScorer(Scorer[Shift]):
     - `detected`: 1 if the alarm was raised in the first round with new data or later, and not
       before. The uninformed guess is a random alarm with the claim's stated false alarm rate.
     - `false_alarm_before`: 1 if it was raised before; the stated rate is a reference.
-    - `delay`: rounds from the true one to the alarm, only if detected.
+    - `delay`: rounds from the true one to the alarm, only if detected. The alarm of a round
+      rests on the rounds up to it alone (it is online), so this is how late one would know.
 
-    If the claim states the round:
+    If the claim states the round, looking back over all rounds (it is retrospective):
 
     - `round_error`: its error in rounds; the uninformed guess is the middle of the claim's
       rounds.
@@ -83,6 +84,10 @@ class ShiftScorer(Scorer[Shift]):
         before `since`. The shares after are those of the target's last round, so that the end
         of a gradual drift counts.
 
+        Where a client's examples are random draws, shares are those that it draws from: a shift
+        is a change of them, and not of what happened to be drawn. Elsewhere they are the shares
+        among the examples that it holds.
+
         For `COHORT`, each client is weighted by its examples per round. A client with rounds
         only before or only after counts as unchanged.
 
@@ -92,7 +97,7 @@ class ShiftScorer(Scorer[Shift]):
             ValueError: if the target trained in none of the rounds, or on no example.
 
         """
-        counts = truth.label_counts(target, rounds)
+        counts = truth.expected_counts(target, rounds)
         if not bool(counts.any()):
             raise ValueError(f"{target} held no examples in rounds {sorted(rounds)}")
         parties = {party for _, party in truth.counts if target in (party, COHORT)}
@@ -110,7 +115,7 @@ class ShiftScorer(Scorer[Shift]):
             default=None,
         )
         if since is None:
-            after = normalize_to_shares(counts.double())
+            after = normalize_to_shares(counts)
             before = after
         else:
             starts = {
@@ -193,7 +198,7 @@ def _pooled_shares(
 ) -> Float[Tensor, " classes"]:
     """Return the pooled label shares of some clients, from their mean counts per round."""
     mean_counts = [
-        truth.label_counts(party, numbers).double() / len(numbers)
+        truth.expected_counts(party, numbers) / len(numbers)
         for party, numbers in sorted(rounds.items())
     ]
     return normalize_to_shares(torch.stack(mean_counts).sum(0))

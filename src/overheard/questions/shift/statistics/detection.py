@@ -12,8 +12,10 @@ from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, Finding
 from overheard.findings.score_row import ScoreRow, row_group
 from overheard.questions.shift.statistics.pairs import (
+    PairedEvidence,
     RunPair,
     evidence_at_shift,
+    headline_draws,
     pair_runs,
     peak_evidence,
 )
@@ -28,13 +30,16 @@ from overheard.statistics.exact_intervals import (
 POWER_PERCENTS = (5, 1)
 """Percentages of false alarms at which the power is reported."""
 
+CHANCE: Mapping[str, float] = MappingProxyType({"a coin": 0.5})
+
 NO_REFERENCES: Mapping[str, float] = MappingProxyType({})
 
 
 def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     """Return rows for each arm, observers, attack, question and rounds with both kinds of runs.
 
-    A run counts by its peak, the largest statistic of its timeline.
+    A run counts by its peak, the largest statistic of its timeline. Controls are those with
+    natural draws; the exact ones only if there are no others.
 
     - `estimate_auc`: the probability that a run with a shift has a higher peak than a control,
       ties count half. Uninformed guess: 0.5. `auc_told`: the same with the statistic in the
@@ -44,17 +49,23 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, .
       the controls' peaks; omitted with fewer than 19 or 99 controls. Uninformed guess: 0.05 and
       0.01.
 
-    If the attack states a threshold in every run:
+    If the attack states a threshold, over the runs in which it does:
 
     - `detection_rate`: the share of shifts with an alarm in the true round or later, none
       before. Uninformed guess: the mean stated false alarm rate.
     - `false_alarm_rate`: the share of controls with any alarm; the stated rate is a reference.
     - `rounds_between_false_alarms`: rounds observed in controls, up to the first alarm of each,
       divided by the number of alarms.
-    - `median_delay`: rounds from the shift to the alarm, over detected shifts.
+    - `median_delay`: rounds from the shift to the alarm, over detected shifts. The alarm of a
+      round rests on the rounds up to it alone.
+    - `not_calibrated`: the share of all runs in which the attack could not keep its stated rate
+      and gave no alarm; only for attacks that state a rate.
 
-    The intervals of the last four treat each target of a run as an independent trial: exact if
-    a run has one target, too narrow if several targets share a model.
+    Against exact controls, if there are natural ones too: `auc_exact`, `power_at_5_exact` and
+    `false_alarm_rate_exact`.
+
+    The intervals of rates and delays treat each target of a run as an independent trial: exact
+    if a run has one target, too narrow if several targets share a model.
     """
     groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -64,11 +75,16 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, .
 
 
 def _rows(members: Sequence[Finding], seed: Seed) -> list[ScoreRow]:
-    run_pairs = pair_runs(members)
+    headline = headline_draws(members)
+    run_pairs = pair_runs(members, headline)
     if not run_pairs:
         return []
     place = _PairedCell(members[0].cell, run_pairs)
-    return [*_rank_rows(place, seed), *_alarm_rows(place)]
+    rows = [*_rank_rows(place, seed), *_alarm_rows(place)]
+    exact_pairs = pair_runs(members, "exact") if headline != "exact" else ()
+    if exact_pairs:
+        rows += _exact_rows(_PairedCell(members[0].cell, exact_pairs), seed)
+    return rows
 
 
 @final
@@ -105,6 +121,11 @@ class _PairedCell:
             seeds=len({pair.seed for pair in self.run_pairs}),
         )
 
+    @property
+    def controls(self) -> tuple[Timeline, ...]:
+        """The evidence of all controls."""
+        return tuple(control for pair in self.run_pairs for control in pair.controls)
+
 
 def _subtract(value: Estimate, guess: float) -> Estimate:
     return Estimate(
@@ -117,66 +138,92 @@ def _subtract(value: Estimate, guess: float) -> Estimate:
 def _rank_rows(place: _PairedCell, seed: Seed) -> list[ScoreRow]:
     draws = seed.child("pairs", place.cell.arm, place.cell.attack)
     highest, at_round = peak_evidence(place.run_pairs), evidence_at_shift(place.run_pairs)
-    chance = {"a coin": 0.5}
     rows = [
-        place.row("auc", "higher", estimate_auc(highest, draws), chance),
-        place.row("auc_told", "higher", estimate_auc(at_round, draws), chance),
+        place.row("auc", "higher", estimate_auc(highest, draws), CHANCE),
+        place.row("auc_told", "higher", estimate_auc(at_round, draws), CHANCE),
     ]
     for percent in POWER_PERCENTS:
-        value = estimate_power(highest, percent, draws)
-        if value is not None:
-            blind = {"an alarm at random": percent / 100}
-            rows.append(place.row(f"power_at_{percent}", "higher", value, blind))
+        rows += _power_rows(place, highest, percent, f"power_at_{percent}", draws)
     return rows
 
 
-def _alarm_rows(place: _PairedCell) -> list[ScoreRow]:
-    if not all(pair.states_alarms for pair in place.run_pairs):
+def _exact_rows(place: _PairedCell, seed: Seed) -> list[ScoreRow]:
+    """Return the rows against exact controls."""
+    draws = seed.child("pairs", place.cell.arm, place.cell.attack)
+    highest = peak_evidence(place.run_pairs)
+    return [
+        place.row("auc_exact", "higher", estimate_auc(highest, draws), CHANCE),
+        *_power_rows(place, highest, 5, "power_at_5_exact", draws),
+        *_false_alarm_rows(place, "false_alarm_rate_exact"),
+    ]
+
+
+def _power_rows(
+    place: _PairedCell, highest: PairedEvidence, percent: int, score: str, draws: Seed
+) -> list[ScoreRow]:
+    """Return the row of the power at this percentage; none if there are too few controls."""
+    value = estimate_power(highest, percent, draws)
+    if value is None:
         return []
+    return [place.row(score, "higher", value, {"an alarm at random": percent / 100})]
+
+
+def _alarm_rows(place: _PairedCell) -> list[ScoreRow]:
+    """Return the rows of an attack with alarms, over the runs with a threshold."""
+    rows = _false_alarm_rows(place, "false_alarm_rate")
+    alarmed = [pair for pair in place.run_pairs if pair.shifted.threshold is not None]
+    if rows and alarmed:
+        rows = [*_detection_rows(place, alarmed), *rows, *_waiting_rows(place)]
+    timelines = [*(pair.shifted for pair in place.run_pairs), *place.controls]
+    if any(one.false_alarm_rate is not None for one in timelines):
+        silent = sum(one.is_uncalibrated for one in timelines)
+        value = estimate_proportion(float(silent), len(timelines))
+        rows.append(place.row("not_calibrated", "lower", value))
+    return rows
+
+
+def _detection_rows(place: _PairedCell, alarmed: Sequence[RunPair]) -> list[ScoreRow]:
+    """Return the share of shifts that are detected, and how late."""
     delays = [
         float(pair.shifted.alarm - pair.since)
-        for pair in place.run_pairs
+        for pair in alarmed
         if pair.shifted.alarm is not None and pair.shifted.alarm >= pair.since
     ]
-    controls = [pair.control for pair in place.run_pairs]
-    false_alarms = sum(control.alarm is not None for control in controls)
-    count, stated = len(place.run_pairs), _mean_stated_rate(place.run_pairs)
-    rows = [
-        place.row(
-            "detection_rate",
-            "higher",
-            estimate_proportion(float(len(delays)), count),
-            {} if stated is None else {"an alarm at random": stated},
-        ),
-        place.row(
-            "false_alarm_rate",
-            "lower",
-            estimate_proportion(float(false_alarms), count),
-            references={} if stated is None else {"stated": stated},
-        ),
-    ]
-    watched = sum(map(_rounds_watched, controls))
-    if watched:
-        rows.append(
-            place.row(
-                "rounds_between_false_alarms",
-                "higher",
-                estimate_mean_time_between(false_alarms, float(watched)),
-            )
-        )
+    stated = _mean_stated_rate([pair.shifted for pair in alarmed])
+    blinds = {} if stated is None else {"an alarm at random": stated}
+    detected = estimate_proportion(float(len(delays)), len(alarmed))
+    rows = [place.row("detection_rate", "higher", detected, blinds)]
     if delays:
         rows.append(place.row("median_delay", "lower", estimate_median(delays)))
     return rows
 
 
-def _mean_stated_rate(run_pairs: Sequence[RunPair]) -> float | None:
-    rates = [
-        rate
-        for pair in run_pairs
-        for rate in (pair.shifted.false_alarm_rate, pair.control.false_alarm_rate)
-    ]
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) / len(known) if len(known) == len(rates) else None
+def _false_alarm_rows(place: _PairedCell, score: str) -> list[ScoreRow]:
+    """Return the share of controls with an alarm; none if no threshold is stated."""
+    controls = [control for control in place.controls if control.threshold is not None]
+    if not controls:
+        return []
+    stated = _mean_stated_rate(controls)
+    alarms = sum(control.alarm is not None for control in controls)
+    value = estimate_proportion(float(alarms), len(controls))
+    references = {} if stated is None else {"stated": stated}
+    return [place.row(score, "lower", value, references=references)]
+
+
+def _waiting_rows(place: _PairedCell) -> list[ScoreRow]:
+    """Return the mean time between false alarms."""
+    controls = [control for control in place.controls if control.threshold is not None]
+    alarms = sum(control.alarm is not None for control in controls)
+    watched = sum(map(_rounds_watched, controls))
+    if not watched:
+        return []
+    value = estimate_mean_time_between(alarms, float(watched))
+    return [place.row("rounds_between_false_alarms", "higher", value)]
+
+
+def _mean_stated_rate(timelines: Sequence[Timeline]) -> float | None:
+    rates = [one.false_alarm_rate for one in timelines if one.false_alarm_rate is not None]
+    return sum(rates) / len(rates) if len(rates) == len(timelines) else None
 
 
 def _rounds_watched(control: Timeline) -> int:

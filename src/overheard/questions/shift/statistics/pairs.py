@@ -1,5 +1,6 @@
-"""Pairs of a run in which a target's data shifted and its control run."""
+"""Runs in which a target's data shifted, with their controls."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -9,7 +10,10 @@ from jaxtyping import Float, Int
 
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ControlDraws, Finding
+
+CONTROL_ORDER: tuple[ControlDraws, ...] = ("natural", "", "exact")
+"""The kinds of controls; the headline is against the first of these that was run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class RunPair:
         target: the target of both claims.
         since: the first round with new data; in the control, new data of the same kind.
         shifted: the evidence in the run with the shift.
-        control: the evidence in the control run.
+        controls: the evidence in each control run of one kind, one or more.
 
     """
 
@@ -29,31 +33,40 @@ class RunPair:
     target: Party
     since: int
     shifted: Timeline
-    control: Timeline
-
-    @property
-    def states_alarms(self) -> bool:
-        """Return whether the attack states a threshold in both runs."""
-        return self.shifted.threshold is not None and self.control.threshold is not None
+    controls: tuple[Timeline, ...]
 
 
-def pair_runs(findings: Sequence[Finding]) -> tuple[RunPair, ...]:
+def headline_draws(findings: Sequence[Finding]) -> ControlDraws:
+    """Return the kind of the headline's controls: natural ones if there are any."""
+    kinds = {finding.cell.control for finding in findings if finding.cell.is_control}
+    return next((kind for kind in CONTROL_ORDER if kind in kinds), "")
+
+
+def pair_runs(
+    findings: Sequence[Finding], draws: ControlDraws | None = None
+) -> tuple[RunPair, ...]:
     """Pair the findings of one attack in one arm; findings without a partner are left out.
 
     A target of a planned run whose data did not shift is also left out.
+
+    Args:
+        findings: the findings of planned runs and controls.
+        draws: the kind of controls to pair with; None = those of the headline.
+
     """
-    controls = {
-        (finding.cell.seed, finding.target): finding.timeline
-        for finding in findings
-        if finding.cell.is_control
-    }
+    kind = headline_draws(findings) if draws is None else draws
+    controls = defaultdict[tuple[int, Party], list[Timeline]](list)
+    for finding in findings:
+        is_wanted = finding.cell.is_control and finding.cell.control == kind
+        if is_wanted and finding.timeline is not None:
+            controls[finding.cell.seed, finding.target].append(finding.timeline)
     run_pairs = []
     for finding in findings:
         cell, since, shifted = finding.cell, finding.true_since, finding.timeline
-        control = controls.get((cell.seed, finding.target))
-        if cell.is_control or since is None or shifted is None or control is None:
+        own = controls.get((cell.seed, finding.target))
+        if cell.is_control or since is None or shifted is None or own is None:
             continue
-        run_pairs.append(RunPair(cell.seed, finding.target, since, shifted, control))
+        run_pairs.append(RunPair(cell.seed, finding.target, since, shifted, tuple(own)))
     return tuple(run_pairs)
 
 
@@ -63,15 +76,18 @@ class PairedEvidence:
 
     Args:
         shifted: the number of each run with a shift.
-        control: the number of its control run.
-        clusters: the cluster of each pair. Pairs of one seed share a model and are resampled
-            together; with only one seed, each pair is a cluster.
+        control: the number of each control run.
+        clusters: the cluster of each run with a shift. Runs of one seed share a model and are
+            resampled together, with their controls; with only one seed, each run with a shift
+            is a cluster with its controls.
+        control_clusters: the cluster of each control run.
 
     """
 
     shifted: Float[np.ndarray, " pairs"]
-    control: Float[np.ndarray, " pairs"]
+    control: Float[np.ndarray, " controls"]
     clusters: Int[np.ndarray, " pairs"]
+    control_clusters: Int[np.ndarray, " controls"]
 
     @property
     def cluster_count(self) -> int:
@@ -84,7 +100,7 @@ def peak_evidence(run_pairs: Sequence[RunPair]) -> PairedEvidence:
     return _paired_evidence(
         run_pairs,
         [_peak(pair.shifted) for pair in run_pairs],
-        [_peak(pair.control) for pair in run_pairs],
+        [[_peak(control) for control in pair.controls] for pair in run_pairs],
     )
 
 
@@ -93,18 +109,29 @@ def evidence_at_shift(run_pairs: Sequence[RunPair]) -> PairedEvidence:
     return _paired_evidence(
         run_pairs,
         [_statistic_from(pair.shifted, pair.since) for pair in run_pairs],
-        [_statistic_from(pair.control, pair.since) for pair in run_pairs],
+        [
+            [_statistic_from(control, pair.since) for control in pair.controls]
+            for pair in run_pairs
+        ],
     )
 
 
 def _paired_evidence(
-    run_pairs: Sequence[RunPair], shifted: Sequence[float], control: Sequence[float]
+    run_pairs: Sequence[RunPair],
+    shifted: Sequence[float],
+    control: Sequence[Sequence[float]],
 ) -> PairedEvidence:
     seeds = np.array([pair.seed for pair in run_pairs])
     distinct, clusters = np.unique(seeds, return_inverse=True)
     if len(distinct) == 1:
         clusters = np.arange(len(run_pairs))
-    return PairedEvidence(np.array(shifted), np.array(control), clusters.astype(np.int64))
+    clusters = clusters.astype(np.int64)
+    return PairedEvidence(
+        np.array(shifted),
+        np.concatenate([np.array(values) for values in control]),
+        clusters,
+        np.repeat(clusters, [len(values) for values in control]),
+    )
 
 
 def _peak(timeline: Timeline) -> float:

@@ -32,17 +32,19 @@ def estimate_auc(evidence: PairedEvidence, seed: Seed) -> Estimate:
     clusters = evidence.cluster_count
     wins = np.zeros((clusters, clusters))
     for value, cluster in zip(evidence.shifted, evidence.clusters, strict=True):
-        wins_of_value = (value > evidence.control) + (value == evidence.control) / 2  # (pairs,)
-        wins[cluster] += np.bincount(evidence.clusters, wins_of_value, clusters)
-    sizes = np.bincount(evidence.clusters)
-    value = float(wins.sum() / len(evidence.shifted) ** 2)
+        is_above, is_tied = value > evidence.control, value == evidence.control
+        wins_of_value = is_above + is_tied / 2  # (controls,)
+        wins[cluster] += np.bincount(evidence.control_clusters, wins_of_value, clusters)
+    pairs = len(evidence.shifted) * len(evidence.control)
+    value = float(wins.sum() / pairs)
     if clusters < 2:
         return Estimate(value, None, None)
     drawn = _draw_clusters(clusters, seed)
     drawn_wins = ((drawn @ wins) * drawn).sum(1)
-    return _wider_interval(
-        value, drawn_wins / (drawn @ sizes) ** 2, *_score_interval(value, clusters)
+    drawn_pairs = (drawn @ np.bincount(evidence.clusters)) * (
+        drawn @ np.bincount(evidence.control_clusters)
     )
+    return _wider_interval(value, drawn_wins / drawn_pairs, *_score_interval(value, clusters))
 
 
 def _score_interval(value: float, runs: int) -> tuple[float, float]:
@@ -93,14 +95,14 @@ def _power_of_draws(
     """Return the share above the threshold, with clusters weighted by their draws."""
     order = np.argsort(evidence.control, kind="stable")
     weights = drawn[:, evidence.clusters]  # (draws, pairs)
-    running = weights[:, order].cumsum(1)
+    running = drawn[:, evidence.control_clusters][:, order].cumsum(1)  # (draws, controls)
     counts = running[:, -1]
     # A draw of small clusters may lack this rank; the highest control is then used.
     rank = np.minimum(_threshold_rank(counts, percent), counts)
     place = (running >= rank[:, None]).argmax(1)
     threshold = evidence.control[order][place]  # (draws,)
     above: Bool[np.ndarray, "draws pairs"] = evidence.shifted[None] > threshold[:, None]
-    shares: Float[np.ndarray, " draws"] = (weights * above).sum(1) / counts
+    shares: Float[np.ndarray, " draws"] = (weights * above).sum(1) / weights.sum(1)
     return shares
 
 

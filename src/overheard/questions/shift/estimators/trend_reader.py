@@ -1,0 +1,110 @@
+"""Reads the trend of a target's models, on one scale for all rounds if runs are simulated."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import Party
+from overheard.core.view import View
+from overheard.questions.shift.claim import Shift
+from overheard.questions.shift.estimators.model_comparisons import NamedComparison
+from overheard.questions.shift.estimators.model_series import ModelComparison
+from overheard.questions.shift.estimators.round_scale import RoundScale, fit_round_scale
+from overheard.questions.shift.estimators.simulated_series import simulate_series
+from overheard.questions.shift.estimators.target_models import TargetModels
+from overheard.questions.shift.estimators.trend import Trend
+from overheard.simulation.simulation_context import build_context
+from overheard.simulation.target_groups import TargetGroup, group_targets
+
+MIN_SIMULATED_RUNS = 8
+"""Fewer simulated runs give no useful deviation of a round."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrendReader:
+    """Reads a number by round from a target's models, and claims a break in its trend.
+
+    Args:
+        attack: name of the attack, for error messages.
+        comparison: how the number of a round is read.
+        trend: the trend that the number is compared with.
+        extract: whether the observers' own influence is removed from the broadcasts.
+        simulated_runs: maximum number of simulated runs without a shift, by which statistics
+            are standardised, within the virtual clients of the attacker's compute settings; 0 =
+            none.
+
+    """
+
+    attack: str
+    comparison: NamedComparison
+    trend: Trend
+    extract: bool
+    simulated_runs: int
+
+    def __post_init__(self) -> None:
+        """Refuse settings that exclude each other."""
+        if self.simulated_runs and self.simulated_runs < MIN_SIMULATED_RUNS:
+            raise ValueError(
+                f"simulated_runs must be 0, or {MIN_SIMULATED_RUNS} or more, got "
+                f"{self.simulated_runs}"
+            )
+        if self.simulated_runs and not self.extract:
+            raise ValueError(
+                "simulated_runs needs extract: simulations show what clients send, without the "
+                "observers' own part"
+            )
+
+    def claim_shift(self, view: View, target: Party, knowledge: Knowledge) -> Shift:
+        """Claim a shift since the round of the largest statistic.
+
+        Raises:
+            NeedsError: if too few consecutive rounds are readable, or what the comparison or
+                the simulation needs is missing.
+
+        """
+        subject, scale = f"{self.attack} on {target}", None
+        if self.simulated_runs:
+            (group,) = group_targets(view, (target,), len(view.messages))
+            knowledge, scale = self._simulate(view, knowledge, group, subject)
+        comparison = self.comparison.build(knowledge)
+        values = series_of_target(view, target, comparison, self.extract)
+        rounds = TargetModels(view, target, self.extract).rounds()
+        return self.trend.claim_shift(values, rounds, comparison.models - 1, subject, scale)
+
+    def _simulate(
+        self, view: View, knowledge: Knowledge, group: TargetGroup, subject: str
+    ) -> tuple[Knowledge, RoundScale]:
+        """Return the knowledge to read with, and the scale of each round.
+
+        Models are read on auxiliary examples that no simulated client trains on, as no real
+        client trains on any of them.
+        """
+        count = min(self.simulated_runs, knowledge.compute.virtual_clients)
+        if count < MIN_SIMULATED_RUNS:
+            raise NeedsError(
+                f"{subject} needs {MIN_SIMULATED_RUNS} virtual clients or more for its "
+                f"simulated runs, got {count}"
+            )
+        context = build_context(view, knowledge, group.rounds)
+        held_out = context.auxiliary.take(context.auxiliary_split.held_out)
+        reading_knowledge = replace(knowledge, auxiliary=held_out)
+        runs = simulate_series(
+            view, knowledge, reading_knowledge, group, self.comparison, count
+        )
+        scale = fit_round_scale([self.trend.divergences(run) for run in runs])
+        if not scale.mean:
+            raise NeedsError(
+                f"{subject}: its statistic is the same in all simulated runs, so it has no "
+                "scale: choose another source, or a shorter trend"
+            )
+        return reading_knowledge, scale
+
+
+def series_of_target(
+    view: View, target: Party, comparison: ModelComparison, extract: bool
+) -> dict[int, float]:
+    """Return the finite numbers by round that a comparison reads from a target's models."""
+    target_models = TargetModels(view, target, extract)
+    return comparison.series(target_models.rounds(), target_models.models())
