@@ -1,7 +1,7 @@
 """Tracks a target's data through a run and raises an alarm at a stated false alarm rate."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal, final
 
@@ -83,8 +83,8 @@ class ShiftTracking(Attack[Shift]):
     them is `exchange_every`. The rate does not hold under an unknown defense, or if clients
     with different labels are sampled in each round, as the tracked value then depends on the
     sample. If a label has fewer than `MIN_PER_LABEL` auxiliary examples, or too few federations
-    are simulated for the rate, the attack is not calibrated: it states neither threshold nor
-    rate and raises no alarm.
+    are simulated for the rate, the attack is not calibrated: it states the rate but no
+    threshold, and raises no alarm.
 
     Args:
         follows: the tracked quantity: label shares or representations.
@@ -153,7 +153,10 @@ class ShiftTracking(Attack[Shift]):
             tracker = calibrate(self, knowledge, group, simulated)
             for target in group.targets:
                 readings = read_target(self, view, target, knowledge, group)
-                claims[target] = tracker.claim(readings, group.rounds)
+                claim = tracker.claim(readings, group.rounds)
+                # With a rate and no threshold, it says that it is not calibrated.
+                evidence = replace(claim.evidence, false_alarm_rate=self.false_alarm_rate)
+                claims[target] = replace(claim, evidence=evidence)
         return claims
 
 
