@@ -33,9 +33,9 @@ class GradientMembership(Attack[Membership]):
 
     After many local steps, or with Adam or momentum, gradients are a rough guide. So some local
     models (`trainings`) train on each record, beside the same auxiliary examples. How much
-    their updates differ, blended with the gradient, is the direction. That is stronger after many
-    local steps, and it costs `trainings` local trainings a record and round. With 0 the cost is
-    that of the shadow models, and of three gradients a record and round.
+    their updates differ, blended with the gradient, is the direction. That is stronger after
+    many local steps, and it costs `trainings` local trainings a record and round. With 0 the
+    cost is that of the shadow models, and of three gradients a record and round.
 
     Args:
         models: shadow models per round; fewer for models above a million parameters.

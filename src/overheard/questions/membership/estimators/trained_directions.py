@@ -119,4 +119,5 @@ def blend_directions(
     """
     lengths = trained.norm(dim=1, keepdim=True)
     norms = gradients.norm(dim=1, keepdim=True)
-    return (trained + gradients * (lengths / norms.clamp(min=1e-12))) / 2
+    blended: Tensor = (trained + gradients * (lengths / norms.clamp(min=1e-12))) / 2
+    return blended
