@@ -124,9 +124,10 @@ GRID: tuple[tuple[Setting, tuple[Mixing, ...]], ...] = (
     (Setting(background=5000), (MmAug(0.5, 50),)),
     (Setting(rate=0.02), FEW),
     (
-        Setting(concentration=5.0, users=20, examples=1200, background=35_999),
-        (MmAug(0.5, 10), MmAug(0.5, 60), RandAug(0.5)),
+        Setting(concentration=5.0, users=20, examples=1200, background=35_999, rate=0.02),
+        (MmAug(0.5, 60), RandAug(0.5)),
     ),
+    (Setting(rate=0.005), FEW),
     (Setting(seed=1), PAPER),
     (Setting(epochs=5), FEW),
 )

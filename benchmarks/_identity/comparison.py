@@ -3,14 +3,22 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from pydantic import TypeAdapter
 
 from _identity.case import Case
-from _identity.grids import AS_PUBLISHED, GRIDS, OURS, IdentityAttack, with_linking
+from _identity.grids import (
+    AS_PUBLISHED,
+    GRIDS,
+    METADATA,
+    OURS,
+    IdentityAttack,
+    with_linking,
+)
+from _identity.lineup import every_update
 from _identity.observed_run import ObservedRun, Precision, observe_run
 from overheard.archive.atomic import write_text
 from overheard.auditing.inputs import Resources
@@ -43,8 +51,8 @@ class ComparedAttack:
 
     @property
     def is_rival(self) -> bool:
-        """Whether it is not Overheard's attack on updates."""
-        return self.attack.name != OURS
+        """Whether it is another attack that reads updates, as Overheard's does."""
+        return self.attack.name not in (OURS, METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +80,14 @@ class Comparison:
             key=lambda row: sum(one.average_precision for one in row.precisions),
         )
 
+    @property
+    def metadata(self) -> ComparedAttack:
+        """The attack on what is sent beside the updates."""
+        return next(row for row in self.rows if row.attack.name == METADATA)
+
     def ours(self, view: View) -> ComparedAttack:
         """Return Overheard's attack in one of its views."""
-        return next(row for row in self.rows if not row.is_rival and row.view == view)
+        return next(row for row in self.rows if row.attack.name == OURS and row.view == view)
 
 
 def compare(
@@ -141,7 +154,8 @@ def _measure(
     on_step: Callable[[str], None],
 ) -> Mapping[str, Precision]:
     """Return the precision of each attack on one seed, by repr; what is stored is reused."""
-    plan = case.plan((seed,))
+    # The attacks of a case's own threats do not affect the run, so they are no part of the key.
+    plan = replace(case, threats=(every_update(AS_PUBLISHED),), arms=()).plan((seed,))
     digest = hashlib.sha256(plan.toml().encode()).hexdigest()[:12]
     path = folder / f"seed_{seed}_{digest}.json"
     stored = _STORED.validate_json(path.read_bytes()) if path.exists() else {}

@@ -72,13 +72,12 @@ def _row(row: ComparedAttack) -> tuple[str, ...]:
 
 
 def _leads(comparison: Comparison) -> str:
-    rival = comparison.best_rival
-    one, linked = (
-        format_value(lead(comparison.ours(view), rival))
-        for view in ("one update", "with linking and assignment")
-    )
+    rival, ours = comparison.best_rival, comparison.ours("one update")
+    linked = comparison.ours("with linking and assignment")
     return (
-        f"The best rival is {plugin_label(rival.attack)}. Overheard's attack minus the best "
-        f"rival: {one} on one update; {linked} with linking and assignment, which the rival "
-        "lacks."
+        f"The best rival that reads updates is {plugin_label(rival.attack)}. Overheard's "
+        f"attack minus this rival: {format_value(lead(ours, rival))} on one update; "
+        f"{format_value(lead(linked, rival))} with linking and assignment, which the rival "
+        "lacks. Overheard's attack on one update minus its attack on numbers of examples and "
+        f"losses alone (`metadata`): {format_value(lead(ours, comparison.metadata))}."
     )

@@ -28,6 +28,9 @@ OUR_LAYERS: tuple[tuple[Layer, ...] | None, ...] = (("all",), None)
 
 OURS = "reidentify_wccn"
 
+METADATA = "metadata"
+"""It reads numbers of examples and losses, which no other attack of the grids reads."""
+
 
 def _settings(attack: Any, cuts: Iterable[tuple[int, int]]) -> tuple[Any, ...]:
     """Return a rival with every cut of the priors and every layer."""
@@ -42,7 +45,7 @@ GRIDS: Mapping[str, tuple[IdentityAttack, ...]] = {
     "reidentify_svm": _settings(ReidentifySvm(), CUTS),
     "reidentify_knn": _settings(ReidentifyKnn(), CUTS),
     "match_siamese": _settings(MatchSiamese(), CUTS),
-    "metadata": tuple(
+    METADATA: tuple(
         Metadata(pieces=pieces, most_rounds=24 // pieces) for pieces in (1, 2, 4, 8)
     ),
     # It compares the pieces of a prior, so it needs two.
