@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -110,7 +111,9 @@ def test_refuses_an_impossible_partition(
     words: tuple[str, ...],
 ):
     said = overheard("audit", edited(plan, right, wrong), "--out", tmp_path / "out", *CPU)
-    assert_user_error(said, *words)
+    # With stated shares, three clients are too few for a verdict, which is said first.
+    error = said.err[said.err.index("overheard: ") :]
+    assert_user_error(replace(said, err=error), *words)
     assert not (tmp_path / "out").exists()
 
 
