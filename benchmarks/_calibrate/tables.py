@@ -55,7 +55,7 @@ def markdown(results: Results) -> str:
             f"\n{_together(results)}\n",
             '"Leaks" where claims know a part of the truth, 1 run, 4 attacks:\n',
             *_power_rows(results),
-            "\nCoverage of 95 % intervals of normal figures, the worst of all correlations and "
+            "\nCoverage of 95 % intervals of normal figures, the worst of all correlations and\n"
             "between-run variances, in %:\n",
             *_coverage_rows(results),
             "\nCoverage of 95 % intervals of other figures, in %, by runs x clients:\n",
