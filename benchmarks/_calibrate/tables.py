@@ -55,8 +55,8 @@ def markdown(results: Results) -> str:
             f"\n{_together(results)}\n",
             '"Leaks" where claims know a part of the truth, 1 run, 4 attacks:\n',
             *_power_rows(results),
-            "\nCoverage of 95 % intervals of normal figures, the worst of all correlations and "
-            "between-run variances, in %:\n",
+            "\nCoverage of 95 % intervals of normal figures, the worst of all correlations\n"
+            "and between-run variances, in %:\n",
             *_coverage_rows(results),
             "\nCoverage of 95 % intervals of other figures, in %, by runs x clients:\n",
             *_figure_rows(results),

@@ -33,7 +33,8 @@ def assert_user_error(said: CommandResult, *words: str) -> None:
     assert said.out == ""
     assert "Traceback" not in said.err
     assert said.err.count("overheard: ") == 1
-    assert said.err.startswith("overheard: ")
+    # Notes on verdicts may come first.
+    assert "\noverheard: " in f"\n{said.err}"
     flat = " ".join(said.err.split())
     for word in words:
         assert word in flat, said.err

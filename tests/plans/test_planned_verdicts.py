@@ -57,7 +57,7 @@ def test_a_recording_needs_five_clients() -> None:
     # 4 clients have 24 permutations: 1 / 24 = 0.042.
     (sentence,) = missing("decaf", recorded=4)
     assert sentence == (
-        'the server, about each client, label_shares: the verdict will be "not enough to '
+        'The server, about each client, label_shares: the verdict will be "not enough to '
         'judge". The smallest p-value of this plan is 0.042, and 0.025 is needed: take 5 '
         "clients."
     )

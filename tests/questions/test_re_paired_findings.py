@@ -231,3 +231,18 @@ def test_runs_with_a_shift_are_compared_with_natural_controls() -> None:
 def test_exact_controls_are_not_compared() -> None:
     found = fits_of("shift", peak_findings([5.0] * 6, [0.0] * 6))
     assert "natural controls" in found.why_none
+
+
+@pytest.mark.parametrize("name", sorted(questions()))
+def test_every_question_has_a_margin_for_its_headline(name: str) -> None:
+    question = questions()[name]
+    assert question.scorer.headline in question.margins_for("clients", {})
+    scores = {score.removesuffix("_of_cohort") for score in question.margins}
+    assert scores == set(question.margins_for("cohort", {}))
+
+
+def test_a_stated_margin_replaces_that_of_its_target_only() -> None:
+    shares = questions()["label_shares"]
+    stated = {"l1": 0.3, "top1": 0.5}
+    assert shares.margins_for("clients", stated) == {"l1": 0.3}
+    assert shares.margins_for("cohort", stated) == {"l1": 0.05}

@@ -28,4 +28,4 @@ def print_missing_verdicts(plan: Plan, recording: Path | None, console: Console)
         parties = open_transcript(recording).parties()
         clients = sum(one != SERVER and not is_shadow_device(one) for one in parties)
     for sentence in describe_missing_verdicts(plan, clients):
-        console.print(escaped_text(sentence))
+        console.print(escaped_text(sentence), soft_wrap=True)

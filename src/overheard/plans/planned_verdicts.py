@@ -86,7 +86,8 @@ def _describe(
     recorded_clients: int | None,
 ) -> str:
     observers = name_observers(threat.observer_parties)
-    place = f"{observers}, about {'the cohort' if threat.about == 'cohort' else 'each client'}"
+    target = "the cohort" if threat.about == "cohort" else "each client"
+    place = f"{observers[0].upper()}{observers[1:]}, about {target}"
     remedies = [
         f"{count} {words}"
         for words, raise_to in REMEDIES.items()
