@@ -244,15 +244,17 @@ def save_readings(path: Path, found: Mapping[str, torch.Tensor]) -> None:
 
 def rising_labels(cell: Cell, classes: int) -> np.ndarray:
     """Mark the even labels; on WISDM the odd ones, as two even ones have too few examples."""
-    return np.arange(classes) % 2 == (1 if NAMES[cell.source] == "WISDM" else 0)
+    parity = 1 if NAMES[cell.source] == "WISDM" else 0
+    return np.array([label % 2 == parity for label in range(classes)])
 
 
 def base_shares(cell: Cell, folder: Path | None) -> np.ndarray:
     """Return the fixed label shares of every client: equal for images, else the data set's."""
     dataset = load(cell.source, folder)
     counts = dataset.train.label_counts(dataset.task.classes).double().numpy()
-    shares = np.ones_like(counts) if cell.source < 2 else counts
-    return shares / shares.sum()
+    shares: np.ndarray = np.ones_like(counts) if cell.source < 2 else counts
+    rescaled: np.ndarray = shares / shares.sum()
+    return rescaled
 
 
 def claim_block(

@@ -123,7 +123,9 @@ def draw_federation(
     own = seed.child("shifted" if shifts else "unshifted", number)
     generator, classes = own.child("draws").numpy(), len(design.label_shares)
     population = pool.draw_population(generator)
-    sizes = [draw_size(design.sizes, own.child("size", k)) for k in range(design.clients)]
+    sizes = [
+        draw_size(design.sizes, own.child("imagined", "size", k)) for k in range(design.clients)
+    ]
     fixed = np.stack(
         [_client_shares(design, number, sizes[k], k, own) for k in range(design.clients)]
     )
@@ -203,4 +205,5 @@ def _client_shares(
             alpha = concentration * len(average) * average.clip(min=MIN_SHARE)
             shares = own.numpy().dirichlet(alpha)
     shares = shares.clip(min=MIN_SHARE)
-    return shares / shares.sum()
+    rescaled: np.ndarray = shares / shares.sum()
+    return rescaled

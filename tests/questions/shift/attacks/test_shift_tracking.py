@@ -12,9 +12,8 @@ from overheard.core.messages import Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.shift.attacks.shift_tracking import ShiftTracking, _with_cohort_size
+from overheard.questions.shift.attacks.shift_tracking import MIN_PER_LABEL, ShiftTracking
 from overheard.questions.shift.claim import Shift
-from overheard.simulation.target_groups import group_targets
 from tests.runs.two_clients import (
     DIGITS,
     KNOWLEDGE,
@@ -26,13 +25,13 @@ from tests.runs.two_clients import (
 
 pytestmark = pytest.mark.slow
 
-ATTACK = ShiftTracking(most_virtual=24)
+ATTACK = ShiftTracking(most_virtual=60)
 EVEN = torch.arange(10) % 2 == 0
 KNOWN: Knowledge = replace(
     KNOWLEDGE,
     auxiliary=DIGITS.train.take(UNUSED_ROWS),
     recipe=MANY_STEPS,
-    compute=ComputeSettings(virtual_clients=24, cache=MemoryTensorCache(), workers=1),
+    compute=ComputeSettings(virtual_clients=60, cache=MemoryTensorCache(), workers=1),
 )
 TARGET = client(1)
 
@@ -86,7 +85,7 @@ def test_an_exchange_gives_less_evidence_than_half_a_shift() -> None:
 
 
 def test_a_lower_false_alarm_rate_has_a_higher_threshold(shifted) -> None:
-    strict = claim_on(view_of(0.95), attack=replace(ATTACK, false_alarm_rate=0.005))
+    strict = claim_on(view_of(0.95), attack=replace(ATTACK, false_alarm_rate=0.03))
     assert strict.evidence.threshold[0] > shifted.evidence.threshold[0]
 
 
@@ -105,15 +104,33 @@ def test_tracking_representations_claims_no_shares() -> None:
     assert claim.numbers() == ()
 
 
-def test_a_rival_assumes_its_own_sampling_rate_for_others() -> None:
-    view = view_of(None, client(0))
-    absent = [m for m in view.messages if not (m.sender == client(0) and m.round % 2)]
-    seen = View(view.observers, tuple(absent), view.closing_broadcasts)
-    (group,) = group_targets(seen, [COHORT], 99)
-    of_nine = replace(group, cohort_size=9)
-    # It was sampled in rounds 0, 2, 4, 6 and 8 of nine.
-    assert _with_cohort_size(seen, of_nine).cohort_size == 5
-    assert _with_cohort_size(view, of_nine).cohort_size == 9
+def test_too_few_examples_of_a_label_leave_it_uncalibrated() -> None:
+    labels = KNOWN.auxiliary.labels
+    rare = (labels == 3).nonzero().flatten()[: MIN_PER_LABEL - 1]
+    rows = torch.cat([(labels != 3).nonzero().flatten(), rare])
+    few = replace(KNOWN, auxiliary=KNOWN.auxiliary.take(rows))
+    evidence = ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))[TARGET].evidence
+    assert evidence.threshold is None
+    assert evidence.false_alarm_rate is None
+    assert evidence.alarm is None
+    assert evidence.since == SHORT_SHIFT_ROUND
+
+
+def test_too_few_federations_for_the_rate_leave_it_uncalibrated() -> None:
+    # Of 24, a third have a shift; the largest of 16 is exceeded with probability 1/17.
+    few = claim_on(view_of(0.95), attack=replace(ATTACK, most_virtual=24))
+    assert few.evidence.threshold is None
+    assert few.evidence.alarm is None
+
+
+def test_the_evidence_of_a_round_depends_on_no_later_round(shifted) -> None:
+    # The same broadcasts and updates up to the shift; other ones after it.
+    exchanged = claim_on(view_of(0.5))
+    before = SHORT_SHIFT_ROUND - 1
+    assert exchanged.evidence.statistic[:before] == pytest.approx(
+        shifted.evidence.statistic[:before], abs=1e-4
+    )
+    assert exchanged.evidence.statistic[before:] != shifted.evidence.statistic[before:]
 
 
 def test_refuses_too_few_rounds_and_states_both_numbers() -> None:

@@ -108,7 +108,8 @@ def _whitener(scaled: Float[Tensor, "runs rounds numbers"]) -> Tensor:
     basis = directions[:, eigenvalues > MIN_RELATIVE_VARIANCE * eigenvalues.max()]
     matrix, _ = ledoit_wolf((flat @ basis).numpy(), assume_centered=True)
     variances, rotation = torch.linalg.eigh(torch.from_numpy(matrix))
-    return basis @ (rotation / variances.sqrt())
+    whitener: Tensor = basis @ (rotation / variances.sqrt())
+    return whitener
 
 
 def _distances(white: Tensor, deviation: Tensor) -> "list[tuple[int, int, Tensor]]":
