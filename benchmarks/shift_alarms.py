@@ -8,11 +8,13 @@ own fixed label shares every 6 rounds. In half of them, client 1 shifts at round
 one parity to 80-20. Client 0 is the observer and client others are the target. A block is 50
 federations with a shift and 50 without, which share an auxiliary set and thus the attacker's
 simulated federations, 120 of them; a cell has 4 blocks. Each block is a file of readings, so an
-interrupted run resumes with the same command, and the table is computed from these files.
+interrupted run resumes with the same command. The claims are made from these files and are
+stored beside them: delete `*_claims.json` to repeat them after a change of the method.
 `--tuning` draws from other seeds, on which settings may be chosen.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -373,7 +375,11 @@ def main() -> None:
             if not request.report:
                 simulate_block(cells[number], seed, request.runs, request.data, store)
             if store("runs").exists() and store("simulated").exists():
-                blocks.append(claim_block(number, store, request.data))
+                claims = request.out / f"cell{number:02d}_block{block}_claims.json"
+                if not claims.exists():
+                    found = claim_block(number, store, request.data)
+                    write_text(claims, json.dumps(found) + "\n")
+                blocks.append(json.loads(claims.read_text()))
                 print(f"cell {number}, block {block}", file=sys.stderr, flush=True)
     text = "\n".join(summarise(blocks)) + "\n"
     if not request.report:

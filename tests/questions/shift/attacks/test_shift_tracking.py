@@ -111,7 +111,7 @@ def test_too_few_examples_of_a_label_leave_it_uncalibrated() -> None:
     few = replace(KNOWN, auxiliary=KNOWN.auxiliary.take(rows))
     evidence = ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))[TARGET].evidence
     assert evidence.threshold is None
-    assert evidence.false_alarm_rate is None
+    assert evidence.is_uncalibrated
     assert evidence.alarm is None
     assert evidence.since == SHORT_SHIFT_ROUND
 
@@ -120,6 +120,7 @@ def test_too_few_federations_for_the_rate_leave_it_uncalibrated() -> None:
     # Of 24, a third have a shift; the largest of 16 is exceeded with probability 1/17.
     few = claim_on(view_of(0.95), attack=replace(ATTACK, most_virtual=24))
     assert few.evidence.threshold is None
+    assert few.evidence.is_uncalibrated
     assert few.evidence.alarm is None
 
 

@@ -41,9 +41,9 @@ def calibrate_alarm(
 ) -> Alarm:
     """Set the threshold so that a run like the simulated ones exceeds it at most at this rate.
 
-    If the n simulated runs and a real one are exchangeable, the real one's largest evidence is
-    above the k-th largest of theirs with probability k / (n + 1) at most (conformal prediction,
-    Vovk et al. 2005). k is the largest number for which this is within the rate.
+    The largest evidence of a real run is above the k-th largest of n simulated ones with
+    probability k / (n + 1) at most, if all are exchangeable (conformal prediction, Vovk and
+    others 2005). The largest k is taken for which this is within the rate.
 
     Args:
         tracks: tracks of simulated runs without a shift.

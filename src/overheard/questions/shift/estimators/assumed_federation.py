@@ -22,8 +22,8 @@ MAX_CLIENTS = 10
 varies more than the real one, so alarms are rarer than stated."""
 
 EXCHANGES = 4
-"""Sets of examples that each client holds in a run, one after the other, if not known. Few
-large sets are the hardest to tell from a shift."""
+"""Sets of examples that each client holds in a run, one after the other, if not known. Clients
+that exchange examples more often raise false alarms, and rarer exchanges hardly any."""
 
 FRESH_MODELS = 8
 """Newly built models to which the first broadcast is compared."""

@@ -99,12 +99,13 @@ def fit_change_estimator(
     """Measure the errors in simulated runs, whether or not an alarm is raised.
 
     The estimates are means over the rounds before and after the claimed change. Their response
-    to the shares from which the target draws its examples, the same for all labels, is inverted
-    (inverse calibration): large shares of few labels are overestimated otherwise. The errors
-    include the chance of the
-    draw and a wrong round of the change. Their covariances are shrunk as in Ledoit and Wolf
-    2004 and scaled so that the interval of the total share of the labels that rise covers it in
-    `INTERVAL_LEVEL` of the runs with a shift (conformal prediction, Vovk et al. 2005).
+    to the shares from which the target draws its examples is the same for all labels, and is
+    inverted (inverse calibration). Otherwise large shares of few labels are overestimated.
+
+    The errors include the chance of the draw and a wrong round of the change. Their covariances
+    are shrunk as in Ledoit and Wolf 2004. They are then scaled so that the interval of the
+    total share of the labels that rise covers it in `INTERVAL_LEVEL` of the runs with a shift
+    (conformal prediction, Vovk and others 2005).
 
     Args:
         scan: the scale of the evidence.

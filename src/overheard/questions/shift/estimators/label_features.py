@@ -27,10 +27,11 @@ def label_features(
 ) -> Float[Tensor, "pairs classes features"]:
     """Return features of each label, for pairs of a broadcast and an update.
 
-    They are the change of its row of the last layer, on average, and of its bias; the changes
-    of its softmax output and of its logit, on held-out examples of the label and of all others;
-    and both softmax outputs before the update. Outputs are relative to those of other labels.
-    Logits before the update are left out: they depend most on which examples are held out.
+    The first are the change of its row of the last layer, on average, and of its bias. Then
+    follow the changes of its softmax output and of its logit, on held-out examples of the label
+    and of all others. The last are both softmax outputs before the update. Outputs are relative
+    to those of other labels. Logits before the update are left out, as they depend most on
+    which examples are held out.
 
     Args:
         build_model: builds the architecture.
