@@ -51,9 +51,9 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
        fitted to that (`estimators.sinkhorn_assignment`). `unseen` is calibrated on left-out
        users and on holdout users.
 
-    With `link` and `at_most_one` both false, a claim about a pseudonym that lasts one round rests
-    on its update alone, as the claims of the other attacks do. With the defaults it rests on all
-    updates of the run.
+    With `link` and `at_most_one` both false, a claim about a pseudonym that lasts one round
+    rests on its update alone, as the claims of the other attacks do. With the defaults it rests
+    on all updates of the run.
 
     Misleading if private examples differ from prior ones in ways in which chunks of prior
     examples do not differ. This is the case with shadow devices, which hold the same data in
