@@ -128,6 +128,7 @@ GRID: tuple[tuple[Setting, tuple[Mixing, ...]], ...] = (
         (MmAug(0.5, 60), RandAug(0.5)),
     ),
     (Setting(rate=0.005), FEW),
+    (Setting(concentration=3.0, rate=0.005), (MmAug(0.5, 500),)),
     (Setting(seed=1), PAPER),
     (Setting(epochs=5), FEW),
 )
