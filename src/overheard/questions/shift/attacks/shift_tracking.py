@@ -85,8 +85,10 @@ class ShiftTracking(Attack[Shift]):
     `exchange_every` says: with exchanges every three rounds instead of six, 8 of 25 runs on
     Adult raised a false alarm. The rate does not hold under an unknown defense, or if clients
     with different labels are sampled in each round, as the tracked value then depends on the
-    sample. If a label has fewer auxiliary examples than `least_per_label` asks for, or too few
-    federations are simulated for the rate, the attack is not calibrated: it states the rate but no
+    sample.
+
+    The attack is not calibrated if a label has fewer auxiliary examples than `least_per_label`
+    asks for, or too few federations are simulated for the rate. It then states the rate but no
     threshold, and raises no alarm.
 
     Args:
