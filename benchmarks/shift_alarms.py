@@ -46,8 +46,8 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.questions.shift.attacks.shift_tracking import (
-    MIN_PER_LABEL,
     ShiftTracking,
+    least_per_label,
     read_target,
     simulate_targets,
 )
@@ -272,10 +272,11 @@ def claim_block(
         stored["population"],
         stored["rising"].bool(),
     )
+    least = least_per_label(load(cell.source, folder).train)
     tracker = calibrate_tracker(
         simulated,
         tuple(range(ROUNDS)),
-        ATTACK.false_alarm_rate if int(counts.min()) >= MIN_PER_LABEL else None,
+        ATTACK.false_alarm_rate if int(counts.min()) >= least else None,
         estimates_shares=True,
     )
     base, rising = base_shares(cell, folder), rising_labels(cell, len(counts))

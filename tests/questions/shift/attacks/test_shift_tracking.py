@@ -7,12 +7,17 @@ import torch
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.shift.attacks.shift_tracking import MIN_PER_LABEL, ShiftTracking
+from overheard.questions.shift.attacks.shift_tracking import (
+    MIN_IMAGES_PER_LABEL,
+    ShiftTracking,
+    least_per_label,
+)
 from overheard.questions.shift.claim import Shift
 from tests.runs.two_clients import (
     DIGITS,
@@ -106,7 +111,7 @@ def test_tracking_representations_claims_no_shares() -> None:
 
 def test_too_few_examples_of_a_label_leave_it_uncalibrated() -> None:
     labels = KNOWN.auxiliary.labels
-    rare = (labels == 3).nonzero().flatten()[: MIN_PER_LABEL - 1]
+    rare = (labels == 3).nonzero().flatten()[: MIN_IMAGES_PER_LABEL - 1]
     rows = torch.cat([(labels != 3).nonzero().flatten(), rare])
     few = replace(KNOWN, auxiliary=KNOWN.auxiliary.take(rows))
     evidence = ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))[TARGET].evidence
@@ -114,6 +119,11 @@ def test_too_few_examples_of_a_label_leave_it_uncalibrated() -> None:
     assert evidence.is_uncalibrated
     assert evidence.alarm is None
     assert evidence.since == SHORT_SHIFT_ROUND
+
+
+def test_rows_of_tables_need_more_auxiliary_examples_than_images() -> None:
+    rows = Examples(torch.rand(9, 4), torch.zeros(9, dtype=torch.int64))
+    assert least_per_label(rows) > least_per_label(KNOWN.auxiliary) == MIN_IMAGES_PER_LABEL
 
 
 def test_too_few_federations_for_the_rate_leave_it_uncalibrated() -> None:
