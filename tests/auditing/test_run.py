@@ -19,7 +19,7 @@ from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.auditing.work_items import PLANNED, RunKind
-from overheard.core.attack import Attack
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.claims import Interval, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError
 from overheard.core.knowledge import Knowledge
@@ -238,6 +238,9 @@ class Patient(Attack[LabelShares]):
     claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({UPDATES})
     source: ClassVar[str] = "ours"
+
+    def training_source(self) -> TrainingSource:
+        return "virtual clients"
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

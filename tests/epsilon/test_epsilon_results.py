@@ -123,7 +123,8 @@ def test_an_epsilon_for_adding_or_removing_a_client_counts_twice_for_replacing()
     assert line.lower_bound is not None
     assert line.upper_bound is not None
     assert line.upper_bound < line.lower_bound.epsilon < 2 * line.upper_bound
-    assert line.verdict == "holds"
+    # The stated epsilon is below the recomputed one, but no attack contradicts it.
+    assert line.verdict == "overclaimed"
     for settings in (replace(add_or_remove, stated=1.0), replace(LOCAL, stated=2.0)):
         line = server_result(audit_of(settings, noisy_finding(1.0)))
         assert line.verdict == "contradicted"

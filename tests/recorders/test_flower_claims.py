@@ -166,11 +166,12 @@ def as_node(party: Party) -> Party:
 
 def copy_truth(source: Path, target: Path) -> None:
     truth = read_truth(source)
-    counts = {
-        (number, as_node(party)): labels for (number, party), labels in truth.counts.items()
-    }
+    counts, drawn_from = (
+        {(number, as_node(party)): values for (number, party), values in by_party.items()}
+        for by_party in (truth.counts, truth.drawn_from)
+    )
     shifts = {as_node(party): rounds for party, rounds in truth.shifts.items()}
-    write_truth(target, replace(truth, counts=counts, shifts=shifts))
+    write_truth(target, replace(truth, counts=counts, shifts=shifts, drawn_from=drawn_from))
 
 
 def findings(folder: Path) -> Sequence[Finding]:

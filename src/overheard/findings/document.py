@@ -60,8 +60,8 @@ def to_entry(value: object, *left_out: str) -> Entry:
     """Convert a dataclass to an entry, recursively, without the fields named in `left_out`.
 
     >>> from overheard.statistics.estimate import Estimate
-    >>> to_entry(Estimate(0.5, float("nan"), None), "high")
-    {'mean': 0.5, 'low': None}
+    >>> to_entry(Estimate(0.5, float("nan"), None, "runs", 4.0), "high")
+    {'mean': 0.5, 'low': None, 'basis': 'runs', 'degrees': 4.0}
     """
     assert is_dataclass(value)
     names = (field.name for field in fields(value))

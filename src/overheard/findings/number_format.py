@@ -46,10 +46,23 @@ class Measure:
         return number if number == NO_NUMBER else number + self.unit
 
     def format_interval(self, estimate: Estimate | None) -> str:
-        """Format the 95 % interval in the unit, such as "3.1 to 5.2"."""
+        """Format the 95 % interval of a score in the unit, such as "3.1 to 5.2".
+
+        A score in percent ends at 0 and at 100, which Student's interval of few values may
+        exceed. It is cut there.
+        """
         if estimate is None or estimate.low is None or estimate.high is None:
             return NO_NUMBER
         low, high = estimate.low * self.factor, estimate.high * self.factor
+        if self.unit.endswith(("%", "100")):
+            low, high = max(low, 0.0), min(high, 100.0)
+        return f"{format_number(low)} to {format_number(high)}{self.unit}"
+
+    def format_gain_interval(self, gain: Estimate | None) -> str:
+        """Format the 95 % interval of a gain in the unit; a gain may be below 0."""
+        if gain is None or gain.low is None or gain.high is None:
+            return NO_NUMBER
+        low, high = gain.low * self.factor, gain.high * self.factor
         return f"{format_number(low)} to {format_number(high)}{self.unit}"
 
 

@@ -83,5 +83,5 @@ def _attack_row(attack_result: AttackResult, measure: Measure) -> tuple[str, ...
         measure.format(row.blind),
         "; ".join(measure.format(value) for value in row.references.values()) or NO_NUMBER,
         measure.format(None if row.gain is None else row.gain.mean),
-        measure.format_interval(row.gain),
+        measure.format_gain_interval(row.gain),
     )

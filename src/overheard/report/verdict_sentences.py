@@ -117,7 +117,7 @@ def _gain_sentences(
         return ()
     headline = threat_result.attack_results[0].headline
     measure = pages.question.measure(headline)
-    span = measure.format_interval(gain)
+    span = measure.format_gain_interval(gain)
     interval = "" if span == NO_NUMBER else f", 95{SPACE}% interval {span}"
     margin = margin_text(judgement, pages)
     beside = "" if margin == NO_NUMBER else f"; the margin is {margin}"

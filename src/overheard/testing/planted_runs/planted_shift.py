@@ -46,7 +46,7 @@ RECIPE = Recipe(rate=0.2, epochs=1, batch=1000)
 WARM_UP_RECIPE = Recipe(rate=0.2, epochs=10, batch=8)
 """Training of the first broadcast, so that learning changes updates less than a shift does."""
 
-COMPUTE = ComputeSettings(virtual_clients=24, cache=MemoryTensorCache(), workers=1)
+COMPUTE = ComputeSettings(virtual_clients=60, cache=MemoryTensorCache(), workers=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def simulate_shift(counts_after: Sequence[Sequence[int]] | None, seed: Seed) -> 
     messages.append(Message(ROUNDS, SERVER, frozenset(clients), Broadcast(start)))
     shifts = {} if counts_after in (None, EVEN) else dict.fromkeys(clients, (SHIFT_ROUND,))
     knowledge = Knowledge(
-        CLASSES, build, blobs((12,) * CLASSES, Seed(99)), RECIPE, compute=COMPUTE
+        CLASSES, build, blobs((40,) * CLASSES, Seed(99)), RECIPE, compute=COMPUTE
     )
     return ShiftingRun(
         Transcript(tuple(messages)), GroundTruth(true_counts, {}, shifts), knowledge

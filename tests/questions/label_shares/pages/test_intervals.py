@@ -37,7 +37,7 @@ def test_coverage_is_reported_with_its_interval(
     ]
     assert sentences(small, bounded(0, 0.55, 0.06), bounded(1, 0.53, 0.06)) == [
         "The 90 % intervals of decaf contain the true share for 100.0 % of the shares (95 % "
-        "interval 100 to 100 %)."
+        "interval 16 to 100 %)."
     ]
 
 
@@ -73,7 +73,7 @@ def test_size_errors_are_reported_as_factors(small: Audit) -> None:
     ]
     assert sentences(small, *findings) == [
         "decaf estimates how many examples a client trained on. It is wrong by a factor of 1.4 "
-        "on average (95 % interval 1.0 to 2.0). Its 90 % intervals contain the true number in "
+        "on average (95 % interval 1.0 to 116). Its 90 % intervals contain the true number in "
         "50.0 % of cases (95 % interval 0 to 100 %)."
     ]
 
