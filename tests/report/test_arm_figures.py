@@ -14,9 +14,10 @@ def test_a_row_has_result_guess_and_gain(small: Audit) -> None:
     (report_figure,) = arm_figures(collect_arms(small, Seed(0)))
     cells = [cell.replace("\u00a0", " ") for cell in report_figure.table.rows[1]]
     # With noise: the guess itself, 50 % and 30 %, mean 40 %; told the support: 0 and 30 %.
-    # The interval is Student's for two clients: 12.7 standard errors of 10 points.
+    # The interval is Student's for two clients: 12.7 standard errors of 10
+    # points, cut at 0 and 100 %.
     assert cells == [
-        "noise", "decaf", "40 %", "−87 to 167 %", "40 %", "15 %", "0 %", "0 to 0 %",
+        "noise", "decaf", "40 %", "0 to 100 %", "40 %", "15 %", "0 %", "0 to 0 %",
     ]  # fmt: skip
 
 
