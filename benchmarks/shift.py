@@ -62,7 +62,8 @@ TINY = 1e-9
 """Added to statistics before their logarithm, and to deviations."""
 
 SIMULATED_RUNS = 39
-"""Runs without a shift by which the statistics of rivals are standardised."""
+"""Number of simulated runs without a shift. They give the mean and spread of each round, which
+standardise the statistics of rivals."""
 
 ATTACKS = (
     OURS,

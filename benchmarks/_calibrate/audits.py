@@ -114,7 +114,7 @@ def _draw_shares(cell: AuditCell, seed: Seed) -> Drawn:
 def _draw_rest(
     cell: AuditCell, generator: np.random.Generator, tilt: Float[np.ndarray, "runs 1 classes"]
 ) -> Float[np.ndarray, "attacks targets classes"]:
-    """Draw what claims are besides the truth."""
+    """Draw the part of each claim that does not depend on the truth."""
     targets = cell.runs * cell.clients
     if cell.rest == "another client":
         return SHARES[generator.integers(0, len(SHARES), (cell.attacks, targets))]

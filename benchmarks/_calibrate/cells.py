@@ -11,9 +11,10 @@ recur in all runs; linkage: senders of targets, within rounds; records: owners o
 labels, where claims read the labels; shift: the run of a seed with a shift, among controls."""
 
 Rest = Literal["contrasts", "another client", "near the population"]
-"""What a claim about label shares is besides the truth. contrasts: correlated between attacks
-and within runs, and far from even; another client: the shares of another client, drawn for each
-attack; near the population: shares that vary little around those of all clients."""
+"""The part of a claim about label shares that does not depend on the truth. contrasts:
+correlated between attacks and within runs, and far from even; another client: the shares of
+another client, drawn for each attack; near the population: shares that vary little around those
+of all clients."""
 
 RUNS = (1, 2, 3, 5, 10)
 

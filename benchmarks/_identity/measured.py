@@ -59,7 +59,7 @@ class AttackedArm:
 
 
 def rests_on(attack: ReidentifyWccn, threat: ThreatPlan) -> str:
-    """Return what a claim of Overheard's attack rests on besides the target's own updates."""
+    """Return what Overheard's attack uses in addition to the target's own updates."""
     if threat.pseudonyms == "run":
         return "with assignment" if attack.at_most_one else "without assignment"
     both = {(True, True): "with linking and assignment", (False, False): "one update"}

@@ -518,13 +518,13 @@ SUFFIXES = ("", "-control", "-control-exact-0")
 
 
 def test_shift_attacks_run_on_each_run_and_its_controls(shifting: FinishedAudit):
-    heard = findings_of(shifting.audit, attack="pull", arm="no defense", seed=1)
-    assert [(one.cell.is_control, one.cell.control, one.target) for one in heard] == [
+    findings = findings_of(shifting.audit, attack="pull", arm="no defense", seed=1)
+    assert [(one.cell.is_control, one.cell.control, one.target) for one in findings] == [
         *((False, "", who) for who in CLIENTS),
         *((True, "natural", who) for who in CLIENTS),
         *((True, "exact", who) for who in CLIENTS),
     ]
-    assert {one.cell.rounds for one in heard} == {(0, 1, 2, 3)}
+    assert {one.cell.rounds for one in findings} == {(0, 1, 2, 3)}
 
 
 def test_detects_a_shift_and_none_in_the_control(shifting: FinishedAudit):

@@ -87,7 +87,7 @@ def bound_epsilon_by_guesses(
             each attack. Only those from the most rounds are used.
         odds: expected number of canaries of a client per held-out canary.
         delta: the delta of the mechanism.
-        seed: the seed by which clients are drawn.
+        seed: the seed of the draws of clients.
 
     Returns:
         The bound; None if there are fewer than two canaries.

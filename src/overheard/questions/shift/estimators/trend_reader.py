@@ -31,9 +31,9 @@ class TrendReader:
         comparison: how the number of a round is read.
         trend: the trend that the number is compared with.
         extract: whether the observers' own influence is removed from the broadcasts.
-        simulated_runs: maximum number of simulated runs without a shift, by which statistics
-            are standardised, within the virtual clients of the attacker's compute settings; 0 =
-            none.
+        simulated_runs: maximum number of simulated runs without a shift. They standardise the
+            statistics. There are no more than the virtual clients of the attacker's compute
+            settings; 0 = none.
 
     """
 
