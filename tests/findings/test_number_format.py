@@ -89,3 +89,10 @@ def row(references: dict[str, float]) -> ScoreRow:
     value = Estimate(0.5, None, None)
     key = ("none", (), "ours", "identity", (0,), "top1", "higher")
     return ScoreRow(*key, value, {}, references, None, None, 1, 1)
+
+
+def test_intervals_of_percentages_end_at_0_and_100_and_gains_do_not() -> None:
+    share, wide = Measure("Share", " %", 100.0), Estimate(0.4, -0.8, 1.6)
+    assert share.format_interval(wide) == "0 to 100 %"
+    assert share.format_gain_interval(wide) == "−80 to 160 %"
+    assert Measure("Rounds", " rounds", 1.0).format_interval(wide) == "−0.80 to 1.6 rounds"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 from overheard.core.scorer import Better
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
@@ -51,18 +51,20 @@ class Measure:
         A score in percent ends at 0 and at 100, which Student's interval of few values may
         exceed. It is cut there.
         """
-        if estimate is None or estimate.low is None or estimate.high is None:
-            return NO_NUMBER
-        low, high = estimate.low * self.factor, estimate.high * self.factor
-        if self.unit.endswith(("%", "100")):
-            low, high = max(low, 0.0), min(high, 100.0)
-        return f"{format_number(low)} to {format_number(high)}{self.unit}"
+        if not self.unit.endswith(("%", "100")):
+            return self._format_ends(estimate, -inf, inf)
+        return self._format_ends(estimate, 0.0, 100.0)
 
     def format_gain_interval(self, gain: Estimate | None) -> str:
         """Format the 95 % interval of a gain in the unit; a gain may be below 0."""
-        if gain is None or gain.low is None or gain.high is None:
+        return self._format_ends(gain, -inf, inf)
+
+    def _format_ends(self, estimate: Estimate | None, least: float, most: float) -> str:
+        """Format both ends of the interval in the unit, cut at these numbers of the unit."""
+        if estimate is None or estimate.low is None or estimate.high is None:
             return NO_NUMBER
-        low, high = gain.low * self.factor, gain.high * self.factor
+        low = max(estimate.low * self.factor, least)
+        high = min(estimate.high * self.factor, most)
         return f"{format_number(low)} to {format_number(high)}{self.unit}"
 
 
