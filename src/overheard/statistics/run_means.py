@@ -6,6 +6,8 @@ from typing import final
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from overheard.statistics.estimate import (
     TAIL,
@@ -33,8 +35,9 @@ def estimate_mean(
       values, so that the mean is that of all values (ratio estimator: Cochran 1977, section
       6.4). It covers the mean over further runs.
     - Fewer runs: Student's interval over users within runs, with one variance for all runs. It
-      covers the mean over further users of these runs only. If each run has a single user, it
-      is Student's interval over runs instead.
+      covers the mean over further users of these runs only. A user of several runs counts once,
+      as values of one user are alike in all runs. If each run has a single user, it is
+      Student's interval over runs instead.
 
     If all values are 0 or 1, it is the wider of this interval and the exact one of a
     proportion: see `widen_proportion`. A single user has no interval, nor has a mean that is
@@ -101,12 +104,14 @@ class _UserSums:
 
     Args:
         run: index of the run, from 0.
+        user: index of the user, from 0; the same in all runs.
         total: sum of the values.
         count: number of the values.
 
     """
 
     run: Int[np.ndarray, " users"]
+    user: Int[np.ndarray, " users"]
     total: Float[np.ndarray, " users"]
     count: Int[np.ndarray, " users"]
 
@@ -118,23 +123,39 @@ def _sum_by_user(
 ) -> _UserSums:
     _, run = np.unique(runs, return_inverse=True)
     if users is None:
-        return _UserSums(run, values, np.ones(len(values), dtype=np.int64))
+        each = np.arange(len(values))
+        return _UserSums(run, each, values, np.ones(len(values), dtype=np.int64))
     _, user = np.unique(users, return_inverse=True)
     pairs, index = np.unique(run * len(users) + user, return_inverse=True)
-    return _UserSums(pairs // len(users), np.bincount(index, values), np.bincount(index))
+    runs_of_pairs, users_of_pairs = np.divmod(pairs, len(users))
+    return _UserSums(
+        runs_of_pairs, users_of_pairs, np.bincount(index, values), np.bincount(index)
+    )
 
 
 def _student_interval(sums: _UserSums, mean: float) -> Estimate:
-    users_of_run = np.bincount(sums.run)
     totals, counts = np.bincount(sums.run, sums.total), np.bincount(sums.run, sums.count)
-    run_count, target_count = len(users_of_run), int(counts.sum())
-    degrees = len(sums.run) - run_count
+    run_count, target_count, user_count = len(totals), int(counts.sum()), sums.user.max() + 1
+    degrees = int(user_count) - _count_linked_runs(sums)
     if run_count >= FEWEST_RUNS or (run_count > 1 and degrees == 0):
         residuals = (totals - counts * mean) * run_count / target_count
         variance = float((residuals**2).sum()) / (run_count * (run_count - 1))
         return student_estimate(mean, variance**0.5, float(run_count - 1), "runs")
     if degrees == 0:
         return Estimate(mean, None, None)
-    residuals = sums.total - sums.count * (totals / counts)[sums.run]
-    variance = float((residuals**2).sum()) / degrees * len(sums.run) / target_count**2
+    # What a user differs by in several runs is added before it is squared.
+    residuals = np.bincount(sums.user, sums.total - sums.count * (totals / counts)[sums.run])
+    variance = float((residuals**2).sum()) / degrees * float(user_count) / target_count**2
     return student_estimate(mean, variance**0.5, float(degrees), "these runs")
+
+
+def _count_linked_runs(sums: _UserSums) -> int:
+    """Return the number of groups of runs that have no user in common."""
+    first_user, users = int(sums.run.max()) + 1, int(sums.user.max()) + 1
+    if users == len(sums.user):
+        return first_user  # nobody is in two runs
+    nodes = first_user + users
+    pairs = coo_array(
+        (np.ones(len(sums.run)), (sums.run, first_user + sums.user)), shape=(nodes, nodes)
+    )
+    return int(connected_components(pairs, directed=False)[0])

@@ -13,6 +13,7 @@ from overheard.findings.controlled_findings import (
     pair_rows,
 )
 from overheard.findings.finding import Finding
+from overheard.findings.re_paired_fits import number_values
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.questions.identity.statistics.open_set import (
     detection_identification_rate,
@@ -91,8 +92,7 @@ def _rows_of_setting(place: ControlledFindings, seed: Seed) -> list[ScoreRow]:
     if not runs:
         return []
     precisions = precision_by_user(runs)
-    seeds = np.array([number for number, _ in precisions])
-    value = estimate_mean(np.array(list(precisions.values())), seeds)
+    value = _mean_over_users(precisions)
     chance = float(np.concatenate([run.random_precisions() for run in runs]).mean())
     references = {"1 / users": float(np.mean([1 / len(run.users) for run in runs]))}
     if control:
@@ -152,8 +152,7 @@ def _open_set_rows(
 
 def _control_row(place: ControlledFindings, control: Sequence[Ranking], seed: Seed) -> ScoreRow:
     precisions = precision_by_user(control)
-    seeds = np.array([number for number, _ in precisions])
-    value = estimate_mean(np.array(list(precisions.values())), seeds)
+    value = _mean_over_users(precisions)
     null = permuted_precisions(control, seed.child("permutations"))
     low, high = map(
         float, np.quantile(null, [(1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2])
@@ -177,6 +176,15 @@ def _gain_rows(place: ControlledFindings, published: Sequence[Finding]) -> list[
     value = estimate_paired_gain((*place.planned, *published), attack, base)
     references = {base: mean_average_precision(published)}
     return [place.make_row("gain_over_published", "higher", value, references=references)]
+
+
+def _mean_over_users(precisions: Mapping[tuple[int, str], float]) -> Estimate:
+    users = number_values(user for _, user in precisions)
+    return estimate_mean(
+        np.array(list(precisions.values())),
+        np.array([number for number, _ in precisions]),
+        np.array([users[user] for _, user in precisions]),
+    )
 
 
 def _mean(values: Iterable[float]) -> float:

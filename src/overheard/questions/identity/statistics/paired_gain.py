@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from overheard.findings.finding import Cell, Finding
+from overheard.findings.re_paired_fits import number_values
 from overheard.questions.identity.statistics.ranking import build_rankings, precision_by_user
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_gain
@@ -44,7 +45,9 @@ def estimate_paired_gain(findings: Iterable[Finding], attack: str, base: str) ->
         [(attack_precision[user], base_precision[user]) for user in attack_precision]
     )
     runs = np.array([run for run, _ in attack_precision])
-    return estimate_gain(precisions[:, 0], precisions[:, 1], runs)
+    numbers = number_values(user for _, user in attack_precision)
+    users = np.array([numbers[user] for _, user in attack_precision])
+    return estimate_gain(precisions[:, 0], precisions[:, 1], runs, users)
 
 
 def select_published(
