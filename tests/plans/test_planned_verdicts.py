@@ -16,8 +16,10 @@ source = "digits"
 model = "logistic"
 rounds = {rounds}
 rate = 0.1
+participation = {participation}
 
 [[threats]]
+observers = {observers}
 attacks = ["{attack}"]
 about = "{about}"
 """
@@ -33,6 +35,8 @@ def missing(
     rounds: int = 4,
     about: str = "clients",
     recorded: int | None = None,
+    observers: tuple[str, ...] = ("server",),
+    participation: float = 1.0,
 ) -> tuple[str, ...]:
     text = PLAN.format(
         attack=attack,
@@ -40,7 +44,8 @@ def missing(
         seeds=list(range(seeds)),
         rounds=rounds,
         about=about,
-        margins="",
+        observers=list(observers),
+        participation=participation,
     )
     return describe_missing_verdicts(parse_plan(text, "plan"), recorded)
 
@@ -108,3 +113,66 @@ def test_linkage_needs_several_rounds(rounds: int, clients: int, is_enough: bool
     found = missing("link_wccn", simulated(clients), rounds=rounds)
     assert (found == ()) == is_enough
     assert all(sentence.endswith("take more rounds.") for sentence in found)
+
+
+SHARES = "[[0.9, {rest}], [{rest}, 0.9], [0.9, {rest}], [{rest}, 0.9], [0.9, {rest}]]".format(
+    rest=", ".join(["0.0125"] * 8) + ", 0.0"
+)
+
+
+def stated(compositions: str, examples: str = "20", clients: int = 5) -> str:
+    return (
+        f'split = {{ kind = "shares", compositions = {compositions} }}\n'
+        f"clients = {clients}\nexamples = {examples}"
+    )
+
+
+def unlike(clients: int) -> str:
+    """Stated shares of clients that each have a label of their own."""
+    rows = [[float(label == number) for label in range(10)] for number in range(clients)]
+    return str(rows)
+
+
+def test_an_observer_is_no_target() -> None:
+    # 5 clients with stated shares have 120 orders, the 4 that do not observe 24.
+    assert missing("decaf", stated(unlike(5))) == ()
+    (sentence,) = missing("decaf", stated(unlike(5)), observers=("server", "client/0"))
+    assert sentence.endswith("plan is 0.042, and 0.025 is needed: take 6 clients.")
+    assert len(missing("decaf", recorded=5, observers=("server", "client/0"))) == 1
+    assert missing("decaf", recorded=6, observers=("server", "client/0")) == ()
+
+
+def test_clients_that_are_never_sampled_are_no_targets() -> None:
+    # 4 of 8 clients are sampled in a round: in one round 24 orders, in two more than enough.
+    eight = stated(unlike(8), clients=8)
+    assert missing("decaf", eight, rounds=2, participation=0.5) == ()
+    (sentence,) = missing("decaf", eight, rounds=1, participation=0.5)
+    assert "p-value of this plan is 0.042" in sentence
+    # Two senders in each of 4 rounds: 2^3 permutations, not 4!^3.
+    assert missing("link_wccn", simulated(4), rounds=4) == ()
+    assert len(missing("link_wccn", simulated(4), rounds=4, participation=0.5)) == 1
+
+
+def test_clients_with_equal_stated_shares_change_nothing() -> None:
+    # Three clients of one kind and two of another: 10 orders.
+    (sentence,) = missing("decaf", stated(SHARES))
+    assert "p-value of this plan is 0.1," in sentence
+    # Of five and four with an observer among the five, 8! / 4! / 4! = 70 orders remain.
+    nine = stated(str([*[[1.0] + [0.0] * 9] * 5, *[[0.0] * 9 + [1.0]] * 4]), clients=9)
+    assert missing("decaf", nine, observers=("server", "client/0")) == ()
+
+
+def test_cohorts_of_stated_shares_must_vary() -> None:
+    assert missing("bias_inversion", stated(SHARES, "[20, 40]"), seeds=5, about="cohort") == ()
+    (sentence,) = missing("bias_inversion", stated(SHARES), seeds=5, about="cohort")
+    assert "p-value of this plan is 1," in sentence
+    assert "take" not in sentence
+
+
+def test_controls_that_cannot_be_natural_are_not_proposed() -> None:
+    exact = f'{SHIFT}\nexchanges = "exact"'
+    for data in (simulated(3, exact), simulated(3)):
+        (sentence,) = missing("shift_tracking", data)
+        assert sentence.endswith(
+            'simulate clients that shift (data.shifts), with data.exchanges = "natural".'
+        )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
+from overheard.federation.cohort import participants_per_round
 from overheard.findings.threat_verdict import TargetKind
 
 REDRAWN_PARTITIONS = 199
@@ -16,7 +17,7 @@ class PlannedSizes:
 
     Args:
         runs: number of runs of an arm.
-        clients: number of clients of a run.
+        clients: number of clients of a run, those that observe included.
         rounds: number of rounds of a run.
         about: what the targets are.
         controls: number of natural controls of each run.
@@ -24,6 +25,11 @@ class PlannedSizes:
         redrawn_partitions: number of partitions drawn anew.
         exchanges_records: whether candidate records, at least those of one label, might as well
             have had other owners.
+        observing_clients: number of clients that observe, which are no targets.
+        participation: share of the clients that are sampled in each round.
+        equal_clients: if the plan states label shares, how many clients have each of them; () =
+            none are stated.
+        are_cohorts_equal: whether all runs have a cohort with the same label shares.
 
     """
 
@@ -35,3 +41,19 @@ class PlannedSizes:
     unknown_users: int = 0
     redrawn_partitions: int = 0
     exchanges_records: bool = False
+    observing_clients: int = 0
+    participation: float = 1.0
+    equal_clients: tuple[int, ...] = ()
+    are_cohorts_equal: bool = False
+
+    @property
+    def senders(self) -> int:
+        """The most targets that send an update in a round."""
+        sampled = participants_per_round(self.clients, self.participation)
+        return max(0, min(sampled, self.clients - self.observing_clients))
+
+    @property
+    def targets(self) -> int:
+        """The most clients that are targets: sampled in any round, and no observers."""
+        sampled = participants_per_round(self.clients, self.participation) * self.rounds
+        return max(0, min(sampled, self.clients - self.observing_clients))

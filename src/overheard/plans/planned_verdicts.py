@@ -1,10 +1,14 @@
 """Which verdicts a plan cannot give, since it has too few clients or runs."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from overheard.core.parties import SERVER
+from overheard.core.split import Split
+from overheard.data.splits.shares import Shares
 from overheard.findings.names import name_observers
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS, PlannedSizes
 from overheard.findings.question import Question
@@ -16,11 +20,13 @@ from overheard.statistics.re_pairing import smallest_p_value
 Raise = Callable[[PlannedSizes, int], PlannedSizes]
 """Replaces a size by this number."""
 
+NATURAL_CONTROLS = "natural controls of each seed"
+
 REMEDIES: Mapping[str, Raise] = MappingProxyType(
     {
         "clients": lambda sizes, count: replace(sizes, clients=count),
         "seeds": lambda sizes, count: replace(sizes, runs=count),
-        "natural controls of each seed": lambda sizes, count: replace(sizes, controls=count),
+        NATURAL_CONTROLS: lambda sizes, count: replace(sizes, controls=count),
     }
 )
 """What can be raised, in the words of a plan."""
@@ -44,10 +50,14 @@ def describe_missing_verdicts(
     found = dict[str, None]()
     for threat in plan.threats:
         for question in _questions_of(threat):
-            sizes = _planned_sizes(plan, threat, recorded_clients)
+            if recorded_clients is None:
+                sizes = _planned_sizes(plan, threat)
+            else:
+                sizes = _recorded_sizes(plan, threat, recorded_clients)
             smallest = smallest_p_value(question.count_planned_pairings(sizes))
             if smallest > VERDICT_LEVEL:
-                text = _describe(threat, question, sizes, smallest, recorded_clients)
+                remedies = _remedies(plan, recorded_clients)
+                text = _describe(threat, question, sizes, smallest, remedies)
                 found[text] = None
     return tuple(found)
 
@@ -57,25 +67,66 @@ def _questions_of(threat: ThreatPlan) -> Iterator[Question[Any]]:
     yield from by_name.values()
 
 
-def _planned_sizes(
-    plan: Plan, threat: ThreatPlan, recorded_clients: int | None
-) -> PlannedSizes:
-    split, candidates = plan.data.split, plan.data.candidates
-    is_simulated = recorded_clients is None
-    has_controls = is_simulated and plan.data.shifts and plan.data.exchanges == "natural"
-    return PlannedSizes(
-        runs=len(plan.seeds) if is_simulated else 1,
-        clients=plan.data.clients if recorded_clients is None else recorded_clients,
+def _planned_sizes(plan: Plan, threat: ThreatPlan) -> PlannedSizes:
+    data, split = plan.data, plan.data.split
+    has_fixed_shares = split is None or split.has_fixed_shares
+    sizes = PlannedSizes(
+        runs=len(plan.seeds),
+        clients=data.clients,
         rounds=plan.training.rounds,
         about=threat.about,
-        controls=plan.data.natural_controls if has_controls else 0,
-        unknown_users=0 if plan.data.people is None else plan.data.people.unseen,
-        redrawn_partitions=REDRAWN_PARTITIONS
-        if is_simulated and split is not None and not split.has_fixed_shares
-        else 0,
-        exchanges_records=(candidates is not None and candidates.are_canaries)
-        or (split is not None and split.draws_labels_at_random),
+        controls=data.natural_controls if _has_natural_controls(plan) else 0,
+        unknown_users=0 if data.people is None else data.people.unseen,
+        redrawn_partitions=0 if has_fixed_shares else REDRAWN_PARTITIONS,
+        exchanges_records=_exchanges_records(plan),
+        observing_clients=_count_observing_clients(threat),
+        participation=plan.training.participation,
+        equal_clients=_count_equal_clients(split),
     )
+    return replace(sizes, are_cohorts_equal=has_fixed_shares and _are_cohorts_equal(plan))
+
+
+def _recorded_sizes(plan: Plan, threat: ThreatPlan, clients: int) -> PlannedSizes:
+    return PlannedSizes(
+        runs=1,
+        clients=clients,
+        rounds=plan.training.rounds,
+        about=threat.about,
+        controls=0,
+        unknown_users=0 if plan.data.people is None else plan.data.people.unseen,
+        exchanges_records=_exchanges_records(plan),
+        observing_clients=_count_observing_clients(threat),
+    )
+
+
+def _has_natural_controls(plan: Plan) -> bool:
+    return bool(plan.data.shifts) and plan.data.exchanges == "natural"
+
+
+def _exchanges_records(plan: Plan) -> bool:
+    split, candidates = plan.data.split, plan.data.candidates
+    are_canaries = candidates is not None and candidates.are_canaries
+    return are_canaries or (split is not None and split.draws_labels_at_random)
+
+
+def _count_observing_clients(threat: ThreatPlan) -> int:
+    """Return how many clients observe; none of them is a target."""
+    return sum(one != SERVER for one in threat.observer_parties)
+
+
+def _are_cohorts_equal(plan: Plan) -> bool:
+    """Return whether stated shares give all runs the same cohort: nothing else varies."""
+    smallest, largest = plan.data.sizes
+    training = plan.training
+    everyone_replies = training.participation == 1 and not training.failure_rate
+    return smallest == largest and everyone_replies and not plan.schedule.has_exchanges
+
+
+def _count_equal_clients(split: Split | None) -> tuple[int, ...]:
+    """Return how many clients have each of the stated label shares; () = none are stated."""
+    if not isinstance(split, Shares):
+        return ()
+    return tuple(Counter(split.compositions).values())
 
 
 def _describe(
@@ -83,22 +134,30 @@ def _describe(
     question: Question[Any],
     sizes: PlannedSizes,
     smallest: float,
-    recorded_clients: int | None,
+    remedies: Mapping[str, Raise],
 ) -> str:
     observers = name_observers(threat.observer_parties)
     target = "the cohort" if threat.about == "cohort" else "each client"
     place = f"{observers[0].upper()}{observers[1:]}, about {target}"
-    remedies = [
+    enough = [
         f"{count} {words}"
-        for words, raise_to in REMEDIES.items()
-        if recorded_clients is None or words == "clients"
+        for words, raise_to in remedies.items()
         if (count := _smallest_enough(question, sizes, raise_to)) is not None
     ]
-    advice = f"take {' or '.join(remedies)}" if remedies else question.advice_without_pairings
+    advice = f"take {' or '.join(enough)}" if enough else question.advice_without_pairings
     return (
         f'{place}, {question.name}: the verdict will be "not enough to judge". The smallest '
         f"p-value of this plan is {smallest:.2g}, and {VERDICT_LEVEL:g} is needed: {advice}."
     )
+
+
+def _remedies(plan: Plan, recorded_clients: int | None) -> Mapping[str, Raise]:
+    """Return what can be raised: without shifts, for example, no control is natural."""
+    if recorded_clients is not None:
+        return {"clients": REMEDIES["clients"]}
+    if _has_natural_controls(plan):
+        return REMEDIES
+    return {words: one for words, one in REMEDIES.items() if words != NATURAL_CONTROLS}
 
 
 def _smallest_enough(

@@ -56,4 +56,4 @@ class AttributeQuestion(Question[Attribute]):
 
     def count_planned_pairings(self, sizes: PlannedSizes) -> int:
         """Return the number of permutations of people; fewer if many have the same value."""
-        return factorial(sizes.clients)
+        return factorial(sizes.targets)

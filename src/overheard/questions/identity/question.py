@@ -58,4 +58,4 @@ class IdentityQuestion(Question[Identity]):
 
     def count_planned_pairings(self, sizes: PlannedSizes) -> int:
         """Return the number of permutations of known users."""
-        return factorial(max(0, sizes.clients - sizes.unknown_users))
+        return factorial(max(0, sizes.targets - sizes.unknown_users))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import factorial
+from math import factorial, prod
 from types import MappingProxyType
 from typing import final
 
@@ -58,7 +58,14 @@ class LabelSharesQuestion(Question[LabelShares]):
         return re_pair_shares(findings, seed)
 
     def count_planned_pairings(self, sizes: PlannedSizes) -> int:
-        """Return the number of partitions drawn anew, or of permutations of clients or runs."""
+        """Return the number of partitions drawn anew, or of orders of clients or runs."""
         if sizes.redrawn_partitions:
             return 1 + sizes.redrawn_partitions
-        return factorial(sizes.runs if sizes.about == "cohort" else sizes.clients)
+        if sizes.about == "cohort":
+            return 1 if sizes.are_cohorts_equal else factorial(sizes.runs)
+        # To exchange clients with equal shares changes nothing. Those of the largest groups may
+        # be no targets.
+        equal = list(sizes.equal_clients)
+        for _ in range(sum(equal) - sizes.targets):
+            equal[equal.index(max(equal))] -= 1
+        return factorial(sizes.targets) // prod(map(factorial, equal))

@@ -63,5 +63,5 @@ class SameSenderQuestion(Question[SameSender]):
 
         Permutations that are the same in all rounds of a run change only names.
         """
-        of_a_round = factorial(min(sizes.clients, ENOUGH_CLIENTS))
+        of_a_round = factorial(min(sizes.senders, ENOUGH_CLIENTS))
         return int(of_a_round ** (max(0, sizes.rounds - 1) * sizes.runs))

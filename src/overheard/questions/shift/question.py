@@ -26,6 +26,9 @@ class ShiftQuestion(Question[Shift]):
     name = "shift"
     source = ShiftScorer.source
     measures = MEASURES
+    advice_without_pairings = (
+        'simulate clients that shift (data.shifts), with data.exchanges = "natural"'
+    )
     margins = MappingProxyType({"auc": 0.15})
     control = "exchange"
     needs_all_rounds = True
