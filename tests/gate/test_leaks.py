@@ -186,6 +186,23 @@ def test_growth_is_judged_by_the_ends_of_both_intervals(
     assert statuses(asked, findings(gained(low, high)), before) == [status]
 
 
+def test_growth_in_one_of_many_rows_fails_only_far_beyond_the_limit() -> None:
+    # Growth by .15 to .45, with 4 degrees of freedom: among ten rows the lower end moves from
+    # .3 - .15 to .3 - .15 * 5.60 / 2.78 = -.002; with a normal distribution to .3 - .15 * 1.43.
+    few = {"basis": "runs", "degrees": 4.0}
+    now, before = (
+        findings(
+            *(
+                summary_row(arm=f"arm {n}", gain=estimate(low, low + 0.15) | few)
+                for n in range(10)
+            )
+        )
+        for low in (0.4, 0.1)
+    )
+    assert set(statuses(rule(grows_at_most=0.05), now, before)) == {"inconclusive"}
+    assert statuses(rule(grows_at_most=0.05, arms=["arm 1"]), now, before) == ["fail"]
+
+
 def test_growth_of_an_error_is_growth_of_its_gain():
     error: JsonObject = {"score": "l1", "better": "lower"}
     before = findings(gained(0.10, 0.15, **error))

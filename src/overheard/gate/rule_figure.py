@@ -68,12 +68,15 @@ def _growth(now: IntervalEstimate, before: IntervalEstimate) -> IntervalEstimate
     """Return the growth of the gain, with the range that both intervals together allow.
 
     This range is wider than a 95 % interval of the difference. That interval would depend on
-    the correlation of the two audits, which may share data, seeds and initial weights.
+    the correlation of the two audits, which may share data, seeds and initial weights. Its ends
+    move outwards for many rows like those of the interval with the fewest degrees of freedom.
     """
+    degrees = [one.degrees for one in (now, before) if one.degrees is not None]
     return IntervalEstimate(
         mean=_subtract(now.mean, before.mean),
         low=_subtract(now.low, before.high),
         high=_subtract(now.high, before.low),
+        degrees=min(degrees, default=None),
     )
 
 
