@@ -50,6 +50,15 @@ def test_simulations_are_compared_with_redrawn_partitions_of_all_runs_together()
     assert found.smallest_p_value == pytest.approx(1 / 3)
 
 
+def test_partitions_that_change_nothing_limit_the_p_value() -> None:
+    # Partition 2 of 4 is the true one for both targets, partition 3 for the second one only.
+    findings = [
+        shares_finding("none", client(n), SHARES[n], SHARES[n], fits=fits)
+        for n, fits in enumerate([(3.0, 1.0, 3.0, 2.0), (5.0, 4.0, 5.0, 5.0)])
+    ]
+    assert fits_of("label_shares", findings).smallest_p_value == 0.5
+
+
 def test_attacks_have_columns_in_the_order_of_their_findings() -> None:
     weak = shares_finding("none", client(0), SHARES[0], SHARES[1], fits=FITS_LIKE_ANY)
     strong = shares_finding(
@@ -78,6 +87,23 @@ def test_pseudonyms_of_one_client_are_one_unit() -> None:
         for place, finding in enumerate(recorded(SHARES, 0.5))
     ]
     assert fits_of("label_shares", by_round).smallest_p_value == pytest.approx(1 / 120)
+
+
+def test_clients_that_send_in_one_round_are_not_one_client() -> None:
+    # Four clients of each of two kinds: 70 orders that differ.
+    findings = [
+        replace(one, sent_rounds=(0, 1)) for one in recorded(np.repeat(SHARES[:2], 4, 0), 0.5)
+    ]
+    found = fits_of("label_shares", findings)
+    assert found.smallest_p_value == pytest.approx(1 / 70)
+    assert p_value(found) <= 0.025
+    # Pseudonyms of two rounds are those of as many clients.
+    by_round = [
+        replace(finding, target=Party(f"anon/{number}-{place}"), sent_rounds=(number,))
+        for number in (0, 1)
+        for place, finding in enumerate(findings)
+    ]
+    assert fits_of("label_shares", by_round).smallest_p_value == pytest.approx(1 / 70)
 
 
 @pytest.mark.parametrize(("runs", "smallest"), [(4, 1 / 24), (5, 1 / 120)])

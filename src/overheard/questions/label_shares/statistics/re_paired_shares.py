@@ -1,5 +1,6 @@
 """Claims about label shares, compared with partitions drawn anew or with permuted clients."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
@@ -14,9 +15,9 @@ from overheard.findings.re_paired_fits import (
     number_values,
     planned_by_attack,
     re_pair_units,
-    smallest_p_value,
 )
 from overheard.questions.label_shares.statistics.share_fits import share_fits
+from overheard.statistics.max_t import TIE
 from overheard.statistics.person_pairings import group_by_runs
 
 
@@ -41,7 +42,18 @@ def re_pair_shares(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
         else np.full(max(sizes), np.nan)
         for members in by_attack.values()
     ]
-    return RePairedFits(np.stack(fits, axis=1), smallest_p_value(max(sizes), max(sizes)))
+    return RePairedFits(np.stack(fits, axis=1), _share_of_equal_partitions(planned))
+
+
+def _share_of_equal_partitions(planned: Sequence[Finding]) -> float:
+    """Return the share of partitions in which every target holds what it really holds.
+
+    They fit every claim as well as the true one, which is counted. Where few users are
+    permuted, there are many of them.
+    """
+    fits = np.array([finding.redrawn_fits for finding in planned])  # (claims, partitions)
+    is_equal = np.isclose(fits, fits[:, :1], rtol=TIE, atol=0, equal_nan=True)
+    return float(is_equal.all(0).mean())
 
 
 def _permute_clients(
@@ -52,10 +64,8 @@ def _permute_clients(
     truths = {(finding.cell.seed, finding.target): finding.true for finding in planned}
     # Cohorts are exchanged between runs, clients within a run.
     run_of = {place: 0 if is_cohort else place[0] for place in targets}
-    unit_of = {
-        place: place[0] if is_cohort else _client_of(place[0], place[1], truths)
-        for place in targets
-    }
+    clients = _clients_of(planned)
+    unit_of = {place: place[0] if is_cohort else clients[place] for place in targets}
     runs, units = number_values(run_of.values()), number_values(unit_of.values())
     true_shares = np.full((len(runs), len(units), len(planned[0].true)), np.nan)
     for place in targets:
@@ -70,15 +80,28 @@ def _permute_clients(
     return re_pair_units(fits, groups, kinds, seed)
 
 
-def _client_of(
-    run: int, target: Party, truths: Mapping[tuple[int, Party], tuple[float, ...]]
-) -> Party:
-    """Return the first target with the same shares: a client may have many pseudonyms."""
-    return next(
-        other
-        for (number, other), shares in truths.items()
-        if number == run and shares == truths[run, target]
-    )
+def _clients_of(
+    planned: Sequence[Finding],
+) -> Mapping[tuple[int, Party], Party]:
+    """Return the first target of the same client, for each target.
+
+    A client may have many pseudonyms. Two targets of a run are taken for one client if they
+    have the same shares and sent in different rounds.
+    """
+    client_of = dict[tuple[int, Party], Party]()
+    rounds_of: dict[tuple[int, Party], set[int]] = defaultdict(set)
+    alike: dict[tuple[int, tuple[float, ...]], list[Party]] = defaultdict(list)
+    for finding in planned:
+        run, target, sent = finding.cell.seed, finding.target, set(finding.sent_rounds)
+        if (run, target) in client_of:
+            continue
+        known = alike[run, finding.true]
+        same = next((one for one in known if not rounds_of[run, one] & sent), target)
+        if same == target:
+            known.append(target)
+        client_of[run, target] = same
+        rounds_of[run, same] |= sent
+    return client_of
 
 
 def _claims(
