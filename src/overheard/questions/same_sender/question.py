@@ -59,9 +59,10 @@ class SameSenderQuestion(Question[SameSender]):
         return re_pair_senders(findings, seed)
 
     def count_planned_pairings(self, sizes: PlannedSizes) -> int:
-        """Return the number of permutations of senders within rounds.
+        """Return the number of permutations of senders within rounds, at least.
 
-        Permutations that are the same in all rounds of a run change only names.
+        Permutations that are the same in all rounds change only names. Users may be the same in
+        all runs, and are then permuted alike.
         """
         of_a_round = factorial(min(sizes.senders, ENOUGH_CLIENTS))
-        return int(of_a_round ** (max(0, sizes.rounds - 1) * sizes.runs))
+        return int(of_a_round ** max(0, sizes.rounds - 1))

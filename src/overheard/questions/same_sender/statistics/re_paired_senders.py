@@ -25,7 +25,9 @@ from overheard.questions.same_sender.statistics.linkage_fits import linkage_fits
 def re_pair_senders(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     """Return how well the claims fit the true senders, and senders permuted within rounds.
 
-    Targets that sent in the same rounds form a group. All runs are permuted independently.
+    Targets that sent in the same rounds form a group. Who recurs in several runs is permuted
+    alike in all of them, since claims about the data of one user are correlated between runs.
+    Runs without a user in common are permuted independently.
     """
     by_attack = planned_by_attack(findings)
     by_run: dict[int, list[Finding]] = defaultdict(list)
@@ -34,18 +36,23 @@ def re_pair_senders(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     if not by_run:
         return no_test("no claim was checked")
     attacks = list(by_attack)
-    runs = [_Run(members, attacks) for members in by_run.values()]
-    possible = prod(run.arrangements for run in runs)
+    crowds = _link_runs([_Run(members, attacks) for members in by_run.values()])
+    possible = prod(crowd.arrangements for crowd in crowds)
     fits = np.sum(
         [
-            run.fits(pairings)
-            for run, pairings in zip(
-                runs, re_pair_runs([run.groups for run in runs], seed), strict=True
+            run.fits(crowd.pairings_of(run, pairings))
+            for crowd, pairings in zip(
+                crowds, re_pair_runs([crowd.groups for crowd in crowds], seed), strict=True
             )
+            for run in crowd.runs
         ],
         axis=0,
     )
     return RePairedFits(fits, smallest_p_value(possible, len(fits)))
+
+
+Place = tuple[tuple[int, ...], str | None, int]
+"""The rounds in which a target sent, its user, and its number among the user's in these."""
 
 
 class _Run:
@@ -55,8 +62,8 @@ class _Run:
         targets = number_values(finding.target for finding in findings)
         users = {finding.target: finding.true_user for finding in findings}
         rounds = {finding.target: finding.sent_rounds for finding in findings}
-        round_of, sender_of = number_values(rounds.values()), number_values(users.values())
-        self.groups = np.array([round_of[rounds[target]] for target in targets])
+        sender_of = number_values(users.values())
+        self.places = _number_repeats([(rounds[target], users[target]) for target in targets])
         self.senders = np.array([sender_of[users[target]] for target in targets])
         self.scores = np.full((len(attacks), len(targets), len(targets)), np.nan)
         for finding in findings:
@@ -65,6 +72,25 @@ class _Run:
             for place, score in zip(places, finding.claimed, strict=True):
                 if place >= 0:
                     self.scores[attack, targets[finding.target], place] = score
+
+    def fits(
+        self, pairings: Int[np.ndarray, "pairings targets"]
+    ) -> Float[np.ndarray, "pairings attacks"]:
+        """Return the fits of each attack; an attack without claims here adds 0."""
+        return np.stack(
+            [linkage_fits(pair_fits(table), self.senders, pairings) for table in self.scores],
+            axis=1,
+        )
+
+
+class _Crowd:
+    """Runs that have users in common, who are permuted alike in all of them."""
+
+    def __init__(self, runs: Sequence[_Run]) -> None:
+        self.runs = runs
+        self._numbers = number_values(place for run in runs for place in run.places)
+        rounds = number_values(sent for sent, _, _ in self._numbers)
+        self.groups = np.array([rounds[sent] for sent, _, _ in self._numbers])
 
     @property
     def arrangements(self) -> int:
@@ -75,11 +101,46 @@ class _Run:
         sizes = count_values(self.groups.tolist()).values()
         return prod(map(factorial, sizes)) // factorial(max(sizes))
 
-    def fits(
-        self, pairings: Int[np.ndarray, "pairings targets"]
-    ) -> Float[np.ndarray, "pairings attacks"]:
-        """Return the fits of each attack; an attack without claims here adds 0."""
-        return np.stack(
-            [linkage_fits(pair_fits(table), self.senders, pairings) for table in self.scores],
-            axis=1,
-        )
+    def pairings_of(
+        self, run: _Run, pairings: Int[np.ndarray, "pairings places"]
+    ) -> Int[np.ndarray, "pairings targets"]:
+        """Return the permutations of a run's targets.
+
+        A place that is not in this run is skipped: the one that follows it in the permutation
+        takes its turn. Of random permutations, all permutations of the rest are equally likely.
+        """
+        numbers = np.array([self._numbers[place] for place in run.places])
+        target_at = np.full(len(self.groups), -1)
+        target_at[numbers] = np.arange(len(numbers))
+        rows = np.arange(len(pairings))[:, None]
+        chosen = pairings[:, numbers]
+        while (target_at[chosen] < 0).any():
+            chosen = np.where(target_at[chosen] < 0, pairings[rows, chosen], chosen)
+        found: Int[np.ndarray, "pairings targets"] = target_at[chosen]
+        return found
+
+
+def _number_repeats(
+    pairs: Sequence[tuple[tuple[int, ...], str | None]],
+) -> Sequence[Place]:
+    counts: dict[tuple[tuple[int, ...], str | None], int] = defaultdict(int)
+    places = list[Place]()
+    for sent, user in pairs:
+        places.append((sent, user, counts[sent, user]))
+        counts[sent, user] += 1
+    return places
+
+
+def _link_runs(runs: Sequence[_Run]) -> Sequence[_Crowd]:
+    """Return the runs, grouped so that no two groups have a user in common."""
+    groups = list[list[_Run]]()
+    for run in runs:
+        users = {user for _, user, _ in run.places}
+        linked = [
+            group
+            for group in groups
+            if any(user in users for other in group for _, user, _ in other.places)
+        ]
+        apart = [group for group in groups if group not in linked]
+        groups = [*apart, [*(other for group in linked for other in group), run]]
+    return [_Crowd(group) for group in groups]
