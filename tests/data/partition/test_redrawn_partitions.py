@@ -110,3 +110,52 @@ def test_users_are_exchanged_alike_under_every_seed() -> None:
                 exchanged.setdefault((user, number), set()).add(label)
     assert all(len(labels) == 1 for labels in exchanged.values())
     assert len({next(iter(labels)) for labels in exchanged.values()}) == 4
+
+
+REFRESHED = Schedule(3, refresh_every=1, draws="natural")
+"""Clients get new examples in each round."""
+
+
+def of_equal_users() -> Dataset:
+    """1,600 examples of 8 users, each with all 4 labels in random order."""
+    labels = torch.randint(4, (1600,), generator=torch.Generator().manual_seed(0))
+    train = Examples(torch.arange(1600.0)[:, None], labels)
+    test = Examples(train.inputs + 2000, labels)
+    return Dataset(
+        train=train, test=test, task=Task((1,), tuple("abcd")), users=torch.arange(1600) % 8
+    )
+
+
+def refreshed(seed: Seed) -> tuple[torch.Tensor, torch.Tensor]:
+    """Label counts of the first client by round: (rounds, labels), then of all partitions."""
+    data, settings = of_equal_users(), SplitSettings(ByUser(), (10, 15))
+    auxiliary = AuxiliarySize(per_class=5)
+    partition = draw_partition(
+        data,
+        settings,
+        clients=3,
+        auxiliary=auxiliary,
+        test=None,
+        schedule=REFRESHED,
+        seed=seed,
+    )
+    redrawn = redraw_label_counts(
+        data,
+        settings,
+        PARTITIONS,
+        clients=3,
+        auxiliary=auxiliary,
+        schedule=REFRESHED,
+        seed=seed,
+    )
+    actual = [data.train.labels[rows[0]].bincount(minlength=4) for rows in partition.rows]
+    return torch.stack(actual), torch.stack([in_round[0] for in_round in redrawn])
+
+
+def test_exchanged_users_replace_examples_in_the_same_rounds() -> None:
+    actual, redrawn = refreshed(SEED)
+    assert (redrawn.sum(2) == actual.sum(1)[:, None]).all()
+    # Examples are new in every round, as those of the actual clients: only some draws have the
+    # same counts by chance. With the counts of one round in all of them, labels would be less
+    # even than they are, and any claim of even shares would fit the truth best.
+    assert int((redrawn[0] == redrawn[1]).all(1).sum()) < PARTITIONS / 2

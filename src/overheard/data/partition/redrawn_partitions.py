@@ -1,6 +1,7 @@
 """What clients would hold if the same split were drawn anew."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -25,6 +26,9 @@ from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.natural_draws import draw_first_chunks
 from overheard.data.partition.schedule import Schedule
 
+MAX_ATTEMPTS = 20
+"""Permutations of users that are tried until each has enough examples for the schedule."""
+
 Counts = tuple[tuple[Int[Tensor, " classes"], ...], ...]
 """Label counts of a partition, by round and then by client."""
 
@@ -47,7 +51,7 @@ def redraw_label_counts(
     where they are: only what the split draws is drawn again. If each client stands for one
     user, users are permuted instead, each with all examples. The permutation of a number is the
     same under any seed, so that a user of several runs is exchanged for the same one in all.
-    Users then keep their first examples.
+    If a user has too few examples for the schedule, another permutation takes its place.
 
     Args:
         dataset: as in `draw_partition`, like all arguments that are not explained here.
@@ -74,21 +78,21 @@ def redraw_label_counts(
 
     def counts_of(number: int) -> Counts:
         draws = seed.child("redrawn", number)
-        rows, shares = draw_first_chunks(dataset, None, split(draws), free, schedule, draws)
+        return counts_after(split(draws), draws)
+
+    def counts_after(first: tuple[Rows, ...], draws: Seed) -> Counts:
+        rows, shares = draw_first_chunks(dataset, users, first, free, schedule, draws)
         if reserved.canaries is not None:
             rows = add_canaries(rows, reserved.canaries)
-        timeline = draw_timeline(dataset, None, rows, free, schedule, draws, shares)
+        timeline = draw_timeline(dataset, users, rows, free, schedule, draws, shares)
         return _label_counts(timeline, dataset.task.classes)
 
     users = users_of_clients(dataset, split_settings)
     if users is None:
         drawn = _try_draws(counts_of, partitions)
     else:
-        clients_rows = split()
-        drawn = [
-            (_exchanged_counts(dataset, users, clients_rows, free, number),) * schedule.rounds
-            for number in range(partitions)
-        ]
+        exchange = partial(_exchange_users, users, split(), free)
+        drawn = [_try_seeds(number, exchange, counts_after) for number in range(partitions)]
     return _stack_by_client(drawn)
 
 
@@ -109,25 +113,36 @@ def _try_draws(draw: Callable[[int], Counts], count: int) -> list[Counts]:
     return drawn
 
 
-def _exchanged_counts(
-    dataset: Dataset,
-    users: Rows,
-    client_rows: tuple[Rows, ...],
-    free: Bool[Tensor, " examples"],
+def _try_seeds(
     number: int,
-) -> tuple[Int[Tensor, " classes"], ...]:
-    """Return each client's label counts after the users were permuted."""
+    exchange: Callable[[Seed], tuple[Rows, ...]],
+    counts_after: Callable[[tuple[Rows, ...], Seed], Counts],
+) -> Counts:
+    """Return the counts of the first permutation whose users have enough examples."""
+    for attempt in range(MAX_ATTEMPTS):
+        seed = Seed(number).child("attempt", attempt)
+        try:
+            return counts_after(exchange(seed), seed)
+        except PlanError:
+            if attempt == MAX_ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _exchange_users(
+    users: Rows, client_rows: tuple[Rows, ...], free: Bool[Tensor, " examples"], seed: Seed
+) -> tuple[Rows, ...]:
+    """Return rows of other users for each client: as many, or all that the user has."""
     present = torch.from_numpy(np.unique(users[free].numpy()))
-    order = torch.randperm(len(present), generator=Seed(number).child("users").generator())
+    order = torch.randperm(len(present), generator=seed.child("users").generator())
     exchanged = dict(zip(present.tolist(), present[order].tolist(), strict=True))
-    counts = []
+    chosen = []
     for rows in client_rows:
         user = exchanged[int(users[rows[0]])]
         own = ((users == user) & free).nonzero().flatten()
-        generator = Seed(number).child("rows", user).generator()
-        chosen = own[torch.randperm(len(own), generator=generator)[: len(rows)]]
-        counts.append(dataset.train.labels[chosen].bincount(minlength=dataset.task.classes))
-    return tuple(counts)
+        generator = seed.child("rows", user).generator()
+        chosen.append(own[torch.randperm(len(own), generator=generator)[: len(rows)]])
+    return tuple(chosen)
 
 
 def _stack_by_client(
