@@ -191,4 +191,5 @@ def _log_odds(standardised: Float[Tensor, "rounds records"]) -> Float[Tensor, " 
     """
     below = torch.special.log_ndtr(standardised).logsumexp(0)
     above = torch.special.log_ndtr(-standardised).logsumexp(0)
-    return below - above
+    odds: Tensor = below - above
+    return odds
