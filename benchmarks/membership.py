@@ -6,7 +6,8 @@
 
 Each seed is an audit in a folder of its own, so an interrupted run resumes with the same
 command. Writes DIR/table.md. The settings of all attacks are their defaults. They were chosen
-on the seeds 100 to 105 of the first two cases; the table starts at seed 200.
+on the seeds 100 to 105 of the first two cases, and of variants with two epochs, batches of two
+or Adam. The table starts at seed 200.
 """
 
 import argparse
@@ -40,6 +41,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.questions.membership.attacks.fed_mia import FedMia
 from overheard.questions.membership.attacks.gradient_membership import GradientMembership
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.lira_pooled import LiraPooled
@@ -51,7 +53,14 @@ REFERENCE = "lira_pooled"
 ADAPTIVE = (GradientMembership(), LiraPooled())
 """Attacks that also run with knowledge of the defenses, where there are any."""
 
-ATTACKS = (*ADAPTIVE, GradientMembership(trainings=0), Lira(), LossMembership())
+ATTACKS = (
+    *ADAPTIVE,
+    GradientMembership(trainings=0),
+    Lira(),
+    FedMia(),
+    FedMia("confidence"),
+    LossMembership(),
+)
 
 LOCAL_DP = LocalDp(clip=5, noise_multiplier=0.06)
 """Noise that hides single records from the confidence of a model, and little else."""

@@ -68,6 +68,7 @@ from .questions.attribute.attacks.attribute_mlp import AttributeMlp as Attribute
 from .questions.label_shares.attacks.bias_inversion import BiasInversion as BiasInversion
 from .questions.label_shares.attacks.decaf import Decaf as Decaf
 from .questions.label_shares.attacks.distilled_labels import DistilledLabels as DistilledLabels
+from .questions.membership.attacks.fed_mia import FedMia as FedMia
 from .questions.membership.attacks.gradient_membership import (
     GradientMembership as GradientMembership,
 )

@@ -3,12 +3,19 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from overheard.auditing.summary import summarise
+from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, Finding
+from overheard.findings.score_row import ScoreRow
+from overheard.questions.membership.claim import Membership
+from overheard.questions.membership.scorer import MembershipScorer
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.exact_intervals import estimate_auc_of_trials
 from tests.auditing.identity_findings import identity_finding as recognised
 from tests.auditing.identity_findings import identity_run
 
@@ -137,3 +144,60 @@ def test_the_open_set_score_has_the_base_rate_as_a_reference():
     ]
     row = next(row for row in summarise(findings, SEED) if row.score == "unseen")
     assert row.references["the base rate"] == pytest.approx(3 / 16)
+
+
+def heard_members(members: list[float], *, target: int = 0, seed: int = 0) -> Finding:
+    """Score members of these scores, and 100 non-members from 0 to 0.99."""
+    claim = Membership(torch.tensor([*members, *(number / 100 for number in range(100))]))
+    truth = Membership(torch.tensor([1.0] * len(members) + [-1.0] * 100))
+    scorer = MembershipScorer()
+    return Finding(
+        Cell("none", seed, (SERVER,), "lira", "Lira()", "membership", (0,)),
+        client(target),
+        claim.numbers(),
+        truth.numbers(),
+        scorer.score(claim, truth, scorer.guesses(truth, Knowledge(2))),
+    )
+
+
+def rows_by_score(findings: list[Finding]) -> dict[str, ScoreRow]:
+    return {row.score: row for row in summarise(findings, SEED)}
+
+
+def test_clients_with_equal_aucs_leave_the_uncertainty_of_their_records():
+    # Both rank each of 3 members above all 100 non-members, which they share.
+    row = rows_by_score([heard_members([2.0] * 3, target=one) for one in (0, 1)])[
+        "membership_auc"
+    ]
+    exact = estimate_auc_of_trials(1.0, 6, 100)
+    assert (row.value.mean, row.value.low, row.value.high) == (1.0, exact.low, 1.0)
+    assert row.gain is not None
+    assert exact.low is not None
+    assert exact.low < 0.85
+    assert row.gain.low == pytest.approx(exact.low - 0.5)
+    assert row.gain.high == 0.5
+
+
+def test_no_member_found_in_any_run_does_not_show_that_none_can_be():
+    # 0 of 10 members in 5 runs: (1 - p)^10 = 0.025 at the upper end; guessing finds 0.01.
+    rows = rows_by_score([heard_members([0.5] * 2, seed=seed) for seed in range(5)])
+    gain = rows["tpr_at_1_percent"].gain
+    assert gain is not None
+    assert gain.mean == pytest.approx(-0.01)
+    assert gain.high == pytest.approx(1 - 0.025 ** (1 / 10) - 0.01)
+
+
+def test_clients_that_differ_more_than_their_records_keep_their_interval():
+    # AUCs 1 and 0.5: Student's interval of two runs is 0.75 +- 12.7 * 0.25.
+    rows = rows_by_score(
+        [heard_members([2.0] * 50, seed=0), heard_members([0.495] * 50, seed=1)]
+    )
+    value = rows["membership_auc"].value
+    assert value.mean == pytest.approx(0.75)
+    assert value.high == pytest.approx(0.75 + 12.706 * 0.25, abs=1e-3)
+    assert value.basis == "runs"
+
+
+def test_one_claim_alone_has_no_interval_over_clients_or_runs():
+    value = rows_by_score([heard_members([2.0] * 3)])["membership_auc"].value
+    assert value == Estimate(1.0, None, None)

@@ -93,6 +93,15 @@ def test_a_proportion_without_misses_has_its_exact_interval() -> None:
     assert ends(estimate_mean(values, runs, people))[0] == pytest.approx(0.4782, abs=1e-4)
 
 
+def test_means_that_happen_to_be_1_are_no_trials() -> None:
+    # As trials, five values of 1 have the interval from 0.025^(1/5) = 0.478 to 1.
+    ones, runs = np.ones(5), np.arange(5)
+    assert ends(estimate_mean(ones, runs)) == pytest.approx((0.025 ** (1 / 5), 1.0))
+    assert ends(estimate_mean(ones, runs, may_be_trials=False)) == (1.0, 1.0)
+    gain = estimate_gain(ones, np.full(5, 0.25), runs, may_be_trials=False)
+    assert ends(gain) == (0.75, 0.75)
+
+
 def test_the_gain_of_a_proportion_is_moved_by_the_guess() -> None:
     values, guesses = np.ones(10), np.full(10, 0.25)
     runs = np.repeat([0, 1], 5)

@@ -13,6 +13,7 @@ from overheard.findings.finding import Finding
 from overheard.findings.question import Question
 from overheard.findings.score_row import ScoreRow, row_group
 from overheard.plans.registries import questions
+from overheard.statistics.estimate import Estimate, convert_estimate, widen
 from overheard.statistics.run_means import estimate_gain, estimate_mean
 
 
@@ -22,7 +23,8 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     Intervals are over runs, since targets of one run share its model and are not independent
     trials. With few runs they are over the targets of these runs: see
     `statistics.run_means.estimate_mean`. If the users behind all targets are known, a user
-    counts once in a run, with the mean of their targets.
+    counts once in a run, with the mean of their targets. They are at least as wide as those
+    over records, where the question has any (`Question.interval_over_records`).
 
     Rows that need many findings together are appended, question by question.
 
@@ -69,7 +71,19 @@ def _row(
     blinds = {name: _mean([score.blinds[name] for score in scores]) for name in first.blinds}
     best = _best_guess(blinds, first.better)
     sign = 1 if first.better == "higher" else -1
-    users = _user_numbers([finding for finding, _ in members])
+    own_findings = [finding for finding, _ in members]
+    users = _user_numbers(own_findings)
+    over_records = question.interval_over_records(
+        first.name, float(values.mean()), own_findings
+    )
+    value = estimate_mean(values, seeds, users, may_be_trials=over_records is None)
+    gain = None
+    if best is not None:
+        guesses = np.array([score.blinds[best] for score in scores])
+        gain = estimate_gain(
+            values, guesses, seeds, users, sign, may_be_trials=over_records is None
+        )
+        gain = _widen(gain, over_records, sign, blinds[best])
     return ScoreRow(
         arm=cell.arm,
         observers=cell.observers,
@@ -78,22 +92,27 @@ def _row(
         rounds=cell.rounds,
         score=first.name,
         better=first.better,
-        value=estimate_mean(values, seeds, users),
+        value=_widen(value, over_records),
         blinds=blinds,
         references={
             name: _mean([score.references[name] for score in scores])
             for name in first.references
         }
-        | dict(question.references(first.name, [finding for finding, _ in members], control)),
+        | dict(question.references(first.name, own_findings, control)),
         blind=None if best is None else blinds[best],
-        gain=None
-        if best is None
-        else estimate_gain(
-            values, np.array([score.blinds[best] for score in scores]), seeds, users, sign
-        ),
+        gain=gain,
         targets=len({finding.target for finding, _ in members}),
         seeds=len(set(seeds.tolist())),
     )
+
+
+def _widen(
+    estimate: Estimate, over_records: Estimate | None, sign: int = 1, guess: float = 0.0
+) -> Estimate:
+    """Widen a value, or its gain over a guess, by the value's interval over records."""
+    if over_records is None:
+        return estimate
+    return widen(estimate, convert_estimate(over_records, float(sign), -sign * guess))
 
 
 def _user_numbers(findings: Sequence[Finding]) -> NDArray[np.int64] | None:

@@ -17,6 +17,7 @@ from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.re_paired_fits import RePairedFits, no_test
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_verdict import TargetKind
+from overheard.statistics.estimate import Estimate
 
 C = TypeVar("C", bound=Claim)
 
@@ -86,6 +87,16 @@ class Question(ABC, Generic[C]):
 
         """
         return {}
+
+    def interval_over_records(
+        self, score: str, value: float, findings: Sequence[Finding]
+    ) -> Estimate | None:
+        """Return a score's mean `value` with its interval over records; None = there is none.
+
+        The interval of the mean over targets and runs is made at least as wide. So it has a
+        width where all targets have the same score. By default there is none.
+        """
+        return None
 
     def redrawn_fits(
         self, claim: C, truth: GroundTruth, target: Party, rounds: Collection[int]

@@ -28,6 +28,8 @@ def estimate_mean(
     values: Float[np.ndarray, " targets"],
     runs: Int[np.ndarray, " targets"],
     users: Int[np.ndarray, " targets"] | None = None,
+    *,
+    may_be_trials: bool = True,
 ) -> Estimate:
     """Return the mean of `values` with an interval over runs, or over the clients of few runs.
 
@@ -39,18 +41,22 @@ def estimate_mean(
       as values of one user are alike in all runs. If each run has a single user, it is
       Student's interval over runs instead.
 
-    If all values are 0 or 1, it is the wider of this interval and the exact one of a
-    proportion: see `widen_proportion`. A single user has no interval, nor has a mean that is
-    not finite.
+    If all values are 0 or 1, they count as trials, unless `may_be_trials` is false. The
+    interval is then the wider of this one and the exact one of a proportion: see
+    `widen_proportion`. A single user has no interval, nor has a mean that is not finite.
 
     Args:
         values: one per target.
         runs: the run of each target.
         users: the user or client of each target, whose values are averaged first; the same
             number in two runs is the same user. None = another one for each target.
+        may_be_trials: whether values that are all 0 or 1 are trials. An AUC of 1 is none: it
+            is a mean over many records.
 
     """
-    return estimate_gain(values, np.zeros_like(values), runs, users)
+    return estimate_gain(
+        values, np.zeros_like(values), runs, users, may_be_trials=may_be_trials
+    )
 
 
 def estimate_gain(
@@ -59,6 +65,8 @@ def estimate_gain(
     runs: Int[np.ndarray, " targets"],
     users: Int[np.ndarray, " targets"] | None = None,
     sign: int = 1,
+    *,
+    may_be_trials: bool = True,
 ) -> Estimate:
     """Return the mean difference of `values` and `guesses`, as `estimate_mean` does.
 
@@ -71,13 +79,14 @@ def estimate_gain(
         runs: see `estimate_mean`.
         users: see `estimate_mean`.
         sign: 1 if larger values are better, else -1.
+        may_be_trials: see `estimate_mean`.
 
     """
     mean = float(sign * (values - guesses).mean())
     if not isfinite(mean):
         return Estimate(mean, None, None)
     estimate = _student_interval(_sum_by_user(sign * (values - guesses), runs, users), mean)
-    if not ((values == 0) | (values == 1)).all():
+    if not may_be_trials or not ((values == 0) | (values == 1)).all():
         return estimate
     share = _proportion(values, runs, users)
     return widen(estimate, convert_estimate(share, float(sign), -sign * float(guesses.mean())))

@@ -14,6 +14,8 @@ from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.measures import MEASURES
 from overheard.questions.membership.scorer import MembershipScorer
 from overheard.questions.membership.statistics.re_paired_owners import re_pair_owners
+from overheard.questions.membership.statistics.record_rates import estimate_record_rates
+from overheard.statistics.estimate import Estimate
 from overheard.statistics.re_pairing import MOST_ENUMERATED
 
 
@@ -32,6 +34,17 @@ class MembershipQuestion(Question[Membership]):
     def scorer(self) -> MembershipScorer:
         """Return the scorer of these claims."""
         return MembershipScorer()
+
+    def interval_over_records(
+        self, score: str, value: float, findings: Sequence[Finding]
+    ) -> Estimate | None:
+        """Return the score interval of an AUC, or the exact interval of a rate."""
+        rates = estimate_record_rates(findings)
+        if score == "membership_auc":
+            return rates.auc(value)
+        if score == "membership_accuracy":
+            return rates.accuracy
+        return rates.true_positive_rates.get(score)
 
     def re_paired_fits(
         self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed

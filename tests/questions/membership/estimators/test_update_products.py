@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
 
 from overheard.core.examples import concatenate_examples
 from overheard.core.messages import apply_update
@@ -16,8 +17,8 @@ from overheard.learning.training_job import ClientTask
 from overheard.questions.membership.estimators import update_products as module
 from overheard.questions.membership.estimators.update_products import (
     RoundProducts,
-    affordable_trainings,
     compute_update_products,
+    default_trainings,
 )
 from overheard.questions.membership.estimators.update_products_job import PATH_POINTS
 from tests.simulation.small_run import CountingCache
@@ -100,8 +101,29 @@ def test_large_models_get_fewer_shadow_models(by_heart, monkeypatch) -> None:
 
 def test_trains_on_each_record_where_that_is_affordable() -> None:
     # 1,000 records, 60 examples, 10 epochs: 600,000 passes
-    assert affordable_trainings(600_000, 10_000) == 2
-    assert affordable_trainings(600_000, 20_000) == 0
+    assert default_trainings(1000, 60, 10, parameters=10_000) == 2
+    assert default_trainings(1000, 60, 10, parameters=20_000) == 0
+
+
+def test_does_not_train_on_each_record_where_clients_see_it_once() -> None:
+    assert default_trainings(1000, 60, 1, parameters=10_000) == 0
+    assert default_trainings(1000, 60, 2, parameters=10_000) == 2
+
+
+def test_the_default_number_of_trainings_follows_the_recipe(by_heart) -> None:
+    def computed(epochs: int, trainings: int | None) -> Tensor:
+        recipe = replace(by_heart.knowledge.recipe, epochs=epochs)
+        products = compute_update_products(
+            by_heart.transcript.seen_by(SERVER),
+            replace(by_heart.knowledge, recipe=recipe),
+            {1: TARGETS},
+            8,
+            trainings,
+        )
+        return products[1].shadows.record_squares
+
+    assert computed(1, None).equal(computed(1, 0))
+    assert computed(2, None).equal(computed(2, 2))
 
 
 def test_trainings_change_the_directions_alone(by_heart) -> None:

@@ -6,7 +6,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
 from overheard.findings.finding import Cell, Finding
 from overheard.questions.membership.statistics.record_rates import estimate_record_rates
-from overheard.statistics.exact_intervals import estimate_proportion
+from overheard.statistics.exact_intervals import estimate_auc_of_trials, estimate_proportion
 
 
 def finding(
@@ -69,3 +69,23 @@ def test_omits_rates_that_were_not_scored() -> None:
     rates = estimate_record_rates([finding(0, [1.0], [0.0])])
     assert not rates.true_positive_rates
     assert not rates.false_positive_rates
+
+
+def test_the_auc_counts_members_of_all_clients_and_non_members_once_per_run() -> None:
+    # 4 + 2 + 3 members; 2 non-members in the first run, whose clients share them, and 1.
+    rates = estimate_record_rates(
+        [
+            finding(0, [1.0] * 4, [0.0, 0.0]),
+            finding(1, [1.0] * 2, [0.0, 0.0]),
+            finding(0, [1.0] * 3, [0.0], seed=1),
+        ]
+    )
+    assert rates.auc(0.9) == estimate_auc_of_trials(0.9, 9, 3)
+
+
+def test_the_end_of_a_perfect_auc_solves_its_score_equation() -> None:
+    # With one member and one non-member the variance is a (1 - a). So the low end solves
+    # 1 - a = 1.96 sqrt(a (1 - a)), that is 1 - a = 3.8415 a.
+    auc = estimate_record_rates([finding(0, [1.0], [0.0])]).auc(1.0)
+    assert auc.low == pytest.approx(1 / 4.8415, abs=1e-4)
+    assert auc.high == 1.0

@@ -41,7 +41,8 @@ class GradientMembership(Attack[Membership]):
         models: shadow models per round; fewer for models above a million parameters.
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
         trainings: local models per round that train on each record; 0 = gradients alone; None
-            = 2 for small models and few records, else 0 (`affordable_trainings`).
+            = 2 if clients train for several epochs, models are small and records few, else 0
+            (`default_trainings`).
 
     """
 

@@ -45,6 +45,9 @@ MAX_TRAINING_WORK = 10**10
 """The most passes times parameters that one training on each record may take in a round: about
 4 seconds of one core for an MLP."""
 
+FEWEST_EPOCHS = 2
+"""Fewer local epochs need no training on each record: see `default_trainings`."""
+
 MIN_SHADOWS = 8
 """The fewest shadow models, however large the model is."""
 
@@ -117,7 +120,7 @@ def compute_update_products(
         targets_by_round: by round, the targets whose updates are compared; one or more each.
         models: shadow models per round; fewer if their updates exceed `MAX_SHADOW_BYTES`.
         trainings: number of local models a round that train on each record; None =
-            `affordable_trainings`.
+            `default_trainings`.
 
     Raises:
         NeedsError: if there are fewer than two examples to draw from, or fewer than two
@@ -132,15 +135,24 @@ def compute_update_products(
     }
 
 
-def affordable_trainings(passes: int, parameters: int) -> int:
-    """Return the number of trainings on each record that a round affords.
+def default_trainings(records: int, examples: int, epochs: int, parameters: int) -> int:
+    """Return the number of trainings on each record, where none is stated.
+
+    In a single epoch a record acts once, and its gradient tells how: on tuning seeds trainings
+    changed the AUC by -.024 to .008 (SGD of 6 and of 30 steps, Adam). With two epochs they
+    raised it by .013 to .033, with ten by .011 to .052.
 
     Args:
-        passes: passes of the model over an example, if one local model trains on each record.
+        records: number of candidate records.
+        examples: number of examples of a client.
+        epochs: local epochs.
         parameters: number of parameters of the model.
 
     """
-    return DEFAULT_TRAININGS if passes * parameters <= MAX_TRAINING_WORK else 0
+    if epochs < FEWEST_EPOCHS:
+        return 0
+    work = records * examples * epochs * parameters
+    return DEFAULT_TRAININGS if work <= MAX_TRAINING_WORK else 0
 
 
 def _round_products(
@@ -161,8 +173,8 @@ def _round_products(
     size = shadow_size(view, knowledge, include_candidates=True)
     if trainings is None:
         assert knowledge.candidate_records is not None
-        passes = len(knowledge.candidate_records) * size * knowledge.recipe.epochs
-        trainings = affordable_trainings(passes, parameters)
+        records, epochs = len(knowledge.candidate_records), knowledge.recipe.epochs
+        trainings = default_trainings(records, size, epochs, parameters)
     job = UpdateProductsJob(
         number,
         min(models, max(MIN_SHADOWS, MAX_SHADOW_BYTES // bytes_each)),

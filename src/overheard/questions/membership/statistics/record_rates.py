@@ -1,4 +1,4 @@
-"""True and false positive rates over the records of all targets, with exact intervals."""
+"""Rates and AUC over the records of all targets, with intervals over records."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from overheard.findings.finding import Finding
 from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
-from overheard.statistics.exact_intervals import estimate_proportion
+from overheard.statistics.exact_intervals import estimate_auc_of_trials, estimate_proportion
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRates:
-    """Rates over the records of all targets and runs, each with an exact 95 % interval.
+    """Rates over the records of all targets and runs, each with a 95 % interval.
 
     The unit is the record. Records of one client are treated as independent given its model;
     the intervals do not cover other clients or runs (`statistics.estimate` does). A non-member
-    is tested against every client's model and counts once per run. Intervals are those of
-    Clopper and Pearson. The interval of a true positive rate takes the threshold as fixed;
-    `false_positive_rates` gives the uncertainty of the false positive rate at that threshold.
+    is tested against every client's model and counts once per run. Intervals of rates are
+    those of Clopper and Pearson. The interval of a true positive rate takes the threshold as
+    fixed; `false_positive_rates` gives the uncertainty of the false positive rate there.
 
     Args:
         true_positive_rates: true positive rate by name in `FALSE_POSITIVE_RATES`, if it was
@@ -42,6 +42,10 @@ class RecordRates:
     accuracy: Estimate
     members: int
     non_members: int
+
+    def auc(self, value: float) -> Estimate:
+        """Return this mean AUC with its score interval (`estimate_auc_of_trials`)."""
+        return estimate_auc_of_trials(value, self.members, self.non_members)
 
 
 def estimate_record_rates(findings: Sequence[Finding]) -> RecordRates:
