@@ -6,7 +6,7 @@ import numpy as np
 
 from overheard.drawing.charts import shares_chart
 from overheard.drawing.claim_tables import MAX_TARGETS, UNCHECKED
-from overheard.drawing.coverage import LEVEL_TEXT
+from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_target
@@ -52,7 +52,12 @@ def _claims_figure(
     )
     return ReportFigure(
         where,
-        f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}",
+        " ".join(
+            (
+                f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}",
+                *doubt_sentences(findings),
+            )
+        ),
         None,
         tuple(
             Panel(
