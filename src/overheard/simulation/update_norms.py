@@ -74,4 +74,4 @@ def _squares_by_input(change: Tensor) -> Float[Tensor, " inputs"]:
     matrix = change if change.dim() > 1 else change[None]
     squares = matrix.flatten(1).double().square().mean(0)
     pooled = -(-len(squares) // MOST_INPUTS)
-    return torch.stack([part.mean() for part in squares.split(pooled)])
+    return torch.stack([part.mean() for part in torch.split(squares, pooled)])

@@ -41,23 +41,9 @@ def _claims_figure(
     names = {
         one.target: name_target(one.target, threat_result.observers) for one in shown_findings
     }
-    bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
-    has_intervals = any(one.low is not None for one in shown_findings)
-    line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""
-    omission = (
-        f" Shown: the {len(shown_findings)} of {len(findings)} clients whose inferred shares "
-        "differ most from the guess. findings.csv has all clients."
-        if len(shown_findings) < len(findings)
-        else ""
-    )
     return ReportFigure(
         where,
-        " ".join(
-            (
-                f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}",
-                *doubt_sentences(findings),
-            )
-        ),
+        " ".join((_caption(findings, len(shown_findings)), *doubt_sentences(findings))),
         None,
         tuple(
             Panel(
@@ -90,6 +76,20 @@ def _claims_figure(
         ),
         True,
     )
+
+
+def _caption(findings: Sequence[Finding], shown: int) -> str:
+    guess = select_guess(findings[0])
+    bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
+    has_intervals = any(one.low is not None for one in findings)
+    line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""
+    omission = (
+        f" Shown: the {shown} of {len(findings)} clients whose inferred shares differ most from "
+        "the guess. findings.csv has all clients."
+        if shown < len(findings)
+        else ""
+    )
+    return f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}"
 
 
 def _cells(finding: Finding) -> list[str]:
