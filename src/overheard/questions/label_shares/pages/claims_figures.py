@@ -84,8 +84,8 @@ def _caption(findings: Sequence[Finding], shown: int) -> str:
     has_intervals = any(one.low is not None for one in findings)
     line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""
     omission = (
-        f" Shown: the {shown} of {len(findings)} clients whose inferred shares differ most from "
-        "the guess. findings.csv has all clients."
+        f" Shown: the {shown} of {len(findings)} clients whose inferred shares differ most "
+        "from the guess. findings.csv has all clients."
         if shown < len(findings)
         else ""
     )
