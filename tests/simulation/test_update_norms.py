@@ -1,7 +1,9 @@
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
@@ -29,7 +31,9 @@ def test_an_update_of_zeros_has_finite_norms() -> None:
     assert norms == pytest.approx([math.log(1e-12)] * 3)
 
 
-def read_inputs(*deltas: dict[str, torch.Tensor]) -> torch.Tensor:
+def read_inputs(
+    *deltas: dict[str, torch.Tensor], build: Callable[[], nn.Module] = build
+) -> torch.Tensor:
     start = {name: torch.zeros_like(weight) for name, weight in deltas[0].items()}
     context = ProbeContext(0, start, build, 3, NO_EXAMPLES, NO_EXAMPLES, None, Seed(0), "cpu")
     return InputNorms().read(context, deltas)
@@ -43,6 +47,16 @@ def test_the_change_of_each_input_is_that_of_its_column() -> None:
     assert reading.tolist() == pytest.approx(
         (logarithms - logarithms.mean()).tolist(), abs=1e-3
     )
+
+
+def test_the_inputs_of_an_embedding_are_words() -> None:
+    # Words 0 and 2 change by a mean square of 1, word 1 by 4.
+    delta = {"0.weight": torch.tensor([[1.0, 1.0], [2.0, -2.0], [1.0, -1.0]])}
+    (reading,) = read_inputs(
+        delta, build=lambda: nn.Sequential(nn.EmbeddingBag(3, 2), nn.Linear(2, 3))
+    )
+    assert float(reading[1] - reading[0]) == pytest.approx(math.log(4), abs=1e-3)
+    assert float(reading[2]) == float(reading[0])
 
 
 def test_a_column_in_other_units_moves_and_the_length_does_not() -> None:
