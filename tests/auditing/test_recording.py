@@ -32,6 +32,7 @@ from overheard.learning.models.logistic import Logistic
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.claim import LabelShares
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 from overheard.report.page import render_page
@@ -145,6 +146,21 @@ def with_user(party: str) -> Callable[[Path], None]:
         truth_path(folder).write_text(json.dumps(truth))
 
     return spoil
+
+
+def test_without_a_truth_the_page_says_why_an_attack_doubts_its_intervals(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    truth_path(copy).unlink()
+    plan = replace_tables(TINY, threats=(SERVER_THREAT,))
+    trusted = audit(plan, tmp_path / "trusted", recording=copy, resources=HERE)
+    assert {one.doubt for one in trusted.findings} == {None}
+    assert "not trusted here" not in render_page(trusted, collect_arms(trusted, Seed(0)))
+    monkeypatch.setattr(LabelShares, "doubt", lambda _: "the clients are unlike mine")
+    doubted = audit(plan, tmp_path / "doubted", recording=copy, resources=HERE)
+    assert {one.doubt for one in doubted.findings} == {"the clients are unlike mine"}
+    page = render_page(doubted, collect_arms(doubted, Seed(0)))
+    assert "Intervals not trusted here: the clients are unlike mine." in page
 
 
 def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):

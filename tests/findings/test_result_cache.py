@@ -18,11 +18,12 @@ CELL = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
 SCORE = Score("l1", 0.1 + 0.2, "lower", {"uniform": 1 / 3}, {})
 FINDING = Finding(CELL, client(0), (1 / 3, 2 / 3), (0.0, 1.0), (SCORE,))
 BOUNDED = replace(FINDING, low=(0.1, 1 / 3), high=(0.4, 2 / 3))
+DOUBTED = replace(BOUNDED, doubt="noise")
 CHOSEN = replace(
     FINDING, candidates=("u017", "Zoë <b>"), none_of_them=0.25, true_user="u\u202e017"
 )
 RESULT_OF_CELL = CellResult(
-    CELL, (FINDING, BOUNDED, CHOSEN), (Refusal(CELL, client(1), ("updates",)),)
+    CELL, (FINDING, BOUNDED, DOUBTED, CHOSEN), (Refusal(CELL, client(1), ("updates",)),)
 )
 
 

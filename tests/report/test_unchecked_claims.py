@@ -53,6 +53,13 @@ def test_counts_the_intervals_that_exclude_a_guess(audit: Audit):
     assert len(unchecked_claim_sentences(collect_arms(bare, Seed(0))[0].threat_results[0])) == 2
 
 
+def test_doubts_follow_the_intervals(audit: Audit):
+    doubted = replace(audit, findings=[replace(one, doubt="noise") for one in audit.findings])
+    words = unchecked_claim_sentences(collect_arms(doubted, Seed(0))[0].threat_results[0])
+    assert words[2] == "Intervals not trusted here: noise."
+    assert '"doubt":"noise"' in as_json(doubted, collect_arms(doubted, Seed(0)))
+
+
 def test_the_page_lists_claims_as_not_checked(audit: Audit):
     told = render_page(audit, collect_arms(audit, Seed(0)))
     assert "Claimed, not checked" in told

@@ -194,6 +194,7 @@ def _make_finding(
         claim.timeline(),
         candidates=claim.candidates(),
         none_of_them=claim.unknown_probability(),
+        doubt=claim.doubt(),
     )
     if truth is None:
         guesses = scorer.uninformed_guesses(claim, knowledge)

@@ -1,7 +1,11 @@
-"""Sentences on the coverage of the intervals that attacks state."""
+"""Sentences on the coverage of the intervals that attacks state, and on their own doubts."""
+
+from collections import Counter
+from collections.abc import Sequence
 
 from overheard.core.claims import INTERVAL_LEVEL
 from overheard.drawing.sentences import bracketed_interval
+from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, shorten_attack_names
 from overheard.findings.number_format import SPACE, Measure, format_percent
 from overheard.findings.threat_results import ThreatResult
@@ -42,3 +46,20 @@ def coverage_sentences(
             sentence += ": they are too narrow to be trusted"
         sentences.append(f"{sentence}.")
     return tuple(sentences)
+
+
+def doubt_sentences(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """State each reason why an attack does not trust the intervals of these findings.
+
+    The reasons follow from what the attacker sees, so they are known without the ground truth.
+    """
+    reasons = Counter(one.doubt for one in findings if one.doubt is not None)
+    return tuple(
+        f"Intervals not trusted here{_how_many(count, len(findings))}: "
+        f"{make_printable(reason)}."
+        for reason, count in reasons.items()
+    )
+
+
+def _how_many(count: int, claims: int) -> str:
+    return "" if count == claims else f", for {count} of {claims} claims"

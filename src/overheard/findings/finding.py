@@ -98,6 +98,8 @@ class Finding:
         sent_rounds: the observed rounds in which the target sent an update.
         redrawn_fits: how well the claim fits the ground truth, and then what the target would
             hold in each partition drawn anew; larger = better. () = not computed.
+        doubt: why the attack does not trust its own intervals, found without the ground truth;
+            None = it found no reason.
 
     """
 
@@ -117,6 +119,7 @@ class Finding:
     blind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     sent_rounds: tuple[int, ...] = ()
     redrawn_fits: tuple[float, ...] = ()
+    doubt: str | None = None
 
     @property
     def top_candidate(self) -> str:

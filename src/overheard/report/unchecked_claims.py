@@ -1,7 +1,7 @@
 """Sentences on what attacks claim if no ground truth is known."""
 
 from overheard.drawing.claim_tables import UNCHECKED
-from overheard.drawing.coverage import LEVEL_TEXT
+from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
 from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.number_format import format_percent
 from overheard.findings.threat_results import ThreatResult
@@ -33,7 +33,10 @@ def unchecked_claim_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         *(
             sentence
             for attack in attacks
-            for sentence in _interval_words(threat_result, attack)
+            for sentence in (
+                *_interval_words(threat_result, attack),
+                *doubt_sentences(select_claims(threat_result, attack)),
+            )
         ),
         f"Attacks: {', '.join(make_printable(threat_result.labels[one]) for one in attacks)}.",
     )

@@ -23,7 +23,7 @@ from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.probe import Probe
 from overheard.simulation.simulation_context import SimulationContext, build_context
 from overheard.simulation.unexplained_update import UnexplainedUpdate
-from overheard.simulation.update_norms import UpdateNorms
+from overheard.simulation.update_norms import InputNorms, UpdateNorms
 from overheard.simulation.virtual_client import VirtualClient
 
 SHARED_PROBES: tuple[Probe, ...] = (
@@ -32,6 +32,7 @@ SHARED_PROBES: tuple[Probe, ...] = (
     ClassGradientFit(),
     UpdateNorms(),
     UnexplainedUpdate(),
+    InputNorms(),
 )
 """Probes of many attacks. If one is requested, all of them are read, so that the next attack
 need not train the virtual clients again: training costs more than reading."""

@@ -22,7 +22,11 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.questions.label_shares.estimators.doubt import NOISY, UNLIKE
+from overheard.questions.label_shares.estimators.doubt import (
+    NOISY,
+    OTHER_INPUTS,
+    UNLIKE,
+)
 from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
 from overheard.simulation.virtual_client import draw_counts
@@ -223,6 +227,17 @@ class TestDoubt:
         knowledge = replace(run.knowledge, auxiliary=unlike)
         claims = infer(server_view(run), knowledge, tuple(map(client, range(40))))
         assert {claim.doubt() for claim in claims.values()} == {UNLIKE}
+
+    def test_a_column_in_other_units_is_noticed(self, forty):
+        run, _ = forty
+        auxiliary = blobs((50,) * CLASSES, Seed(99))
+        units = torch.ones(auxiliary.inputs.shape[1])
+        units[0] = 0.2
+        knowledge = replace(
+            run.knowledge, auxiliary=replace(auxiliary, inputs=auxiliary.inputs * units)
+        )
+        claims = infer(server_view(run), knowledge, tuple(map(client, range(40))))
+        assert {claim.doubt() for claim in claims.values()} <= {UNLIKE, OTHER_INPUTS}
 
 
 class TestOverRounds:

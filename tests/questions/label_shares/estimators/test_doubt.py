@@ -4,7 +4,13 @@ import torch
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.doubt import NOISY, UNLIKE, find_doubt
+from overheard.questions.label_shares.estimators.doubt import (
+    LARGEST_SHIFT,
+    NOISY,
+    OTHER_INPUTS,
+    UNLIKE,
+    find_doubt,
+)
 
 CLIENTS = 240
 ROUNDS = 2
@@ -17,7 +23,9 @@ def drawn(imbalances: Tensor, seed: int, *, added: tuple[float, float, float] = 
     return noise.double() - 20 * imbalances[:, None, None] + torch.tensor(added)
 
 
-def doubt(targets: int, seed: int = 1, *, added=(0.0, 0.0, 0.0), at=None) -> str | None:
+def doubt(
+    targets: int, seed: int = 1, *, added=(0.0, 0.0, 0.0), at=None, shift: float = 1.0
+) -> str | None:
     imbalances = torch.linspace(0.4, 0.9, targets, dtype=torch.float64)
     if at is not None:
         imbalances = torch.full_like(imbalances, at)
@@ -26,6 +34,7 @@ def doubt(targets: int, seed: int = 1, *, added=(0.0, 0.0, 0.0), at=None) -> str
         drawn(imbalances, seed, added=added),
         TRUE_IMBALANCE,
         imbalances,
+        shift,
     )
 
 
@@ -54,6 +63,13 @@ def test_a_single_client_needs_a_larger_misfit() -> None:
     assert sum(bool(doubt(1, seed, added=(1.3, 1.3, 0.0))) for seed in range(1, 20)) < 12
 
 
+def test_inputs_used_in_other_proportions_are_a_reason_of_their_own() -> None:
+    assert doubt(20, shift=LARGEST_SHIFT) is None
+    assert doubt(20, shift=2 * LARGEST_SHIFT) == OTHER_INPUTS
+    assert doubt(20, added=(0.0, 0.0, 20.0), shift=2 * LARGEST_SHIFT) == NOISY
+
+
 def test_no_client_is_no_reason() -> None:
     none = torch.zeros(0, ROUNDS, 3)
-    assert find_doubt(drawn(TRUE_IMBALANCE, 0), none, TRUE_IMBALANCE, torch.zeros(0)) is None
+    virtual = drawn(TRUE_IMBALANCE, 0)
+    assert find_doubt(virtual, none, TRUE_IMBALANCE, torch.zeros(0), 0.0) is None

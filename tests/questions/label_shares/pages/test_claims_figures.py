@@ -32,6 +32,20 @@ def test_shows_each_claim_beside_the_guess_without_a_truth() -> None:
     assert figure.table.rows[2] == ("client 0", "60 (50 to 70)", "40 (30 to 50)")
 
 
+def test_says_why_the_attack_does_not_trust_its_intervals() -> None:
+    trusted = claim(client(0), 0.6, 0.4, reach=0.1)
+    doubted = replace(trusted, target=client(1), doubt="the updates carry noise")
+    for findings, said in (
+        ((trusted,), ""),
+        ((doubted,), " Intervals not trusted here: the updates carry noise."),
+        ((trusted, doubted), " Intervals not trusted here, for 1 of 2 claims: the updates"),
+    ):
+        audit = unchecked(*findings)
+        (figure,) = claims_figures(collect_arms(audit, Seed(0)), audit.class_names)
+        assert ("not trusted" in figure.note) == bool(said)
+        assert said in figure.note
+
+
 def test_shows_the_clients_furthest_from_the_guess():
     many = unchecked(*(claim(client(n), 0.25 + n / 100, 0.75 - n / 100) for n in range(30)))
     (figure,) = claims_figures(collect_arms(many, Seed(0)), many.class_names)

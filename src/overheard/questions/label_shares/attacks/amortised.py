@@ -21,6 +21,7 @@ from overheard.questions.label_shares.estimators.cached_fit import cached_cross_
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.questions.label_shares.estimators.cross_fit import HALVES, CrossFit
 from overheard.questions.label_shares.estimators.doubt import find_doubt
+from overheard.questions.label_shares.estimators.input_use import input_shift
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.questions.label_shares.estimators.local_stacking import (
     LocalStacking,
@@ -39,14 +40,15 @@ from overheard.simulation.probe import Probe
 from overheard.simulation.simulation import read_broadcasts, read_updates, run_simulation
 from overheard.simulation.target_groups import TargetGroup, group_targets
 from overheard.simulation.unexplained_update import UnexplainedUpdate
-from overheard.simulation.update_norms import UpdateNorms
+from overheard.simulation.update_norms import InputNorms, UpdateNorms
 
-LAST_LAYER_CHANGE, OUTPUTS, CLASS_GRADIENTS, UPDATE_NORMS, UNEXPLAINED = (
+LAST_LAYER_CHANGE, OUTPUTS, CLASS_GRADIENTS, UPDATE_NORMS, UNEXPLAINED, INPUT_NORMS = (
     LastLayerChange(),
     AuxiliaryLogits(),
     ClassGradientFit(),
     UpdateNorms(),
     UnexplainedUpdate(),
+    InputNorms(),
 )
 PROBES: tuple[Probe, ...] = (
     LAST_LAYER_CHANGE,
@@ -54,6 +56,7 @@ PROBES: tuple[Probe, ...] = (
     CLASS_GRADIENTS,
     UPDATE_NORMS,
     UNEXPLAINED,
+    INPUT_NORMS,
 )
 
 
@@ -199,18 +202,39 @@ class _GroupEstimator:
             target: self._claim_one(target, features[target], fits, stacking, cases, sizes)
             for target in finite
         }
-        doubt = find_doubt(
-            bank.readings[UNEXPLAINED],
-            _stack_all([features[target][UNEXPLAINED] for target in finite]),
-            stacking.imbalances,
-            imbalance(_stack_all([claims[target].shares.double() for target in finite])),
-        )
+        doubt = self._find_doubt([features[target] for target in finite], stacking, claims)
         return {
             target: replace(claims[target], reason_for_doubt=doubt)
             if target in claims
             else cases.prior_claim()
             for target in self._group.targets
         }
+
+    def _find_doubt(
+        self,
+        features: Sequence[Mapping[Probe, Tensor]],
+        stacking: LocalStacking,
+        claims: Mapping[Party, LabelShares],
+    ) -> str | None:
+        """Compare the targets of these claims and features with virtual clients."""
+        if not claims:
+            return None
+        bank = self._bank
+        shares = torch.stack([claim.shares.double() for claim in claims.values()])
+        unexplained, inputs = (
+            torch.stack([each[probe] for each in features])
+            for probe in (UNEXPLAINED, INPUT_NORMS)
+        )
+        shift = input_shift(
+            bank.readings[INPUT_NORMS], inputs, bank.shares, shares, bank.halves
+        )
+        return find_doubt(
+            bank.readings[UNEXPLAINED],
+            unexplained,
+            stacking.imbalances,
+            imbalance(shares),
+            shift,
+        )
 
     def _claim_one(
         self,
@@ -287,7 +311,3 @@ def _mean_of_networks(
     halves: Float[Tensor, "halves classes"], both: Float[Tensor, " classes"]
 ) -> Float[Tensor, " classes"]:
     return normalize_to_shares((halves.mean(0) + both) / 2)
-
-
-def _stack_all(readings: Sequence[Tensor]) -> Tensor:
-    return torch.stack(list(readings)) if readings else torch.zeros(0, 1)

@@ -6,7 +6,7 @@ import numpy as np
 
 from overheard.drawing.charts import shares_chart
 from overheard.drawing.claim_tables import MAX_TARGETS, UNCHECKED
-from overheard.drawing.coverage import LEVEL_TEXT
+from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_target
@@ -41,18 +41,9 @@ def _claims_figure(
     names = {
         one.target: name_target(one.target, threat_result.observers) for one in shown_findings
     }
-    bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
-    has_intervals = any(one.low is not None for one in shown_findings)
-    line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""
-    omission = (
-        f" Shown: the {len(shown_findings)} of {len(findings)} clients whose inferred shares "
-        "differ most from the guess. findings.csv has all clients."
-        if len(shown_findings) < len(findings)
-        else ""
-    )
     return ReportFigure(
         where,
-        f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}",
+        " ".join((_caption(findings, len(shown_findings)), *doubt_sentences(findings))),
         None,
         tuple(
             Panel(
@@ -85,6 +76,20 @@ def _claims_figure(
         ),
         True,
     )
+
+
+def _caption(findings: Sequence[Finding], shown: int) -> str:
+    guess = select_guess(findings[0])
+    bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
+    has_intervals = any(one.low is not None for one in findings)
+    line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""
+    omission = (
+        f" Shown: the {shown} of {len(findings)} clients whose inferred shares differ most "
+        "from the guess. findings.csv has all clients."
+        if shown < len(findings)
+        else ""
+    )
+    return f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}"
 
 
 def _cells(finding: Finding) -> list[str]:

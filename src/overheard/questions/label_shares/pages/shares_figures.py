@@ -7,7 +7,7 @@ import numpy as np
 from overheard.core.claims import Interval
 from overheard.drawing.charts import shares_chart
 from overheard.drawing.claim_tables import MAX_TARGETS
-from overheard.drawing.coverage import LEVEL_TEXT
+from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_target
@@ -49,8 +49,13 @@ def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> R
     where = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"
     return ReportFigure(
         where,
-        _caption(has_intervals)
-        + _omission_note(attack_result, len(shown_findings), len(findings), seed),
+        " ".join(
+            (
+                _caption(has_intervals)
+                + _omission_note(attack_result, len(shown_findings), len(findings), seed),
+                *doubt_sentences(findings),
+            )
+        ),
         None,
         tuple(
             Panel(
