@@ -5,12 +5,14 @@
 
 Every cell has federations of 24 rounds in which every client gets a fresh natural draw of its
 own fixed label shares every 6 rounds. In half of them, client 1 shifts at round 12: labels of
-one parity to 80-20. Client 0 is the observer and client others are the target. A block is 50
-federations with a shift and 50 without, which share an auxiliary set and thus the attacker's
-simulated federations, 120 of them; a cell has 4 blocks. Each block is a file of readings, so an
-interrupted run resumes with the same command. The claims are made from these files and are
-stored beside them: delete `*_claims.json` to repeat them after a change of the method.
-`--tuning` draws from other seeds, on which settings may be chosen.
+one parity to 80-20. Client 0 is the observer and the others are the target.
+
+A block has an auxiliary set of its own and thus simulated federations of its own, 120 of them.
+20 federations with a shift and 20 without share them. A cell has 10 blocks. Blocks come before
+cells, so that an unfinished table has about as many blocks of each cell. Each block is a file
+of readings, so an interrupted run resumes with the same command. The claims are made from these
+files and are stored beside them: delete `*_claims.json` to repeat them after a change of the
+method. `--tuning` draws from other seeds, on which settings may be chosen.
 """
 
 import argparse
@@ -59,7 +61,7 @@ from overheard.simulation.target_groups import group_targets
 ATTACK = ShiftTracking(most_virtual=120)
 
 ROUNDS, EVERY, SHIFT_ROUND = 24, 6, 12
-BLOCKS, RUNS = 4, 50
+BLOCKS, RUNS = 10, 20
 HALVES = (0.2, 0.8)
 """The weights of the labels that fall and of those that rise."""
 
@@ -366,7 +368,7 @@ def main() -> None:
     parser.add_argument("--tuning", action="store_true", help="other seeds, for choices")
     parser.add_argument("--report", action="store_true", help="only the table")
     request = parser.parse_args()
-    root = Seed(19).child("tuning" if request.tuning else "reported")
+    root = Seed(19).child("tuning" if request.tuning else "ten auxiliary sets")
     cells = list_cells()
     blocks = []
     for block in request.blocks:
