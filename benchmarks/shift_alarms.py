@@ -5,12 +5,15 @@
 
 Every cell has federations of 24 rounds in which every client gets a fresh natural draw of its
 own fixed label shares every 6 rounds. In half of them, client 1 shifts at round 12: labels of
-one parity to 80-20. Client 0 is the observer and client others are the target. A block is 50
-federations with a shift and 50 without, which share an auxiliary set and thus the attacker's
-simulated federations, 120 of them; a cell has 4 blocks. Each block is a file of readings, so an
-interrupted run resumes with the same command. The claims are made from these files and are
-stored beside them: delete `*_claims.json` to repeat them after a change of the method.
-`--tuning` draws from other seeds, on which settings may be chosen.
+one parity to 80-20. Client 0 is the observer and the others are the target.
+
+A block has an auxiliary set of its own and thus simulated federations of its own, 120 of them.
+20 federations with a shift and 20 without share them. A cell has 10 blocks. Blocks come before
+cells, so that an unfinished table has about as many blocks of each cell. Each block is a file
+of readings, so an interrupted run resumes with the same command. The claims are made from these
+files and are stored beside them: delete `*_claims.json` to repeat them after a change of the
+method. `--tuning` draws from other seeds, on which settings may be chosen. `--follows
+representations` measures that setting of the attack, which gives no intervals.
 """
 
 import argparse
@@ -21,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
@@ -46,6 +50,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.questions.shift.attacks.shift_tracking import (
+    Followed,
     ShiftTracking,
     least_per_label,
     read_target,
@@ -56,10 +61,10 @@ from overheard.questions.shift.estimators.simulated_readings import SimulatedRea
 from overheard.questions.shift.estimators.tracker import calibrate_tracker
 from overheard.simulation.target_groups import group_targets
 
-ATTACK = ShiftTracking(most_virtual=120)
+MOST_VIRTUAL = 120
 
 ROUNDS, EVERY, SHIFT_ROUND = 24, 6, 12
-BLOCKS, RUNS = 4, 50
+BLOCKS, RUNS = 10, 20
 HALVES = (0.2, 0.8)
 """The weights of the labels that fall and of those that rise."""
 
@@ -185,7 +190,12 @@ def run_federations(
 
 
 def simulate_block(
-    cell: Cell, seed: Seed, runs: int, folder: Path | None, store: Callable[[str], Path]
+    attack: ShiftTracking,
+    cell: Cell,
+    seed: Seed,
+    runs: int,
+    folder: Path | None,
+    store: Callable[[str], Path],
 ) -> None:
     """Run the federations of a block and the attacker's, and store all readings."""
     dataset = load(cell.source, folder)
@@ -213,13 +223,13 @@ def simulate_block(
             views = observe(kind, runs, rising)
             (group,) = group_targets(views[0], (COHORT,), ROUNDS)
             found[kind] = torch.stack(
-                [read_target(ATTACK, view, COHORT, knowledge, group) for view in views]
+                [read_target(attack, view, COHORT, knowledge, group) for view in views]
             ).float()
         save_readings(store("runs"), {**found, "seconds": _since(began)})
     if not store("simulated").exists():
         (view,), began = observe("null", 1, None), time.process_time()
         (group,) = group_targets(view, (COHORT,), ROUNDS)
-        simulated = simulate_targets(ATTACK, view, knowledge, group)
+        simulated = simulate_targets(attack, view, knowledge, group)
         found = {
             "readings": simulated.readings.float(),
             "held": simulated.held,
@@ -260,7 +270,7 @@ def base_shares(cell: Cell, folder: Path | None) -> np.ndarray:
 
 
 def claim_block(
-    number: int, store: Callable[[str], Path], folder: Path | None
+    attack: ShiftTracking, number: int, store: Callable[[str], Path], folder: Path | None
 ) -> dict[str, object]:
     """Calibrate the attack on the simulated federations of a block, and claim of each run."""
     runs, stored = load_file(store("runs")), load_file(store("simulated"))
@@ -276,8 +286,8 @@ def claim_block(
     tracker = calibrate_tracker(
         simulated,
         tuple(range(ROUNDS)),
-        ATTACK.false_alarm_rate if int(counts.min()) >= least else None,
-        estimates_shares=True,
+        attack.false_alarm_rate if int(counts.min()) >= least else None,
+        estimates_shares=attack.follows == "shares",
     )
     base, rising = base_shares(cell, folder), rising_labels(cell, len(counts))
     shifted = base * np.where(rising, HALVES[1], HALVES[0])
@@ -297,13 +307,16 @@ def claim_block(
 
 def _summary(claim: Shift, rising: np.ndarray, shifted: np.ndarray) -> dict[str, object]:
     evidence, after = claim.evidence, claim.shares_after
-    assert after is not None
+    share: list[float] | None = None
+    if after is not None:
+        ends = after.sum_over(torch.from_numpy(rising))
+        share = [*ends, float(shifted[rising].sum())]
     return {
         "peak": max(evidence.statistic),
         "threshold": None if evidence.threshold is None else evidence.threshold[0],
         "alarm": evidence.alarm,
         "since": evidence.since,
-        "share": [*after.sum_over(torch.from_numpy(rising)), float(shifted[rising].sum())],
+        "share": share,
     }
 
 
@@ -325,12 +338,13 @@ def summarise(blocks: Sequence[Mapping[str, object]]) -> Iterator[str]:
         peaks, moved = (np.array([run["peak"] for run in one]) for one in (nulls, shifts))
         quantile = np.quantile(peaks, 0.95)
         auc = np.mean((moved[:, None] > peaks).astype(float) + (moved[:, None] == peaks) / 2)
-        covered = sum(run["share"][1] <= run["share"][3] <= run["share"][2] for run in shifts)
+        claimed = [run["share"] for run in shifts if run["share"] is not None]
+        covered = sum(low <= true <= high for _, low, high, true in claimed)
         alarms = sum(run["alarm"] is not None for run in rest)
         late = sum(run["alarm"] is not None for run in shifts)
         by_own = int((moved > quantile).sum())
         totals["covered"][0] += covered
-        totals["covered"][1] += len(shifts)
+        totals["covered"][1] += len(claimed)
         calibrated = len(silent) < LEAST_ABSTAINING * len(nulls)
         if calibrated:
             for name, count, of in (
@@ -344,7 +358,8 @@ def summarise(blocks: Sequence[Mapping[str, object]]) -> Iterator[str]:
         detected = f"{late / len(shifts):.2f}" if calibrated else "–"
         yield (
             f"| {cell.name} | {len(silent)} of {len(nulls)} | {shown} | {detected} | "
-            f"{by_own / len(shifts):.2f} | {auc:.3f} | {covered / len(shifts):.3f} |"
+            f"{by_own / len(shifts):.2f} | {auc:.3f} | "
+            f"{f'{covered / len(claimed):.3f}' if claimed else '–'} |"
         )
     together = {name: f"{a} of {b} ({a / max(b, 1):.3f})" for name, (a, b) in totals.items()}
     yield (
@@ -364,9 +379,11 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, nargs="+", default=list(range(BLOCKS)))
     parser.add_argument("--runs", type=int, default=RUNS, help="federations of each kind")
     parser.add_argument("--tuning", action="store_true", help="other seeds, for choices")
+    parser.add_argument("--follows", choices=get_args(Followed), default="shares")
     parser.add_argument("--report", action="store_true", help="only the table")
     request = parser.parse_args()
-    root = Seed(19).child("tuning" if request.tuning else "reported")
+    root = Seed(19).child("tuning" if request.tuning else "ten auxiliary sets")
+    attack = ShiftTracking(follows=request.follows, most_virtual=MOST_VIRTUAL)
     cells = list_cells()
     blocks = []
     for block in request.blocks:
@@ -374,11 +391,11 @@ def main() -> None:
             seed = root.child("cell", number, "block", block)
             store = partial(stored_path, request.out, number, block)
             if not request.report:
-                simulate_block(cells[number], seed, request.runs, request.data, store)
+                simulate_block(attack, cells[number], seed, request.runs, request.data, store)
             if store("runs").exists() and store("simulated").exists():
                 claims = request.out / f"cell{number:02d}_block{block}_claims.json"
                 if not claims.exists():
-                    found = claim_block(number, store, request.data)
+                    found = claim_block(attack, number, store, request.data)
                     write_text(claims, json.dumps(found) + "\n")
                 blocks.append(json.loads(claims.read_text()))
                 print(f"cell {number}, block {block}", file=sys.stderr, flush=True)

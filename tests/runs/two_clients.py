@@ -1,11 +1,13 @@
 """Two clients who learn digits; one is the observer, and the other may shift."""
 
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
 import torch
 from torch import Tensor
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache, TensorCache
 from overheard.core.defense import BuildModel
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Message, Update, apply_update
@@ -41,6 +43,20 @@ KNOWLEDGE = Knowledge(DIGITS.task.classes, BUILD, DIGITS.test, RECIPE)
 
 UNUSED_ROWS: Final = torch.randperm(len(DIGITS.train), generator=Seed(9).generator())[:400]
 """Rows of examples that no client holds."""
+
+
+def knowledge_of_many_steps(
+    *, virtual_clients: int = 60, cache: TensorCache | None = None
+) -> Knowledge:
+    """Return what an attacker that simulates clients knows of a run of `MANY_STEPS`."""
+    return replace(
+        KNOWLEDGE,
+        auxiliary=DIGITS.train.take(UNUSED_ROWS),
+        recipe=MANY_STEPS,
+        compute=ComputeSettings(
+            virtual_clients=virtual_clients, cache=cache or MemoryTensorCache(), workers=1
+        ),
+    )
 
 
 def simulate_client_view(even: float | None, seed: int) -> View:

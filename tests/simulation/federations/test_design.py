@@ -15,7 +15,7 @@ from overheard.simulation.federations.design import (
 from overheard.simulation.federations.resampling_pool import build_resampling_pool
 
 LABELS = torch.arange(40) % 4
-POOL = build_resampling_pool(Examples(torch.rand(40, 2), LABELS), Seed(0))
+POOL = build_resampling_pool(Examples(torch.rand(40, 2), LABELS), 50, Seed(0))
 DESIGN = FederationDesign(
     clients=3,
     observers=1,

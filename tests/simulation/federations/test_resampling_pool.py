@@ -10,7 +10,7 @@ from overheard.simulation.federations.resampling_pool import (
 )
 
 EXAMPLES = Examples(torch.arange(12.0).reshape(6, 2) * 100, torch.tensor([0, 0, 0, 0, 1, 1]))
-POOL = build_resampling_pool(EXAMPLES, Seed(0))
+POOL = build_resampling_pool(EXAMPLES, 50, Seed(0))
 
 
 def test_every_class_has_enough_copies_and_each_original_its_own() -> None:
@@ -20,6 +20,19 @@ def test_every_class_has_enough_copies_and_each_original_its_own() -> None:
     for original, copies in enumerate(POOL.copies):
         assert copies[0] == original
         assert set(POOL.examples.labels[copies].tolist()) == {int(EXAMPLES.labels[original])}
+
+
+def test_many_originals_are_not_altered_and_rare_classes_are() -> None:
+    labels = (torch.arange(300) < 30).long()
+    examples = Examples(torch.rand(300, 2), labels)
+    few, many = (build_resampling_pool(examples, size, Seed(0)) for size in (101, 100))
+    # 300 originals are enough for clients of 100 examples, and too few for 101.
+    assert few.examples.label_counts(2).tolist() == [1200, 1200]
+    assert many.examples.label_counts(2).tolist() == [270, MIN_COPIES_PER_CLASS]
+    assert all(
+        (len(copies) == 1) == (not label)
+        for copies, label in zip(many.copies, labels.tolist(), strict=True)
+    )
 
 
 def test_a_population_is_a_bootstrap_within_each_label() -> None:

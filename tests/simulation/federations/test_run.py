@@ -15,7 +15,7 @@ from overheard.simulation.federations.resampling_pool import build_resampling_po
 from overheard.simulation.federations.run import run_simulated_federations
 from tests.runs.two_clients import BUILD, DIGITS, MANY_STEPS
 
-POOL = build_resampling_pool(DIGITS.test.take(torch.arange(150)), Seed(0))
+POOL = build_resampling_pool(DIGITS.test.take(torch.arange(150)), 60, Seed(0))
 DESIGN = FederationDesign(2, 1, 1, 2, 1, (30, 30), (0.1,) * 10)
 KNOWN = Knowledge(10, BUILD, recipe=MANY_STEPS)
 FEDERATIONS = [draw_federation(DESIGN, POOL, number, Seed(1)) for number in range(2)]

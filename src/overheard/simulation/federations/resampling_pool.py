@@ -12,9 +12,14 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.simulation.augment import augment_examples
 
+ENOUGH_ORIGINALS = 3
+"""With this many originals for each example of a client, copies are not needed. Alterations
+change how models respond to label shares, so that estimated shifts are wrong by a tenth."""
+
 COPIES = 8
-"""Altered copies per example, on average. A simulated client rarely draws one copy twice, as a
-real client rarely gets the same example again; without copies, models memorise the pool."""
+"""Altered copies per example, on average, of fewer originals. A simulated client rarely draws
+one copy twice, as a real client rarely gets the same example again; without copies, models
+memorise the pool."""
 
 MIN_COPIES_PER_CLASS = 100
 """Copies of a rare class, so that its clients do not train on a handful of examples."""
@@ -87,14 +92,19 @@ class Population:
         return torch.from_numpy(generator.permutation(np.array(rows)))
 
 
-def build_resampling_pool(examples: Examples, seed: Seed) -> ResamplingPool:
-    """Add altered copies to these examples, of every class about equally many."""
+def build_resampling_pool(examples: Examples, client_size: int, seed: Seed) -> ResamplingPool:
+    """Add altered copies to these examples, unless there are enough for clients of this size.
+
+    If there are not, every class has about equally many copies; if there are, only classes with
+    fewer than `MIN_COPIES_PER_CLASS` have any.
+    """
     labels = examples.labels
     counts = labels.bincount()
     size = max(1, examples.inputs[0].numel() * examples.inputs.element_size())
-    most = max(len(labels), min(COPIES * len(labels), MAX_POOL_BYTES // size))
-    present = int((counts > 0).sum())
-    per_class = max(MIN_COPIES_PER_CLASS, most // present)
+    per_class = MIN_COPIES_PER_CLASS
+    if len(labels) < ENOUGH_ORIGINALS * client_size:
+        most = max(len(labels), min(COPIES * len(labels), MAX_POOL_BYTES // size))
+        per_class = max(per_class, most // int((counts > 0).sum()))
     augmented = augment_examples(examples, per_class, seed)
     # `augment_examples` appends copies label by label, of the originals in turn.
     origins = [torch.arange(len(labels))]

@@ -1,11 +1,8 @@
 """What comes later changes neither the statistic nor the alarm of earlier rounds."""
 
-from dataclasses import replace
-
 import pytest
 
 from overheard.core.attack import Attack
-from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.parties import COHORT, client
 from overheard.core.seeds import Seed
 from overheard.questions.shift.attacks.shift import ShiftTrend
@@ -13,20 +10,12 @@ from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
 from overheard.questions.shift.claim import Shift
 from tests.runs.two_clients import (
-    DIGITS,
-    KNOWLEDGE,
-    MANY_STEPS,
     SHORT_SHIFT_ROUND,
-    UNUSED_ROWS,
+    knowledge_of_many_steps,
     simulate_many_steps,
 )
 
-KNOWN = replace(
-    KNOWLEDGE,
-    auxiliary=DIGITS.train.take(UNUSED_ROWS),
-    recipe=MANY_STEPS,
-    compute=ComputeSettings(virtual_clients=48, cache=MemoryTensorCache(), workers=1),
-)
+KNOWN = knowledge_of_many_steps(virtual_clients=48)
 
 
 @pytest.mark.parametrize(

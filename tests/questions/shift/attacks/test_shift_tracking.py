@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
@@ -20,11 +18,8 @@ from overheard.questions.shift.attacks.shift_tracking import (
 )
 from overheard.questions.shift.claim import Shift
 from tests.runs.two_clients import (
-    DIGITS,
-    KNOWLEDGE,
-    MANY_STEPS,
     SHORT_SHIFT_ROUND,
-    UNUSED_ROWS,
+    knowledge_of_many_steps,
     simulate_many_steps,
 )
 
@@ -32,12 +27,7 @@ pytestmark = pytest.mark.slow
 
 ATTACK = ShiftTracking(most_virtual=60)
 EVEN = torch.arange(10) % 2 == 0
-KNOWN: Knowledge = replace(
-    KNOWLEDGE,
-    auxiliary=DIGITS.train.take(UNUSED_ROWS),
-    recipe=MANY_STEPS,
-    compute=ComputeSettings(virtual_clients=60, cache=MemoryTensorCache(), workers=1),
-)
+KNOWN = knowledge_of_many_steps()
 TARGET = client(1)
 
 

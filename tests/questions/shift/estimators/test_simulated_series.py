@@ -1,12 +1,10 @@
 """Simulated runs are read as the real one, and one simulation serves all comparisons."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import Tensor
 
-from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache, TensorCache
+from overheard.core.compute_settings import MemoryTensorCache, TensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
@@ -20,11 +18,8 @@ from overheard.questions.shift.estimators.simulated_series import simulate_serie
 from overheard.questions.shift.estimators.trend_reader import series_of_target
 from overheard.simulation.target_groups import group_targets
 from tests.runs.two_clients import (
-    DIGITS,
-    KNOWLEDGE,
-    MANY_STEPS,
     SHORT_ROUNDS,
-    UNUSED_ROWS,
+    knowledge_of_many_steps,
     simulate_many_steps,
 )
 
@@ -46,15 +41,6 @@ class CountingCache(TensorCache):
         self.inner.save(key, tensors)
 
 
-def known(cache: TensorCache | None = None) -> Knowledge:
-    return replace(
-        KNOWLEDGE,
-        auxiliary=DIGITS.train.take(UNUSED_ROWS),
-        recipe=MANY_STEPS,
-        compute=ComputeSettings(workers=1, cache=cache or MemoryTensorCache()),
-    )
-
-
 @pytest.fixture(scope="module")
 def view() -> View:
     return simulate_many_steps(None, 3).seen_by(client(0))
@@ -66,7 +52,7 @@ def simulate(view: View, knowledge: Knowledge, comparison, runs: int = 8):
 
 
 def test_simulated_runs_have_the_rounds_of_the_real_one_and_differ(view: View) -> None:
-    knowledge = known()
+    knowledge = knowledge_of_many_steps()
     runs = simulate(view, knowledge, LOSS)
     real = series_of_target(view, COHORT, LOSS.build(knowledge), extract=True)
     assert len(runs) == 8
@@ -81,24 +67,24 @@ def test_simulated_runs_have_the_rounds_of_the_real_one_and_differ(view: View) -
 
 def test_one_simulation_serves_all_standard_comparisons(view: View) -> None:
     cache = CountingCache()
-    first = simulate(view, known(cache), GRADIENTS)
+    first = simulate(view, knowledge_of_many_steps(cache=cache), GRADIENTS)
     assert len(cache.saved) == len(STANDARD_COMPARISONS)
-    loss = simulate(view, known(cache), LOSS)
-    assert simulate(view, known(cache), GRADIENTS) == first
+    loss = simulate(view, knowledge_of_many_steps(cache=cache), LOSS)
+    assert simulate(view, knowledge_of_many_steps(cache=cache), GRADIENTS) == first
     assert len(cache.saved) == len(STANDARD_COMPARISONS)
     # The same as without a cache, and of two models fewer.
-    assert simulate(view, known(), LOSS) == loss
+    assert simulate(view, knowledge_of_many_steps(), LOSS) == loss
     assert [min(run) for run in first] == [min(run) + 2 for run in loss]
     # Another number of runs, or another layer, is another simulation.
-    simulate(view, known(cache), LOSS, runs=9)
+    simulate(view, knowledge_of_many_steps(cache=cache), LOSS, runs=9)
     assert len(cache.saved) == 2 * len(STANDARD_COMPARISONS)
     layer = change_comparison("weights", "cosine", layer="9")
     with pytest.raises(NeedsError, match="no such layer"):
-        simulate(view, known(cache), layer)
+        simulate(view, knowledge_of_many_steps(cache=cache), layer)
 
 
 def test_more_runs_do_not_change_the_first_ones(view: View) -> None:
-    eight, nine = (simulate(view, known(), LOSS, runs) for runs in (8, 9))
+    eight, nine = (simulate(view, knowledge_of_many_steps(), LOSS, runs) for runs in (8, 9))
     for one, other in zip(eight, nine, strict=False):
         assert torch.allclose(
             torch.tensor(list(one.values())), torch.tensor(list(other.values())), atol=1e-5

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from overheard.core.attack import Attack
-from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
@@ -14,20 +13,12 @@ from overheard.questions.shift.attacks.shift import ShiftTrend
 from overheard.questions.shift.attacks.validation_shift import ValidationShift
 from overheard.questions.shift.claim import Shift
 from tests.runs.two_clients import (
-    DIGITS,
-    KNOWLEDGE,
-    MANY_STEPS,
     SHORT_SHIFT_ROUND,
-    UNUSED_ROWS,
+    knowledge_of_many_steps,
     simulate_many_steps,
 )
 
-KNOWN = replace(
-    KNOWLEDGE,
-    auxiliary=DIGITS.train.take(UNUSED_ROWS),
-    recipe=MANY_STEPS,
-    compute=ComputeSettings(workers=1, cache=MemoryTensorCache()),
-)
+KNOWN = knowledge_of_many_steps()
 
 
 def claim_on(

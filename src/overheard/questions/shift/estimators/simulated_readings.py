@@ -92,7 +92,7 @@ def simulate_readings(
     )
     tensors = knowledge.compute.cache.load(key)
     if tensors is None:
-        pool = build_resampling_pool(examples, seed.child("copies"))
+        pool = build_resampling_pool(examples, design.sizes[1], seed.child("copies"))
         federations = [
             draw_federation(design, pool, number, seed) for number in range(unshifted)
         ] + [

@@ -69,7 +69,7 @@ def simulate_series(
     stored = cache.load(key(comparison))
     if stored is None:
         wanted = list(dict.fromkeys([comparison, *STANDARD_COMPARISONS]))
-        pool = build_resampling_pool(examples, seed.child("copies"))
+        pool = build_resampling_pool(examples, design.sizes[1], seed.child("copies"))
         federations = [draw_federation(design, pool, number, seed) for number in range(runs)]
         read = _read_federations(
             design,
