@@ -186,11 +186,8 @@ def _arm_summary(arm: ArmResult) -> ArmSummary:
 
 def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
     pages = pages_of(threat_result.question)
-    row = (
-        pages.summary_row(threat_result.attack_results[0])
-        if threat_result.attack_results
-        else None
-    )
+    results = threat_result.attack_results
+    row = results[0].headline_row if results else None
     measure = BARE_NUMBER if row is None else pages.question.measure(row.score)
     return ThreatSummary(
         threat_result.title,

@@ -36,7 +36,7 @@ class MembershipPages(QuestionPages):
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe the rates at few false positives, and the target at highest risk."""
         attack_result = threat_result.attack_results[0]
-        row = self.summary_row(attack_result)
+        row = attack_result.headline_row
         return (
             *membership_sentences(attack_result),
             *best_target_sentences(threat_result, row, self.question.measure(row.score)),
