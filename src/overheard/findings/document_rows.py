@@ -229,7 +229,7 @@ class RunRow(DocumentPart):
     """One run; see `findings.finding.ArmRun`.
 
     Files of earlier versions have neither bytes nor time, nor the kind of a control, nor what
-    is sent in clear text.
+    is sent in clear text (None = not stated).
     """
 
     arm: str
@@ -243,7 +243,7 @@ class RunRow(DocumentPart):
     has_truth: bool = True
     defenses: tuple[DefenseRow, ...] = ()
     are_defenses_known: bool = True
-    in_clear: tuple[ClearTextRow, ...] = ()
+    in_clear: tuple[ClearTextRow, ...] | None = None
 
 
 @final

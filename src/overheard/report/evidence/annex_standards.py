@@ -1,0 +1,53 @@
+"""Standards by finding in the annex."""
+
+from overheard.drawing.sections import SectionBlock
+from overheard.findings.document_reader import FindingsDocument
+from overheard.report.evidence.annex_section import (
+    AnnexSection,
+    limited_table,
+    question_words,
+)
+from overheard.report.evidence.standards import (
+    EPSILON,
+    NO_IDENTIFIER,
+    FindingStandards,
+    StandardReference,
+    standards_of,
+)
+
+READING = (
+    "The table names where standards and catalogues describe this kind of finding. It is a help "
+    "to find the place, and no statement that anything is met. Sentences are in Overheard’s own "
+    "words."
+)
+
+
+def standards_section(findings: FindingsDocument) -> AnnexSection:
+    """Return the sections of standards on each kind of finding of this audit."""
+    kinds = dict.fromkeys((one.question, one.about) for one in findings.verdicts or ())
+    entries = dict.fromkeys(standards_of(question, about) for question, about in kinds)
+    if findings.epsilon:
+        entries[standards_of(EPSILON)] = None
+    return AnnexSection(
+        "Standards by finding",
+        (SectionBlock("", (READING,)), *(_block(entry) for entry in entries)),
+    )
+
+
+def _block(entry: FindingStandards) -> SectionBlock:
+    name = question_words(entry.kind)
+    heading = f"{name[:1].upper()}{name[1:]} (of a {entry.level})"
+    if not entry.references:
+        return SectionBlock(heading, (f"{NO_IDENTIFIER.capitalize()}. {entry.note}",))
+    table = limited_table(
+        heading,
+        ("Standard, edition and place", "What it says", "How it was checked, and source"),
+        [(one.name, one.sentence, _checked(one)) for one in entry.references],
+    )
+    return SectionBlock(heading, (entry.note,) if entry.note else (), (table,))
+
+
+def _checked(reference: StandardReference) -> str:
+    note = reference.reading_note
+    first = f"{note[:1].upper()}{note[1:]}. " if note else ""
+    return f"{first}{reference.checked_by}. Source: {reference.source}"
