@@ -42,6 +42,9 @@ class QuestionPages(ABC):
     name: ClassVar[str]
     """The name of the question; `plain` for the default pages."""
 
+    plain_question: ClassVar[str] = ""
+    """The question in words for readers who know no machine learning; "" = its name."""
+
     @abstractmethod
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """Return the phrases of a threat's first sentence, about a row of the headline score.

@@ -1,5 +1,6 @@
 """Writing of an audit's report, as a page and as data files."""
 
+from hashlib import sha256
 from pathlib import Path
 
 from overheard.archive.atomic import write_text
@@ -25,6 +26,8 @@ def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
 
     """
     arm_results = collect_arms(audit, seed)
-    write_text(folder / "findings.json", as_json(audit, arm_results))
+    findings = as_json(audit, arm_results)
+    write_text(folder / "findings.json", findings)
     write_text(folder / "findings.csv", as_csv(audit))
-    write_text(folder / "report.html", render_page(audit, arm_results))
+    digest = sha256(findings.encode("utf-8")).hexdigest()
+    write_text(folder / "report.html", render_page(audit, arm_results, digest))

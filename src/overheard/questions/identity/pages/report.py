@@ -29,6 +29,7 @@ class IdentityPages(QuestionPages):
     """How well users are re-identified, beside uninformed guesses and the control run."""
 
     name = "identity"
+    plain_question = "Which known person sent an update"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the first guess is correct."""

@@ -31,6 +31,7 @@ class LabelSharesPages(QuestionPages):
     """Report pages on label shares: inferred against true ones, and interval coverage."""
 
     name = "label_shares"
+    plain_question = "What the data consist of: the share of each class"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how much of the data is assigned to the wrong class."""

@@ -18,6 +18,7 @@ class MembershipPages(QuestionPages):
     """How well members are distinguished from non-members."""
 
     name = "membership"
+    plain_question = "Whether a given record is among the training data"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a member ranks above a non-member."""
