@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Never, final
 
-from pydantic import ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
 from overheard.findings.document import FORMAT, VERSION
@@ -23,8 +23,8 @@ MAX_BYTES = 2 * 2**30
 """Largest file that is read: four times the largest of this project's own audits."""
 
 SKIPPED_KEYS = frozenset({"blind", "candidates", "claimed", "scores", "timeline", "true"})
-"""Large keys that no reader uses; they are dropped while reading. Reading 514 MiB, of 36 clients
-with one user each, then takes 10 s and 1.2 GiB of memory."""
+"""Large keys that no reader uses; they are dropped while reading. Reading 514 MiB, of 36
+clients with one user each, then takes 10 s and 1.2 GiB of memory."""
 
 
 @final
@@ -57,10 +57,10 @@ class FindingsDocument(DocumentPart):
     verdicts: tuple[VerdictRow, ...] | None = None
     epsilon: tuple[EpsilonRow, ...] | None = None
     plan: str = ""
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = Field(default_factory=dict)
     made_on: str = ""
     is_recorded: bool | None = None
-    release: dict[str, str] = {}
+    release: dict[str, str] = Field(default_factory=dict)
 
     @property
     def arm_names(self) -> tuple[str, ...]:

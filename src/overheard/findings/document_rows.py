@@ -122,7 +122,7 @@ class SummaryRow(DocumentPart):
     gain: IntervalEstimate | None
     targets: Count
     seeds: Count
-    blinds: dict[str, FiniteFloat | None] = {}
+    blinds: dict[str, FiniteFloat | None] = Field(default_factory=dict)
 
     @property
     def best_guess(self) -> float | None:

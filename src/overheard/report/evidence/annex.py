@@ -81,9 +81,7 @@ def make_annex(
     )
 
 
-def _context_section(
-    findings: FindingsDocument, fields: Sequence[StatedField]
-) -> AnnexSection:
+def _context_section(findings: FindingsDocument, fields: Sequence[StatedField]) -> AnnexSection:
     recorded = {True: "a recorded run", False: "simulated runs", None: "not stated"}
     known = (
         ("What was audited", make_printable(findings.subject), "the findings"),

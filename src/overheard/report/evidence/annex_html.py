@@ -24,7 +24,8 @@ def _lines(annex: Annex) -> Iterator[str]:
         f"content=\"default-src 'none'; style-src 'sha256-{digest}'\">"
     )
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{escape(annex.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>"
+    yield f"<title>{escape(annex.title)}</title>\n<style>{style}</style>\n</head>"
+    yield "<body>\n<main>"
     yield f"<h1>{escape(annex.title)}</h1>"
     yield f"<p>Made on {escape(annex.made_on)}.</p>"
     yield from (f"<p>{escape(paragraph)}</p>" for paragraph in annex.introduction)

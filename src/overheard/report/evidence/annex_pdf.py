@@ -28,13 +28,6 @@ from overheard.report.evidence.page_layout import (
 POINTS = 72
 """Points an inch."""
 
-SETTINGS = {
-    # TrueType fonts keep the text searchable.
-    "pdf.fonttype": 42,
-    "text.usetex": False,
-    "text.parse_math": False,
-}
-
 
 def annex_as_pdf(annex: Annex) -> bytes:
     """Return the annex as a PDF of A4 pages; the same annex gives the same bytes."""
@@ -43,7 +36,9 @@ def annex_as_pdf(annex: Annex) -> bytes:
     title = drawable(annex.title)
     # Without a date of creation, and with a fixed producer, the bytes are reproducible.
     facts = {"Title": title, "Creator": "Overheard", "Producer": None, "CreationDate": None}
-    with rc_context(SETTINGS), PdfPages(content, metadata=facts) as pdf:
+    # TrueType fonts keep the text searchable; a dollar sign is no formula.
+    settings = rc_context({"pdf.fonttype": 42, "text.parse_math": False, "text.usetex": False})
+    with settings, PdfPages(content, metadata=facts) as pdf:
         for number, page in enumerate(pages, 1):
             pdf.savefig(_draw(page, title, f"Page {number} of {len(pages)}"))
     return content.getvalue()

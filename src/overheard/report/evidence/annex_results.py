@@ -42,9 +42,7 @@ def summary_section(findings: FindingsDocument) -> AnnexSection:
         ),
         ("could not be measured or checked", _with(verdicts, "unmeasured", "unchecked")),
     ]
-    numbers = "; ".join(
-        f"{len(found)} {words}" for words, found in counted if found
-    )
+    numbers = "; ".join(f"{len(found)} {words}" for words, found in counted if found)
     first = (
         f"Of {len(verdicts)} results, {numbers}. A result is one question by one group of "
         "observers in one arm."
@@ -97,9 +95,7 @@ def result_sentence(verdict: VerdictRow) -> str:
 
 def badge_of(verdict: VerdictRow) -> str:
     """Return the verdict in the words of the report."""
-    return badge(
-        ThreatVerdict(verdict.verdict, is_below_margin=verdict.is_below_margin)
-    )
+    return badge(ThreatVerdict(verdict.verdict, is_below_margin=verdict.is_below_margin))
 
 
 def judged_row(findings: FindingsDocument, verdict: VerdictRow) -> SummaryRow | None:

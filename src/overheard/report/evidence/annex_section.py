@@ -11,6 +11,7 @@ from overheard.findings.names import make_printable, name_observers, name_other_
 from overheard.findings.number_format import Measure
 from overheard.findings.threat_verdict import TargetKind
 from overheard.plans.registries import questions
+from overheard.report.page_registry import pages_of
 
 MAX_ROWS = 200
 """Most rows of a table; further ones are counted."""
@@ -44,7 +45,9 @@ def limited_table(
 
 def question_words(question: str) -> str:
     """Return a question in words, whether or not it is installed."""
-    return make_printable(question).replace("_", " ")
+    plain = pages_of(question).plain_question if question in questions() else ""
+    words = plain or make_printable(question).replace("_", " ")
+    return f"{words[:1].lower()}{words[1:]}"
 
 
 def score_measure(question: str, score: str) -> Measure:

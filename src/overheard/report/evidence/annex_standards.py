@@ -16,8 +16,8 @@ from overheard.report.evidence.standards import (
 )
 
 READING = (
-    "The table names where standards and catalogues describe this kind of finding. It is a help "
-    "to find the place, and no statement that anything is met. Sentences are in Overheard’s own "
+    "The tables name where standards and catalogues describe a kind of finding. They help to "
+    "find the place, and do not state that anything is met. Sentences are in Overheard’s own "
     "words."
 )
 
@@ -30,13 +30,14 @@ def standards_section(findings: FindingsDocument) -> AnnexSection:
         entries[standards_of(EPSILON)] = None
     return AnnexSection(
         "Standards by finding",
-        (SectionBlock("", (READING,)), *(_block(entry) for entry in entries)),
+        (SectionBlock("", (READING,)), *(standards_block(entry) for entry in entries)),
     )
 
 
-def _block(entry: FindingStandards) -> SectionBlock:
+def standards_block(entry: FindingStandards) -> SectionBlock:
+    """Return the sections of standards on one kind of finding, as a table."""
     name = question_words(entry.kind)
-    heading = f"{name[:1].upper()}{name[1:]} (of a {entry.level})"
+    heading = f"{name[:1].upper()}{name[1:]} (level: {entry.level})"
     if not entry.references:
         return SectionBlock(heading, (f"{NO_IDENTIFIER.capitalize()}. {entry.note}",))
     table = limited_table(

@@ -209,9 +209,11 @@ def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
 
 
 def _not_asked(findings: FindingsDocument) -> tuple[str, ...]:
-    places = [*findings.summary, *findings.refusals, *(findings.verdicts or ())]
-    asked = {one.question for one in places}
-    observers = {frozenset(one.observers) for one in places}
+    places = {(one.question, frozenset(one.observers)) for one in findings.summary}
+    places |= {(one.question, frozenset(one.observers)) for one in findings.refusals}
+    places |= {(one.question, frozenset(one.observers)) for one in findings.verdicts or ()}
+    asked = {question for question, _ in places}
+    observers = {group for _, group in places}
     missing = [question_words(name) for name in questions() if name not in asked]
     unseen = [
         words

@@ -139,8 +139,8 @@ def check_folder(folder: Path) -> CheckedFolder:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise OutputError(
-            f"{folder / DIGESTS_FILE}: not a list of digests ({first['msg']}): restore the file "
-            "from a copy, or run the command again that wrote the folder"
+            f"{folder / DIGESTS_FILE}: not a list of digests ({first['msg']}): restore the "
+            "file from a copy, or run the command again that wrote the folder"
         ) from error
     names = {one.name for one in listed.files}
     others = sorted(

@@ -32,9 +32,7 @@ def model_card(findings: FindingsDocument, words: OfficerWords) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def model_entities(
-    findings: FindingsDocument, words: OfficerWords
-) -> Sequence[JsonEntity]:
+def model_entities(findings: FindingsDocument, words: OfficerWords) -> Sequence[JsonEntity]:
     """Return the trained model, and the evaluation of what it and its training reveal."""
     release = release_fields(words, findings.release)
     results = [result_sentence(one) for one in findings.verdicts or ()]

@@ -126,7 +126,8 @@ def write_officer_file(folder: Path) -> None:
 EMPTY_FILE = '''\
 # Your own words for the annex: what no measurement can tell.
 # Write between the quotation marks, and run `overheard evidence` again.
-# Overheard reads this file and never overwrites it. An empty text is printed as "To be filled in".
+# Overheard reads this file and never overwrites it.
+# An empty text is printed as "To be filled in".
 
 # Who answers for the data, and whom readers may ask.
 controller = ""

@@ -1,4 +1,4 @@
-"""Standards by kind of finding: which section of which standard names it, and who checked that."""
+"""Standards by kind of finding: which section of which standard names it, and who checked."""
 
 import tomllib
 from collections.abc import Sequence
