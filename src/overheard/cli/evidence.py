@@ -45,11 +45,11 @@ def evidence(
 
     \b
     Writes to the output folder:
-      annex.pdf, annex.html, annex.md    the annex
-      officer.toml                       your own words, to be filled in
-      model-card.jsonld                  a block for a model card (FAIR4ML)
-      ro-crate-metadata.json             a description of the files (RO-Crate)
-      digests.json                       for `overheard verify`
+      annex.pdf, annex.html, annex.md
+      officer.toml             your own words
+      model-card.jsonld        a block for a model card
+      ro-crate-metadata.json   a description of these files
+      digests.json             for `overheard verify`
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def verify(
     Compares the report, the findings and the plan with digests.json, and the
     evidence in the subfolder evidence as well. Whoever changes a file can also
     change digests.json. So store its SHA-256 elsewhere, such as in a signed
-    annex, and give it with --expect.
+    annex, and compare it by --expect.
 
     \b
     Exit codes:

@@ -22,6 +22,7 @@ from overheard.report.evidence.page_layout import (
     Page,
     PageLayout,
     drawable,
+    font_path,
     wrap,
 )
 
@@ -100,4 +101,4 @@ def _draw(page: Page, title: str, number: str) -> Figure:
 
 
 def _font(size: float, *, is_bold: bool) -> FontProperties:
-    return FontProperties("DejaVu Sans", weight="bold" if is_bold else "normal", size=size)
+    return FontProperties(fname=font_path(is_bold=is_bold), size=size)

@@ -83,7 +83,7 @@ def tests_section(findings: FindingsDocument) -> AnnexSection:
     blocks = [SectionBlock("Tests that were made", (), (made,))]
     if refused.rows:
         blocks.append(SectionBlock("Tests that could not be made", (), (refused,)))
-    blocks.append(SectionBlock("Not asked", _not_asked(findings)))
+    blocks.append(SectionBlock("Not asked", _unasked(findings)))
     never = limited_table(
         "What no audit by Overheard tests",
         ("Threat", "Standards that name it"),
@@ -208,7 +208,7 @@ def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
     ]
 
 
-def _not_asked(findings: FindingsDocument) -> tuple[str, ...]:
+def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
     places = {(one.question, frozenset(one.observers)) for one in findings.summary}
     places |= {(one.question, frozenset(one.observers)) for one in findings.refusals}
     places |= {(one.question, frozenset(one.observers)) for one in findings.verdicts or ()}

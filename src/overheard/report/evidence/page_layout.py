@@ -102,7 +102,7 @@ def wrap(text: str, width: float, style: TextStyle) -> tuple[str, ...]:
     lines, line = list[str](), ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
-        if _text_width(longer, style) <= width:
+        if text_width(longer, style) <= width:
             line = longer
             continue
         if line:
@@ -110,6 +110,16 @@ def wrap(text: str, width: float, style: TextStyle) -> tuple[str, ...]:
         *full, line = _cut(word, width, style)
         lines += full
     return (*lines, line)
+
+
+def text_width(text: str, style: TextStyle) -> float:
+    """Return the width of a line of text, in points."""
+    return sum(_advance(character, style.is_bold) for character in text) * style.size
+
+
+def font_path(*, is_bold: bool) -> Path:
+    """Return the file of the font in which text is measured and drawn."""
+    return Path(get_data_path()) / "fonts" / "ttf" / FONT_FILES[is_bold]
 
 
 @final
@@ -206,8 +216,8 @@ def _column_widths(head: Sequence[str], body: Sequence[Sequence[str]]) -> Sequen
     natural, least = [], []
     for number, title in enumerate(head):
         cells = [(title, HEADER), *((row[number], CELL) for row in body)]
-        widths = [_text_width(cell, style) for cell, style in cells]
-        words = [_text_width(w, style) for cell, style in cells for w in cell.split(" ")]
+        widths = [text_width(cell, style) for cell, style in cells]
+        words = [text_width(w, style) for cell, style in cells for w in cell.split(" ")]
         natural.append(max(widths) + 2 * PADDING)
         # Words may be cut, so that one long word does not take the page.
         least.append(min(max(words), TEXT_WIDTH / len(head)) + 2 * PADDING)
@@ -223,15 +233,11 @@ def _cut(word: str, width: float, style: TextStyle) -> Sequence[str]:
     parts = [""]
     for character in word:
         longer = parts[-1] + character
-        if parts[-1] and _text_width(longer, style) > width:
+        if parts[-1] and text_width(longer, style) > width:
             parts.append(character)
         else:
             parts[-1] = longer
     return parts
-
-
-def _text_width(text: str, style: TextStyle) -> float:
-    return sum(_advance(character, style.is_bold) for character in text) * style.size
 
 
 @lru_cache(maxsize=4096)
@@ -243,7 +249,7 @@ def _advance(character: str, is_bold: bool) -> float:
 
 @cache
 def _font(is_bold: bool) -> FT2Font:
-    return FT2Font(Path(get_data_path()) / "fonts" / "ttf" / FONT_FILES[is_bold])
+    return FT2Font(font_path(is_bold=is_bold))
 
 
 @cache

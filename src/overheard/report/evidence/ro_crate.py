@@ -73,7 +73,7 @@ def ro_crate(
             "hasPart": _links(names),
             "mentions": [{"@id": MODEL_ID}, *_links(str(one["@id"]) for one in sources)],
         },
-        *_people(findings, words),
+        *_context_entities(findings, words),
         *(_file_entity(folder, name) for name in names),
         *sources,
         *model_entities(findings, words),
@@ -87,7 +87,7 @@ def ro_crate(
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _people(findings: FindingsDocument, words: OfficerWords) -> Sequence[JsonEntity]:
+def _context_entities(findings: FindingsDocument, words: OfficerWords) -> Sequence[JsonEntity]:
     release = release_fields(words, findings.release)
     license_text = make_printable(" ".join(words.license.split()))
     return (
