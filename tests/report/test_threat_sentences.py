@@ -20,28 +20,25 @@ def words(audit: Audit, arm: int = 0) -> list[str]:
 def test_a_leak_is_described_with_guess_interval_and_rounds(
     small: Audit,
 ) -> None:
-    # linf 0.10 and 0.02: mean 6.0 points, standard error 4.0. For two clients, Student's 97.5 %
-    # quantile is 12.7, so the interval reaches 51 points to either side.
+    # l1 / 2 is the total variation: 0.10 and 0.02, mean 6.0 %, standard error 4.0; guess 0.5
+    # and 0.3. For two clients, Student's 97.5 % quantile is 12.7.
     assert words(small)[0] == (
-        "The server infers each client's label shares to within 6.0 points on the label with "
-        "the largest error (95 % interval −45 to 57 points; guessing: 40 points), from 2 "
-        "rounds."
+        "The server infers each client's label shares, and assigns 6.0 % of the data to the "
+        "wrong class (95 % interval 0 to 57 %; guessing: 40 %), from 2 rounds."
     )
 
 
-def test_misplaced_data_are_the_total_variation(small: Audit) -> None:
-    # l1 / 2: 0.10 and 0.02, mean 6.0 %; guess 0.5 and 0.3, mean 40 %.
+def test_the_worst_class_is_described_beside_a_guess(small: Audit) -> None:
+    # linf 0.10 and 0.02: mean 6.0 points; the guess errs by 0.5 and 0.3.
     assert words(small)[1] == (
-        "The attack assigns 6.0 % of a client's data to the wrong class; an uninformed guess "
-        "assigns 40 %."
+        "On the label with the largest error it is off by 6.0 points; a guess is off by 40 "
+        "points."
     )
 
 
 def test_names_the_client_with_the_best_result_and_its_guess(small: Audit) -> None:
-    # client/1: linf 0.02, its guess |0.5 - 0.2| = 0.3.
-    assert (
-        words(small)[2] == "Best result: client 1, to within 2.0 points (guessing: 30 points)."
-    )
+    # client/1: l1 / 2 is 0.02, that of the guess |0.5 - 0.2| = 0.3.
+    assert words(small)[2] == "Best result: client 1, 2.0 % (guessing: 30 %)."
 
 
 def test_one_run_says_that_the_interval_is_over_its_clients(small: Audit) -> None:
@@ -55,7 +52,7 @@ def test_no_leak_above_the_margin_is_not_called_no_leak(small: Audit) -> None:
     told = words(small, arm=1)
     assert told[0].startswith(
         "The server gains less than the margin over guessing each client's label shares: the "
-        "best attack is off by 40 points on the label with the largest error (95 % interval "
+        "best attack is wrong about the class of 40 % of the data (95 % interval "
     )
     assert "by chance" in told[2]
     # The claims are the guess: gain 0. l1 counts misplaced data twice, so 0.1 is 5 %.
@@ -97,7 +94,7 @@ def test_related_claims_that_err_more_than_a_guess_are_no_leak_but_said_to_be_re
     told = words(audit)
     assert told[0].startswith(
         "The server gains less than the margin over guessing each client's label shares: the "
-        "best attack is off by 30 points"
+        "best attack is wrong about the class of 30 % of the data"
     )
     assert any(RELATED in sentence for sentence in told)
     assert not any(RELATED in sentence for sentence in words(small))
@@ -111,7 +108,7 @@ def test_too_few_targets_are_described_with_what_is_needed(small: Audit) -> None
     # Two clients in two orders.
     assert words(replace(small, findings=findings))[0].startswith(
         "The server cannot be judged on each client's label shares: with so few targets and "
-        "runs, no p-value can be below 0.5; 0.025 is needed; the best attack is off by"
+        "runs, no p-value can be below 0.5; 0.025 is needed; the best attack is wrong about"
     )
 
 
@@ -123,7 +120,7 @@ def test_neither_a_leak_nor_none_is_inconclusive(small: Audit) -> None:
     )
     assert words(replace(small, findings=findings))[0].startswith(
         "The server was shown neither to learn each client's label shares nor to gain less "
-        "than the margin: the best attack is off by"
+        "than the margin: the best attack is wrong about"
     )
 
 
@@ -169,7 +166,9 @@ def test_the_cohort_is_not_called_a_client(small: Audit) -> None:
         for seed in (0, 1)
     )
     told = words(replace(small, findings=findings))
-    assert told[0].startswith("The server infers the cohort's label shares to within 10 points")
+    assert told[0].startswith(
+        "The server infers the cohort's label shares, and assigns 10 % of the data"
+    )
     assert not any("client" in sentence for sentence in told)
 
 
@@ -188,10 +187,7 @@ def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
     )
     told = words(replace(small, findings=rest))
     assert told[0].startswith(
-        "Client 4 infers the other clients' label shares to within 10 points"
-    )
-    assert told[1].startswith(
-        "The attack assigns 10 % of the other clients' data to the wrong class"
+        "Client 4 infers the other clients' label shares, and assigns 10 % of the data"
     )
     assert not any("cohort" in sentence for sentence in told)
     cell = replace(rest[0].cell, rounds=(0, 1))

@@ -14,7 +14,7 @@ from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.write import write_report
 from tests.runs.audits import HOSTILE
 
-FILES = {"findings.json", "findings.csv", "report.html"}
+FILES = {"findings.json", "findings.csv", "report.html", "digests.json"}
 
 
 class Tags(HTMLParser):
@@ -34,7 +34,7 @@ class Tags(HTMLParser):
             self.headings.append(int(tag[1]))
 
 
-def test_writes_three_complete_files(small: Audit, tmp_path: Path) -> None:
+def test_writes_all_files_completely(small: Audit, tmp_path: Path) -> None:
     write_report(small, tmp_path / "new", Seed(0))
     assert {path.name for path in (tmp_path / "new").iterdir()} == FILES
 

@@ -1,9 +1,11 @@
 """The audit loop: arm x seed x threat x attack x targets -> findings | refusals."""
 
 import platform
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+from overheard.archive.manifest import read_manifest
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.attack_runner import run_attacks
 from overheard.auditing.audited_run import prepare_simulated_runs
@@ -16,6 +18,7 @@ from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages
+from overheard.plans.release_plan import ReleasePlan
 
 PACKAGES = ("overheard", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
 
@@ -49,7 +52,9 @@ def audit(
     source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
     packages = plugin_packages(plan)
     others = "".join(f"# {name} {number}\n" for name, number in packages.items())
-    claim = f"# overheard {version('overheard')}\n{others}{source}{plan.toml()}"
+    # The same results may be released anew, to somebody else.
+    unreleased = plan.model_copy(update={"release": ReleasePlan()})
+    claim = f"# overheard {version('overheard')}\n{others}{source}{unreleased.toml()}"
     # Check everything before anything is written.
     home.check_plan(claim)
     resources = resources or Resources()
@@ -78,6 +83,10 @@ def audit(
         refusals=tuple(refusal for result in results for refusal in result.refusals),
         plan=plan.toml(),
         margins=plan.margins,
+        release=plan.release.model_dump(exclude_none=True),
+        made_on=date.today().isoformat(),
+        is_recorded=recording is not None,
+        is_auxiliary_separate=recording is None or bool(read_manifest(recording).data),
         versions={name: version(name) for name in PACKAGES}
         | {"python": platform.python_version()}
         | dict(packages),

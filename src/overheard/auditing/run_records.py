@@ -12,6 +12,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.cohort import sampling_rate
 from overheard.findings.finding import ArmDefense, ArmRun
+from overheard.findings.metadata import describe_metadata
 from overheard.findings.traffic import measure_traffic
 from overheard.plans.plan import ArmPlan, Plan
 
@@ -44,6 +45,7 @@ def complete_run_record(
         missing=bodies.count(MissingReply),
         answers=bodies.count(Update),
         traffic=measure_traffic(sent),
+        in_clear=() if run.is_control else describe_metadata(sent.messages),
         are_records_exchangeable=are_exchangeable(plan.data.split, dataset, partition),
         canary_odds=partition.canary_odds,
         record_labels=()

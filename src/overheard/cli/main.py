@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from overheard.cli.evidence import evidence, verify
 from overheard.cli.options import (
     DataOption,
     Device,
@@ -410,6 +411,10 @@ def check(
     if not quiet:
         print_check_result(checked, Console(highlight=False))
     raise typer.Exit(EXIT_CODES[checked.status])
+
+
+app.command()(evidence)
+app.command()(verify)
 
 
 @app.command()

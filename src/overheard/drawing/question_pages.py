@@ -20,7 +20,7 @@ from overheard.findings.finding import Audit, Finding
 from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.question import Question
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
+from overheard.findings.threat_results import ArmResult, ThreatResult
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,12 @@ class QuestionPages(ABC):
     name: ClassVar[str]
     """The name of the question; `plain` for the default pages."""
 
+    plain_question: ClassVar[str] = ""
+    """The question in words for readers who know no machine learning; "" = its name."""
+
     @abstractmethod
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
-        """Return the phrases of a threat's first sentence, about a row of `summary_row`.
+        """Return the phrases of a threat's first sentence, about a row of the headline score.
 
         Args:
             row: the result to state.
@@ -53,20 +56,12 @@ class QuestionPages(ABC):
         """
 
     def intro(self) -> str:
-        """Return a sentence that explains the score of `summary_row`; "" for none."""
+        """Return a sentence that explains the headline score; "" for none."""
         return ""
-
-    def summary_row(self, attack_result: AttackResult) -> ScoreRow:
-        """Return the result that the summary states."""
-        return attack_result.headline_row
-
-    def frontier_row(self, attack_result: AttackResult) -> ScoreRow:
-        """Return the result that is plotted against the cost of defenses."""
-        return attack_result.headline_row
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Return the sentences after a threat's first sentence, before those on its attacks."""
-        row = self.summary_row(threat_result.attack_results[0])
+        row = threat_result.attack_results[0].headline_row
         return best_target_sentences(threat_result, row, self.question.measure(row.score))
 
     def unmeasured_sentence(self, threat_result: ThreatResult) -> str:

@@ -17,8 +17,8 @@ class Statement:
 
     Args:
         topic: the inferred quantity, such as "each client's label shares".
-        success: predicate for a leak, with the result: "infers ... to within 3 points".
-        failure: the result of the best attack if there is no leak: "off by 3 points".
+        success: predicate for a leak, with the result: "infers ..., correct in 70 %".
+        failure: the result of the best attack if there is no leak: "correct in 20 %".
 
     """
 
@@ -36,7 +36,7 @@ def bracketed_interval(row: ScoreRow, told: Measure, addition: str = "") -> str:
 
 
 def best_target_sentences(
-    threat_result: ThreatResult, row: ScoreRow, told: Measure, preposition: str = ""
+    threat_result: ThreatResult, row: ScoreRow, told: Measure
 ) -> tuple[str, ...]:
     """Name the target on which the best attack does best; nothing for a single target.
 
@@ -44,7 +44,6 @@ def best_target_sentences(
         threat_result: a threat with results.
         row: the result of the best attack.
         told: how its score is written.
-        preposition: before the value, with a trailing space.
 
     """
     results = means_by_target(threat_result.attack_results[0], row.score)
@@ -60,4 +59,4 @@ def best_target_sentences(
         else f"; among {len(results)} clients, some score well by chance"
     )
     name = name_target(best, threat_result.observers)
-    return (f"Best result: {name}, {preposition}{value}{guess}{chance}.",)
+    return (f"Best result: {name}, {value}{guess}{chance}.",)

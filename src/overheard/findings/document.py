@@ -5,7 +5,7 @@ parts that a gate reads are defined in `document_rows`.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from math import isfinite
 
@@ -23,13 +23,19 @@ VERSION = 1
 Entry = dict[str, object]
 
 
-def findings_document(audit: Audit, arms: Sequence[ArmResult], epsilon: Iterable[Entry]) -> str:
+def findings_document(
+    audit: Audit,
+    arms: Sequence[ArmResult],
+    epsilon: Iterable[Entry],
+    describe: Callable[[ThreatResult], str],
+) -> str:
     """Write the findings of an audit as JSON; NaN and infinity become null.
 
     Args:
         audit: the audit.
         arms: results of its arms.
         epsilon: one entry per mechanism and group of observers; see `document_rows.EpsilonRow`.
+        describe: states the result of a threat in a sentence.
 
     """
     document = {
@@ -37,6 +43,10 @@ def findings_document(audit: Audit, arms: Sequence[ArmResult], epsilon: Iterable
         "version": VERSION,
         "title": audit.title,
         "subject": audit.subject,
+        "made_on": audit.made_on,
+        "is_recorded": audit.is_recorded,
+        "is_auxiliary_separate": audit.is_auxiliary_separate,
+        "release": dict(audit.release),
         "class_names": audit.class_names,
         "arms": [_run(run) for run in audit.arms],
         "summary": [
@@ -45,7 +55,9 @@ def findings_document(audit: Audit, arms: Sequence[ArmResult], epsilon: Iterable
             for result in arm.threat_results
             for row in result.rows
         ],
-        "verdicts": [_verdict(result) for arm in arms for result in arm.threat_results],
+        "verdicts": [
+            _verdict(result, describe(result)) for arm in arms for result in arm.threat_results
+        ],
         "epsilon": list(epsilon),
         "findings": [_finding(finding) for finding in audit.findings],
         "refusals": [_refusal(refusal) for refusal in audit.refusals],
@@ -105,6 +117,8 @@ def _run(run: ArmRun) -> Entry:
         "bytes": to_json_value(run.traffic),
         "seconds": to_json_value(run.seconds),
         "has_truth": run.has_truth,
+        "in_clear": to_json_value(run.in_clear),
+        "are_defenses_known": run.are_defenses_known,
     }
 
 
@@ -118,13 +132,16 @@ def _row(row: ScoreRow, about: TargetKind) -> Entry:
     return entry
 
 
-def _verdict(result: ThreatResult) -> Entry:
+def _verdict(result: ThreatResult, sentence: str) -> Entry:
     """Convert the verdict on a threat and question in an arm, with its place first."""
+    results = result.attack_results
     return {
         "arm": result.arm,
         "observers": list(result.observers),
         "question": result.question,
         "about": result.target_kind,
+        "score": results[0].headline if results else "",
+        "sentence": sentence,
         **to_entry(result.judgement),
     }
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Never, final
 
-from pydantic import ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
 from overheard.findings.document import FORMAT, VERSION
@@ -23,13 +23,13 @@ MAX_BYTES = 2 * 2**30
 """Largest file that is read: four times the largest of this project's own audits."""
 
 SKIPPED_KEYS = frozenset({"blind", "candidates", "claimed", "scores", "timeline", "true"})
-"""Large keys that no gate uses; they are dropped while reading. Reading 514 MiB, of 36 clients
-with one user each, then takes 10 s and 1.2 GiB of memory."""
+"""Large keys that no reader uses; they are dropped while reading. Reading 514 MiB, of 36
+clients with one user each, then takes 10 s and 1.2 GiB of memory."""
 
 
 @final
 class FindingsDocument(DocumentPart):
-    """The parts of an audit's findings that a gate reads.
+    """The parts of an audit's findings that a gate and the evidence read.
 
     Args:
         title: title of the audit.
@@ -41,6 +41,11 @@ class FindingsDocument(DocumentPart):
             earlier version, without verdicts.
         epsilon: one entry per mechanism and group of observers; None = a file of an earlier
             version, without epsilon.
+        plan: the plan, as TOML; "" = a file without a plan.
+        versions: version of each software package.
+        made_on: the day of the audit; "" = not known.
+        is_recorded: whether a recorded run was audited; None = not known.
+        release: what the plan states on the release of the results, by name of the field.
 
     """
 
@@ -51,6 +56,11 @@ class FindingsDocument(DocumentPart):
     refusals: tuple[RefusalRow, ...]
     verdicts: tuple[VerdictRow, ...] | None = None
     epsilon: tuple[EpsilonRow, ...] | None = None
+    plan: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    made_on: str = ""
+    is_recorded: bool | None = None
+    release: dict[str, str] = Field(default_factory=dict)
 
     @property
     def arm_names(self) -> tuple[str, ...]:

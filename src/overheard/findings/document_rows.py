@@ -1,4 +1,4 @@
-"""The parts of `findings.json` that a gate reads, with strict types as the file is untrusted.
+"""The parts of `findings.json` that are read back, with strict types as the file is untrusted.
 
 Each row defines some of the keys that `document` and `epsilon.entry` write.
 """
@@ -105,7 +105,10 @@ class RowKey:
 
 @final
 class SummaryRow(DocumentPart):
-    """One score of one attack over all its targets; see `findings.score_row.ScoreRow`."""
+    """One score of one attack over all its targets; see `findings.score_row.ScoreRow`.
+
+    `blinds` is empty in files without guesses.
+    """
 
     arm: str
     observers: tuple[str, ...]
@@ -119,6 +122,13 @@ class SummaryRow(DocumentPart):
     gain: IntervalEstimate | None
     targets: Count
     seeds: Count
+    blinds: dict[str, FiniteFloat | None] = Field(default_factory=dict)
+
+    @property
+    def best_guess(self) -> float | None:
+        """The mean score of the best uninformed guess; None = there is none."""
+        known = [value for value in self.blinds.values() if value is not None]
+        return (max if self.better == "higher" else min)(known, default=None)
 
     @property
     def key(self) -> RowKey:
@@ -129,7 +139,10 @@ class SummaryRow(DocumentPart):
 
 @final
 class VerdictRow(DocumentPart):
-    """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`."""
+    """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`.
+
+    Files of earlier versions have neither the score that is judged nor a sentence.
+    """
 
     arm: str
     observers: tuple[str, ...]
@@ -143,6 +156,8 @@ class VerdictRow(DocumentPart):
     margins: dict[str, NonNegative]
     is_below_margin: bool
     why: str
+    score: str = ""
+    sentence: str = ""
 
     @model_validator(mode="after")
     def _check_verdict(self) -> "VerdictRow":
@@ -192,10 +207,29 @@ class RunSeconds(DocumentPart):
 
 
 @final
+class DefenseRow(DocumentPart):
+    """One defense of an arm; see `findings.finding.ArmDefense`."""
+
+    settings: str
+    enforced_at: str
+    switched_off_by: str
+    promise: str
+
+
+@final
+class ClearTextRow(DocumentPart):
+    """One kind of data that messages contain besides weights; see `findings.metadata`."""
+
+    kind: str
+    text: str
+
+
+@final
 class RunRow(DocumentPart):
     """One run; see `findings.finding.ArmRun`.
 
-    Files of earlier versions have neither bytes nor time, nor the kind of a control.
+    Files of earlier versions have neither bytes nor time, nor the kind of a control, nor what
+    is sent in clear text (None = not stated).
     """
 
     arm: str
@@ -206,6 +240,10 @@ class RunRow(DocumentPart):
     seconds: RunSeconds | None = None
     control: ControlDraws = ""
     control_number: Count = 0
+    has_truth: bool = True
+    defenses: tuple[DefenseRow, ...] = ()
+    are_defenses_known: bool = True
+    in_clear: tuple[ClearTextRow, ...] | None = None
 
 
 @final
@@ -234,6 +272,12 @@ class EpsilonRow(DocumentPart):
         ceiling: the smallest stated or recomputed epsilon; None = unknown if the verdict is
             "unaccounted", else infinite.
         measured: the largest lower bound that attacks prove; None = not measured.
+        claimed: the stated epsilon; None = none is stated.
+        claimed_for: what the stated epsilon covers, such as "run"; None = none is stated.
+        is_recomputed: whether accountants recomputed epsilon from the settings.
+        pld: epsilon by privacy loss distributions; None = infinite, or not recomputed.
+        rdp: epsilon by Renyi divergences; None = infinite, or not recomputed.
+        drawn: epsilon that counts on the sampling of clients; None = it does not apply.
 
     """
 
@@ -246,6 +290,12 @@ class EpsilonRow(DocumentPart):
     delta: Annotated[float, Field(gt=0, lt=1)]
     ceiling: NonNegative | None
     measured: EpsilonLowerBound | None
+    claimed: NonNegative | None = None
+    claimed_for: str | None = None
+    is_recomputed: bool = False
+    pld: NonNegative | None = None
+    rdp: NonNegative | None = None
+    drawn: NonNegative | None = None
 
     @property
     def mechanism(self) -> str:

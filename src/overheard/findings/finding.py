@@ -13,6 +13,7 @@ from overheard.core.parties import Party
 from overheard.core.scorer import Score
 from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table
+from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable, name_observers, name_party
 from overheard.findings.traffic import Traffic
 
@@ -221,6 +222,9 @@ class ArmRun:
         record_exchange: which candidate records might as well have had another owner.
         control: how its examples are drawn; see `Cell`.
         control_number: its number among the controls of its kind; see `Cell`.
+        in_clear: what its messages contain besides weights; () = nothing, or a control.
+        are_defenses_known: whether `defenses` are all that were in force. False for a
+            recording that names none: it may not have been told.
 
     """
 
@@ -240,6 +244,8 @@ class ArmRun:
     record_exchange: RecordExchange = "none"
     control: ControlDraws = ""
     control_number: int = 0
+    in_clear: tuple[MetadataItem, ...] = ()
+    are_defenses_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +263,12 @@ class Audit:
         versions: versions of the software used, by name.
         margins: by score, the smallest gain that matters, if the plan states another one than
             the question does.
+        release: what the plan says of the release of the results, by field of
+            `plans.release_plan.ReleasePlan`.
+        made_on: the day of the audit, such as "2026-11-22"; "" = not known.
+        is_recorded: whether a recorded run was audited, and not simulated ones.
+        is_auxiliary_separate: whether the attackers' auxiliary examples are known to be no
+            client's own. False for a run that was recorded outside Overheard.
 
     """
 
@@ -269,6 +281,10 @@ class Audit:
     plan: str
     versions: Mapping[str, str]
     margins: Mapping[str, float] = field(default_factory=dict)
+    release: Mapping[str, str] = field(default_factory=dict)
+    made_on: str = field(default="", compare=False)
+    is_recorded: bool = False
+    is_auxiliary_separate: bool = True
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return a DataFrame with a row for each finding and score, like `findings.csv`.

@@ -1,7 +1,6 @@
 """The verdicts as Markdown, for example for the summary of a pipeline."""
 
-import re
-
+from overheard.findings.markdown import escape_markdown
 from overheard.findings.names import shorten
 from overheard.gate.check import CheckResult
 from overheard.gate.verdict import MAX_LENGTH, RuleVerdict
@@ -34,14 +33,5 @@ def _table_row(verdict: RuleVerdict) -> str:
     return f"| {status} | {' | '.join(map(_escape_markdown, cells))} |"
 
 
-_MARKUP = re.compile(r"[!-'*+/;<-@\[-`{-~]|:(?! |$)|(?<=www)\.", re.IGNORECASE)
-"""Characters that Markdown, HTML or GitHub may interpret, names of sites included."""
-
-
 def _escape_markdown(text: str) -> str:
-    r"""Escape text so that Markdown shows it literally.
-
-    >>> print(_escape_markdown("a|b <i>_x_"))
-    a\|b \<i\>\_x\_
-    """
-    return _MARKUP.sub(r"\\\g<0>", shorten(text, MAX_LENGTH))
+    return escape_markdown(shorten(text, MAX_LENGTH))

@@ -29,6 +29,7 @@ from overheard.plans.registries import (
     question_of_attack,
     questions,
 )
+from overheard.plans.release_plan import ReleasePlan
 from overheard.plans.strict_model import StrictModel, check_unique, parse_toml, read_toml
 from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 
@@ -242,6 +243,7 @@ class Plan(StrictModel):
             to you. Where every attack's gain is shown to be below it, the verdict is "no leak
             above" this margin. Such a margin never hides a leak that is found. Scores that are
             not given keep the margin of their question: see docs/statistics.md.
+        release: who answers for the results, and what they are for; it changes no result.
 
     """
 
@@ -252,6 +254,7 @@ class Plan(StrictModel):
     arms: Annotated[tuple[ArmPlan, ...], Field(validate_default=True)] = ()
     threats: Annotated[tuple[ThreatPlan, ...], Field(min_length=1)]
     margins: Mapping[str, Margin] = Field(default_factory=dict)
+    release: ReleasePlan = ReleasePlan()
 
     @field_validator("arms")
     @classmethod
@@ -370,7 +373,10 @@ class Plan(StrictModel):
 
     def toml(self) -> str:
         """Return the plan as TOML with all defaults, which is read back as the same plan."""
-        return tomli_w.dumps(self.model_dump(exclude_none=True))
+        content = self.model_dump(exclude_none=True)
+        if not content["release"]:
+            del content["release"]
+        return tomli_w.dumps(content)
 
 
 def _describe_arm(arm: ArmPlan) -> str:

@@ -51,7 +51,7 @@ def arm_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
                     ),
                     2,
                 ),
-                False,
+                True,
             )
         )
     return tuple(report_figures)

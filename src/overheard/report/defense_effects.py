@@ -40,7 +40,7 @@ def describe_defense_effects(arm_results: Sequence[ArmResult]) -> tuple[DefenseE
     return tuple(
         DefenseEffects(
             make_printable(arm.name),
-            ", ".join([_accuracy_cost(arm, bare), *_overheads(arm, bare)]),
+            ", ".join([accuracy_cost(arm, bare), *_overheads(arm, bare)]),
             tuple(
                 f"{threat_result.title} · "
                 f"{_effect_sentence(threat_result, undefended.get(threat_result.title))}"
@@ -52,7 +52,8 @@ def describe_defense_effects(arm_results: Sequence[ArmResult]) -> tuple[DefenseE
     )
 
 
-def _accuracy_cost(arm: ArmResult, bare: ArmResult) -> str:
+def accuracy_cost(arm: ArmResult, bare: ArmResult) -> str:
+    """Return what an arm costs in accuracy of the final model."""
     if arm.accuracy is None or bare.accuracy is None:
         return "accuracy cost not measured"
     cost = 100 * (bare.accuracy - arm.accuracy)
@@ -77,6 +78,12 @@ def _overheads(arm: ArmResult, bare: ArmResult) -> list[str]:
     ]
 
 
+def effect_words(after: ThreatResult, before: ThreatResult) -> str:
+    """Return what a defense does to the best attack on a threat that was measured in both."""
+    old, new = before.attack_results[0].headline_row, after.attack_results[0].headline_row
+    return _comparison_words(compare_rows(old, new), after.verdict == "leaks")
+
+
 def _effect_sentence(after: ThreatResult, before: ThreatResult | None) -> str:
     if before is None or not before.attack_results:
         return "cannot be compared, since it was not measured without defenses."
@@ -91,7 +98,7 @@ def _effect_sentence(after: ThreatResult, before: ThreatResult | None) -> str:
         f"{measure.title[0].lower()}{measure.title[1:]} "
         f"{measure.format(old.value.mean)} without, {measure.format(new.value.mean)} with"
     )
-    return f"{_comparison_words(compare_rows(old, new), after.verdict == 'leaks')} ({figures})."
+    return f"{effect_words(after, before)} ({figures})."
 
 
 def _comparison_words(comparison: Comparison, still_leaks: bool) -> str:

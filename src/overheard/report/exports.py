@@ -13,6 +13,7 @@ from overheard.findings.finding import Audit, Finding
 from overheard.findings.frame import COLUMNS
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
+from overheard.report.threat_sentences import threat_sentences
 
 MAX_NUMBERS = 1000
 """Longest claim in a CSV cell, in numbers; a claim about thousands of records is left out."""
@@ -20,7 +21,12 @@ MAX_NUMBERS = 1000
 
 def as_json(audit: Audit, arm_results: Sequence[ArmResult]) -> str:
     """Return all results of the audit as one JSON document; NaN and infinity become null."""
-    return findings_document(audit, arm_results, map(epsilon_entry, epsilon_results(audit)))
+    return findings_document(
+        audit,
+        arm_results,
+        map(epsilon_entry, epsilon_results(audit)),
+        lambda threat_result: threat_sentences(threat_result)[0],
+    )
 
 
 def as_csv(audit: Audit) -> str:

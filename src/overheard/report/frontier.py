@@ -8,7 +8,6 @@ from typing import final
 from overheard.findings.costs import arm_costs
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, find_undefended_arm, group_by_threat
-from overheard.report.page_registry import pages_of
 
 
 @final
@@ -68,7 +67,7 @@ def frontier_points(arm_results: Sequence[ArmResult]) -> Mapping[str, Sequence[F
             if threat_result.arm in tested
             for arm, accuracy in [tested[threat_result.arm]]
             for attack_result in threat_result.attack_results
-            for row in [pages_of(threat_result.question).frontier_row(attack_result)]
+            for row in [attack_result.headline_row]
             if isfinite(row.value.mean)
         ]
         for title, threat_results in group_by_threat(arm_results).items()

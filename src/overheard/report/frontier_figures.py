@@ -81,7 +81,7 @@ def _figure(
         ),
         tuple(panels),
         _table(title, points, {one.arm for one in best}),
-        False,
+        True,
     )
 
 

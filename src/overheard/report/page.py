@@ -12,7 +12,7 @@ from overheard.drawing.sections import (
     merge_sections,
 )
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
-from overheard.epsilon.table import epsilon_blocks, epsilon_sentences, epsilon_terms
+from overheard.epsilon.table import epsilon_blocks, epsilon_terms
 from overheard.findings.costs import arm_costs
 from overheard.findings.finding import Audit
 from overheard.findings.names import make_printable, name_observers
@@ -32,16 +32,17 @@ from overheard.findings.threat_verdict import Verdict
 from overheard.report.arm_figures import arm_figures
 from overheard.report.cost_table import cost_table
 from overheard.report.defense_effects import describe_defense_effects
+from overheard.report.first_page.first_page import NO_METADATA, make_first_page
+from overheard.report.first_page.matrix import describe_defenses
 from overheard.report.frontier_figures import frontier_figures
 from overheard.report.glossary import COST_TERMS, TERMS
-from overheard.report.limitations import limitation_sentences
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import group_refusals
 from overheard.report.round_figures import accuracy_figure, round_figures
 from overheard.report.template import load_template
 from overheard.report.terms import GLOSSARY_ADDRESS
 from overheard.report.threat_sentences import threat_sentences
-from overheard.report.verdict_sentences import badge, margin_text
+from overheard.report.verdict_sentences import badge
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,6 @@ class ThreatSummary:
     title: str
     verdict: Verdict
     badge: str
-    value: str
-    guess: str
-    margin: str
     sentences: tuple[str, ...]
 
     @property
@@ -80,25 +78,29 @@ class ArmSummary:
         return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_NUMBER)
 
 
-def render_page(audit: Audit, arm_results: Sequence[ArmResult]) -> str:
-    """Return the whole report as HTML, with all names and control characters escaped."""
+def render_page(audit: Audit, arm_results: Sequence[ArmResult], digest: str = "") -> str:
+    """Return the whole report as HTML, with all names and control characters escaped.
+
+    Args:
+        audit: the audit.
+        arm_results: the results of its arms.
+        digest: the SHA-256 of `findings.json`, which the page states; "" = not stated.
+
+    """
     epsilons = epsilon_results(audit)
     question_pages = [pages_of(name) for name in _questions(arm_results)]
     return load_template("page.html.j2").render(
         title=make_printable(audit.title),
         subject=make_printable(audit.subject),
+        no_metadata=NO_METADATA,
+        first=make_first_page(audit, arm_results, epsilons, digest),
         arms=[_arm_summary(arm) for arm in arm_results],
-        threat_titles=list(
-            dict.fromkeys(one.title for arm in arm_results for one in arm.threat_results)
-        ),
         intros=[intro for pages in question_pages if (intro := pages.intro())],
         changes=describe_defense_effects(arm_results),
-        limits=limitation_sentences(audit, arm_results),
         costs=cost_table(arm_results),
         side_by_side=arm_figures(arm_results),
         defenses=_defenses(arm_results),
         epsilons=epsilon_blocks(epsilons),
-        broken_claims=epsilon_sentences(epsilons),
         sections=_sections(audit, arm_results),
         claims=_claims(audit, arm_results),
         frontiers=frontier_figures(arm_results),
@@ -176,7 +178,7 @@ def _arm_summary(arm: ArmResult) -> ArmSummary:
     costs = arm_costs(arm)
     return ArmSummary(
         make_printable(arm.name),
-        "; ".join(make_printable(defense.settings) for defense in arm.runs[0].defenses),
+        describe_defenses(arm),
         format_percent(arm.accuracy),
         format_bytes(costs.total_bytes),
         format_duration(costs.wall_seconds),
@@ -185,20 +187,10 @@ def _arm_summary(arm: ArmResult) -> ArmSummary:
 
 
 def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
-    pages = pages_of(threat_result.question)
-    row = (
-        pages.summary_row(threat_result.attack_results[0])
-        if threat_result.attack_results
-        else None
-    )
-    measure = BARE_NUMBER if row is None else pages.question.measure(row.score)
     return ThreatSummary(
         threat_result.title,
         threat_result.verdict,
         badge(threat_result.judgement),
-        measure.format(None if row is None else row.value.mean),
-        measure.format(None if row is None else row.blind),
-        margin_text(threat_result.judgement, pages),
         threat_sentences(threat_result),
     )
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.findings.html import html_table
+from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable
-from overheard.report.metadata import MetadataItem
 
 NO_METADATA = "The messages contain nothing but weights."
 

@@ -19,8 +19,8 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party
+from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
-from overheard.report.metadata import describe_metadata, list_names
 from overheard.report.run_overview import ObserverRow, RunOverview
 
 COLUMNS: dict[str, type[MessageBody]] = {

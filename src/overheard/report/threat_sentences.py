@@ -79,7 +79,7 @@ def _unmeasured_sentence(threat_result: ThreatResult, pages: QuestionPages) -> s
 def _headline_sentence(
     threat_result: ThreatResult, attack_result: AttackResult, pages: QuestionPages
 ) -> str:
-    row = pages.summary_row(attack_result)
+    row = attack_result.headline_row
     observers, count = name_observers(threat_result.observers), len(row.rounds)
     reading = pages.headline_statement(row, _target_possessive(threat_result, attack_result))
     lead = lead_phrase(threat_result.judgement, reading)

@@ -1,19 +1,25 @@
 """Writing of an audit's report, as a page and as data files."""
 
+from hashlib import sha256
 from pathlib import Path
 
 from overheard.archive.atomic import write_text
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
+from overheard.report.evidence.digests import write_digests
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
+
+REPORT_FILES = ("findings.json", "findings.csv", "report.html", "plan.toml")
+"""Files whose digests are written; the plan is there if `overheard audit` made the folder."""
 
 
 def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
     """Write `findings.json`, `findings.csv` and `report.html`, each completely or not at all.
 
-    The same audit and seed give the same bytes.
+    Last it writes `digests.json`, with which `overheard verify` finds later changes. The same
+    audit and seed give the same bytes.
 
     Args:
         audit: the results to report.
@@ -25,6 +31,9 @@ def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
 
     """
     arm_results = collect_arms(audit, seed)
-    write_text(folder / "findings.json", as_json(audit, arm_results))
+    findings = as_json(audit, arm_results)
+    write_text(folder / "findings.json", findings)
     write_text(folder / "findings.csv", as_csv(audit))
-    write_text(folder / "report.html", render_page(audit, arm_results))
+    digest = sha256(findings.encode("utf-8")).hexdigest()
+    write_text(folder / "report.html", render_page(audit, arm_results, digest))
+    write_digests(folder, REPORT_FILES)

@@ -48,6 +48,7 @@ class AttributePages(QuestionPages):
     """Report pages on attributes: accuracy compared with guessing and with the control."""
 
     name = "attribute"
+    plain_question = "What kind of person is behind an update: an attribute of the sender"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the most probable value is correct."""

@@ -17,12 +17,10 @@ from overheard.drawing.users import (
 from overheard.findings.finding import Audit
 from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.identity.pages.identity_figures import identity_figures
 from overheard.questions.identity.pages.identity_sentences import identity_sentences
 from overheard.questions.identity.pages.identity_tables import identity_tables
-
-PRECISION = "mean_average_precision"
 
 
 @final
@@ -31,6 +29,7 @@ class IdentityPages(QuestionPages):
     """How well users are re-identified, beside uninformed guesses and the control run."""
 
     name = "identity"
+    plain_question = "Which known person sent an update"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the first guess is correct."""
@@ -45,10 +44,6 @@ class IdentityPages(QuestionPages):
     def intro(self) -> str:
         """Explain the share of correct first guesses."""
         return "For the user who sent an update: how often the attack's first guess is correct."
-
-    def frontier_row(self, attack_result: AttackResult) -> ScoreRow:
-        """Return the mean average precision: it rates the whole ranking, not only the top."""
-        return attack_result.rows_by_score.get(PRECISION, attack_result.headline_row)
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe rankings, pairs, unknown users, the control and the gain over the paper."""

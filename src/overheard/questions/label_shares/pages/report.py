@@ -9,7 +9,6 @@ from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_sentences
 from overheard.findings.finding import Audit
-from overheard.findings.names import name_other_clients, possessive
 from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
@@ -20,7 +19,7 @@ from overheard.questions.label_shares.pages.intervals import interval_sentences,
 from overheard.questions.label_shares.pages.shares_figures import shares_figures
 
 WORST_CLASS_ERROR = "linf"
-"""The reported score, if available: the largest error of a label share."""
+"""The largest error of a label share."""
 
 PANEL_WIDTH = 214
 """Width of one client's drawing in pixels."""
@@ -32,35 +31,29 @@ class LabelSharesPages(QuestionPages):
     """Report pages on label shares: inferred against true ones, and interval coverage."""
 
     name = "label_shares"
+    plain_question = "What the data consist of: the share of each class"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
-        """State the largest error of a label share, or another score if that is missing."""
-        measure, what = self.question.measure(row.score), f"{whose} label shares"
-        value = measure.format(row.value.mean)
-        if row.score != WORST_CLASS_ERROR:
-            figure = f"{value} {measure.title[:1].lower()}{measure.title[1:]}"
-            return Statement(what, f"infers {what} with {figure}", f"at {figure}")
-        error = f"{value} on the label with the largest error"
-        return Statement(what, f"infers {what} to within {error}", f"off by {error}")
+        """State how much of the data is assigned to the wrong class."""
+        what = f"{whose} label shares"
+        value = self.question.measure(row.score).format(row.value.mean)
+        return Statement(
+            what,
+            f"infers {what}, and assigns {value} of the data to the wrong class",
+            f"wrong about the class of {value} of the data",
+        )
 
     def intro(self) -> str:
-        """Explain the reported score."""
-        return "For label shares: the largest error of a label share, in percentage points."
-
-    def summary_row(self, attack_result: AttackResult) -> ScoreRow:
-        """Return the largest error of a label share, if it was scored, else the headline."""
-        return attack_result.rows_by_score.get(WORST_CLASS_ERROR, attack_result.headline_row)
+        """Explain the headline score."""
+        return "For label shares: the part of the data that is assigned to the wrong class."
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
-        """Describe misassigned data, the target read best, absent classes and intervals."""
+        """Describe the worst class, the target read best, absent classes and intervals."""
         attack_result = threat_result.attack_results[0]
-        row = self.summary_row(attack_result)
-        preposition = "to within " if row.score == WORST_CLASS_ERROR else ""
+        row = attack_result.headline_row
         return (
-            *_misplaced_sentences(threat_result, attack_result),
-            *best_target_sentences(
-                threat_result, row, self.question.measure(row.score), preposition
-            ),
+            *_worst_class_sentences(attack_result),
+            *best_target_sentences(threat_result, row, self.question.measure(row.score)),
             *absence_sentences(threat_result),
             *interval_sentences(threat_result),
         )
@@ -106,18 +99,14 @@ class LabelSharesPages(QuestionPages):
         return _TERMS
 
 
-def _misplaced_sentences(
-    threat_result: ThreatResult, attack_result: AttackResult
-) -> tuple[str, ...]:
-    row = attack_result.rows_by_score.get("l1")
+def _worst_class_sentences(attack_result: AttackResult) -> tuple[str, ...]:
+    row = attack_result.rows_by_score.get(WORST_CLASS_ERROR)
     if row is None or row.blind is None:
         return ()
-    measure = MEASURES["l1"]
-    cohort = possessive(name_other_clients(threat_result.observers))
-    owner = cohort if threat_result.target_kind == "cohort" else "a client's"
+    measure = MEASURES[WORST_CLASS_ERROR]
     return (
-        f"The attack assigns {measure.format(row.value.mean)} of {owner} data to the wrong "
-        f"class; an uninformed guess assigns {measure.format(row.blind)}.",
+        f"On the label with the largest error it is off by {measure.format(row.value.mean)}; "
+        f"a guess is off by {measure.format(row.blind)}.",
     )
 
 
@@ -132,7 +121,7 @@ _TRUST_NOTE = (
 
 _TERMS = (
     Term(
-        "To within a number of points",
+        MEASURES[WORST_CLASS_ERROR].title,
         "An observer estimates the share of each label in a client’s data. The figure is the "
         "largest error of any single share, in percentage points (score linf). No other label "
         "has a larger error.",

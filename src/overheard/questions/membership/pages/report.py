@@ -18,6 +18,7 @@ class MembershipPages(QuestionPages):
     """How well members are distinguished from non-members."""
 
     name = "membership"
+    plain_question = "Whether a given record is among the training data"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a member ranks above a non-member."""
@@ -36,7 +37,7 @@ class MembershipPages(QuestionPages):
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe the rates at few false positives, and the target at highest risk."""
         attack_result = threat_result.attack_results[0]
-        row = self.summary_row(attack_result)
+        row = attack_result.headline_row
         return (
             *membership_sentences(attack_result),
             *best_target_sentences(threat_result, row, self.question.measure(row.score)),

@@ -47,6 +47,7 @@ class SameSenderPages(QuestionPages):
     """Report pages on linked updates, compared with guessing and with the control."""
 
     name = "same_sender"
+    plain_question = "Which updates come from the same sender"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State the average precision."""

@@ -1,0 +1,138 @@
+"""The commands `evidence` and `verify`: an annex on data protection, and checks of files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from overheard.cli.options import QuietOption
+from overheard.cli.terminal import escaped_text
+
+if TYPE_CHECKING:
+    from overheard.report.evidence.digests import CheckedFolder, FileState
+
+SUBFOLDER = "evidence"
+"""The folder within an audit to which evidence is written by default."""
+
+_STYLES: dict["FileState", str] = {
+    "as written": "green",
+    "changed": "bold red",
+    "missing": "bold red",
+    "not listed": "dim",
+}
+
+
+def evidence(
+    folder: Annotated[Path, typer.Argument(help="Folder of a finished audit.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Output folder. Default: evidence, in the audit's folder."),
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write an annex to a data-protection impact assessment from an audit.
+
+    The annex states the context of the release, the threat model, which tests
+    were made and which were not, the results, claims of differential privacy,
+    and which standards describe each kind of finding. It is no legal
+    assessment.
+
+    What only people can state, such as the residual risk, belongs in
+    officer.toml. The first run writes this file with empty texts. Fill them in
+    and run the command again: it reads the file and never overwrites it.
+
+    \b
+    Writes to the output folder:
+      annex.pdf, annex.html, annex.md
+      officer.toml             your own words
+      model-card.jsonld        a block for a model card
+      ro-crate-metadata.json   a description of these files
+      digests.json             for `overheard verify`
+
+    \b
+    Examples:
+      overheard evidence audit
+      overheard evidence audits/march --out dpia/march
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from datetime import UTC, datetime
+
+    from overheard.report.evidence.officer import OFFICER_FILE
+    from overheard.report.evidence.write import write_evidence
+
+    today = datetime.now(UTC).date()
+    written = write_evidence(folder, out or folder / SUBFOLDER, today)
+    if quiet:
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    if written.unstated:
+        place = written.folder / OFFICER_FILE
+        console.print(escaped_text(f"To be filled in, in {place}:"))
+        for title in written.unstated:
+            console.print(escaped_text(f"  {title}"))
+    console.print(Text(f"The annex: {written.folder / 'annex.pdf'}", style="bold"))
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Folder of an audit, or of its evidence.")],
+    expect: Annotated[
+        str | None,
+        typer.Option(
+            "--expect",
+            help="SHA-256 of digests.json, as printed earlier or stated in the annex.",
+        ),
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Say which files of an audit are as they were written, and which were changed.
+
+    Compares the report, the findings and the plan with digests.json, and the
+    evidence in the subfolder evidence as well. Whoever changes a file can also
+    change digests.json. So store its SHA-256 elsewhere, such as in a signed
+    annex, and compare it by --expect.
+
+    \b
+    Exit codes:
+      0  every listed file is as it was written
+      1  a file was changed or is missing
+      2  there is no list of digests, or it cannot be read
+
+    \b
+    Examples:
+      overheard verify audit
+      overheard verify audit --expect 5f2c...
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.report.evidence.digests import DIGESTS_FILE, check_folder
+
+    first = check_folder(folder)
+    inner = folder / SUBFOLDER
+    others = [check_folder(inner)] if (inner / DIGESTS_FILE).is_file() else []
+    is_expected = expect is None or expect.strip().lower() == first.sha256
+    is_intact = is_expected and all(one.is_as_written for one in (first, *others))
+    if not quiet:
+        console = Console(highlight=False, soft_wrap=True)
+        for one in (first, *others):
+            _print_folder(one, console)
+        if not is_expected:
+            wrong = f"{DIGESTS_FILE} was changed: its SHA-256 is not the expected one."
+            console.print(Text(wrong, style="bold red"))
+        console.print(
+            Text(
+                "All listed files are as they were written."
+                if is_intact
+                else "Not all files are as they were written.",
+                style="bold green" if is_intact else "bold red",
+            )
+        )
+    raise typer.Exit(0 if is_intact else 1)
+
+
+def _print_folder(checked: "CheckedFolder", console: Console) -> None:
+    console.print(escaped_text(f"{checked.path}, digests.json with SHA-256 {checked.sha256}"))
+    for one in checked.files:
+        line = escaped_text(f"  {one.state:<10}  {one.name}")
+        line.stylize(_STYLES[one.state])
+        console.print(line)

@@ -1,0 +1,30 @@
+"""What a plan says of the release of its results, for the report and the evidence."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from overheard.plans.strict_model import StrictModel
+
+Line = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class ReleasePlan(StrictModel):
+    """Who answers for the results of an audit, and what they are for; all optional.
+
+    Args:
+        controller: who answers for the data.
+        contact: whom readers of the report may ask.
+        purpose: what the trained model is for.
+        people: whose data the clients hold.
+        recipients: who gets the trained model.
+        retention: how long messages and results are stored.
+
+    """
+
+    controller: Line | None = None
+    contact: Line | None = None
+    purpose: Line | None = None
+    people: Line | None = None
+    recipients: Line | None = None
+    retention: Line | None = None

@@ -1,0 +1,164 @@
+"""The annex to a data-protection impact assessment: what was tested, found and not tested."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from overheard.drawing.figures import ReportTable
+from overheard.drawing.sections import SectionBlock
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.names import make_printable
+from overheard.report.evidence.annex_epsilon import epsilon_section
+from overheard.report.evidence.annex_results import results_section, summary_section
+from overheard.report.evidence.annex_section import AnnexSection
+from overheard.report.evidence.annex_standards import standards_section
+from overheard.report.evidence.annex_tests import tests_section, threat_model_section
+from overheard.report.evidence.digests import CheckedFolder
+from overheard.report.evidence.officer import (
+    OFFICER,
+    OFFICER_FILE,
+    OfficerWords,
+    StatedField,
+    release_fields,
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Annex:
+    """The annex, as sections of printable text and tables.
+
+    Args:
+        title: its title.
+        made_on: the day on which it was made, such as "2026-11-22".
+        introduction: what it is, and what it is not.
+        sections: its sections, in order.
+
+    """
+
+    title: str
+    made_on: str
+    introduction: tuple[str, ...]
+    sections: tuple[AnnexSection, ...]
+
+
+def make_annex(
+    findings: FindingsDocument, words: OfficerWords, folder: CheckedFolder | None, made_on: str
+) -> Annex:
+    """Return the annex of an audit.
+
+    Args:
+        findings: what the audit found.
+        words: what the officer stated.
+        folder: the files of the audit, compared with their digests; None = it has no digests.
+        made_on: the day on which the annex is made.
+
+    """
+    release = release_fields(words, findings.release)
+    return Annex(
+        f"Evidence for a data-protection impact assessment: {make_printable(findings.title)}",
+        made_on,
+        (
+            "This annex reports measurements by Overheard: what attacks could infer from the "
+            "messages of a federated-learning run. It is no legal assessment, and it does not "
+            "state that a law or a standard is met.",
+            "Attacks that were tested are evidence for these attacks only. A stronger attack, "
+            "or one that was not tested, may reveal more.",
+        ),
+        (
+            summary_section(findings),
+            _context_section(findings, tuple(release.values())),
+            threat_model_section(findings),
+            tests_section(findings),
+            results_section(findings),
+            epsilon_section(findings),
+            _words_section("Residual risk", words.residual_risk, OFFICER),
+            _words_section("Decision", words.decision, OFFICER),
+            _retention_section(release["retention"]),
+            standards_section(findings),
+            _files_section(findings, folder),
+        ),
+    )
+
+
+def _context_section(findings: FindingsDocument, fields: Sequence[StatedField]) -> AnnexSection:
+    recorded = {True: "a recorded run", False: "simulated runs", None: "not stated"}
+    known = (
+        ("What was audited", make_printable(findings.subject), "the findings"),
+        ("Recorded or simulated", recorded[findings.is_recorded], "the findings"),
+        ("Day of the audit", make_printable(findings.made_on) or "not stated", "the findings"),
+    )
+    stated = tuple(
+        (one.title, make_printable(one.shown_text), one.stated_in or "–") for one in fields
+    )
+    notes = (
+        (
+            "The runs were simulated: they show what such a federation reveals, on the data of "
+            "the plan, and not what a run in production revealed.",
+        )
+        if findings.is_recorded is False
+        else ()
+    )
+    table = ReportTable("Context", ("What", "Statement", "Stated in"), (*known, *stated), 3)
+    return AnnexSection("Context of the release", (SectionBlock("", notes, (table,)),))
+
+
+def _words_section(title: str, text: str, owner: str) -> AnnexSection:
+    """Return a section of the officer's own words, paragraph by paragraph."""
+    paragraphs = tuple(
+        make_printable(" ".join(paragraph.split()))
+        for paragraph in text.split("\n\n")
+        if paragraph.strip()
+    )
+    empty = (f"To be filled in by {owner}, in {OFFICER_FILE}.",)
+    return AnnexSection(title, (SectionBlock("", paragraphs or empty),))
+
+
+def _retention_section(retention: StatedField) -> AnnexSection:
+    text = make_printable(retention.shown_text)
+    return AnnexSection(
+        "Retention",
+        (
+            SectionBlock(
+                "",
+                (
+                    text,
+                    "The folder of an audit contains the messages of its runs and, in "
+                    "findings.json, the ground truth about clients. Both are as sensitive as "
+                    "the updates themselves. This annex contains neither.",
+                ),
+            ),
+        ),
+    )
+
+
+def _files_section(findings: FindingsDocument, folder: CheckedFolder | None) -> AnnexSection:
+    versions = ReportTable(
+        "Software",
+        ("Name", "Version"),
+        tuple(
+            (make_printable(name), make_printable(version))
+            for name, version in findings.versions.items()
+        ),
+        2,
+    )
+    if folder is None:
+        text = (
+            "The files of the audit have no digests. Run “overheard audit” again with the same "
+            "plan and folder: it reuses all results and writes them.",
+        )
+        return AnnexSection("Files and versions", (SectionBlock("", text, (versions,)),))
+    files = ReportTable(
+        "Files of the audit",
+        ("File", "SHA-256", "State"),
+        (
+            *((one.name, one.sha256 or "–", one.state) for one in folder.files),
+            ("digests.json", folder.sha256, "the list itself"),
+        ),
+        3,
+    )
+    text = (
+        "“overheard verify” compares the files with these digests. A digest is no signature: "
+        "sign this annex, or store it elsewhere, so that nobody can change both.",
+    )
+    return AnnexSection("Files and versions", (SectionBlock("", text, (files, versions)),))

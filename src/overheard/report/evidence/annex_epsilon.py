@@ -1,0 +1,80 @@
+"""Differential privacy in the annex: epsilon as claimed, recomputed, and proven by attacks."""
+
+from math import floor, inf
+
+from overheard.core.accountant import format_epsilon
+from overheard.drawing.sections import SectionBlock
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import NO_NUMBER
+from overheard.report.evidence.annex_section import (
+    AnnexSection,
+    limited_table,
+    observer_words,
+)
+
+UNITS = {"client": "all data of a client", "record": "one record of a client"}
+
+VERDICT_WORDS: dict[EpsilonVerdict, str] = {
+    "flawed": "guarantees nothing",
+    "uncovered": "guarantees nothing against these observers, who read values without noise",
+    "overclaimed": "a smaller epsilon is claimed than the settings give",
+    "violated": "refuted: attacks on canaries prove a larger epsilon",
+    "contradicted": "doubtful: attacks prove a larger epsilon if records are independent",
+    "holds": "not refuted by these attacks, which proves no protection",
+    "unasked": "not measured: there was no membership attack by these observers",
+    "refused": "not measured: no membership attack could run",
+    "unlike": "not measured: members and non-members may differ in distribution",
+    "unchecked": "not measured: the members are not known",
+    "unaccounted": "not recomputed: no accountant was installed",
+}
+
+
+def epsilon_section(findings: FindingsDocument) -> AnnexSection:
+    """Return a table with a row for each mechanism and group of observers."""
+    title = "Differential privacy"
+    # A recording may state the same defense twice, with equal rows.
+    rows = [_row(one) for one in dict.fromkeys(findings.epsilon or ())]
+    if not rows:
+        none = "No defense of this audit adds noise for which an epsilon could be stated."
+        return AnnexSection(title, (SectionBlock("", (none,)),))
+    table = limited_table(
+        "Epsilon: claimed, recomputed from the settings, and proven by attacks",
+        ("Arm and mechanism", "Observers", "Claimed", "Recomputed", "Proven", "Result"),
+        rows,
+    )
+    reading = (
+        "Claimed: what the run states. Recomputed: an upper bound from the settings, by "
+        "privacy loss distributions. Proven: a lower bound from attacks, with 95 % confidence "
+        "in each row. A small lower bound is no proof of privacy."
+    )
+    return AnnexSection(title, (SectionBlock("", (reading,), (table,)),))
+
+
+def _row(row: EpsilonRow) -> tuple[str, ...]:
+    flaw = f": {make_printable(row.flaw)}" if row.flaw else ""
+    proven = row.measured
+    return (
+        f"{make_printable(row.arm)}: {make_printable(row.defense)}, for {UNITS[row.unit]}, "
+        f"delta {row.delta:g}",
+        observer_words(row.observers),
+        _claimed(row),
+        _recomputed(row),
+        NO_NUMBER if proven is None else f"{floor(proven.at_least * 100) / 100:.2f} or more",
+        f"{VERDICT_WORDS[row.verdict]}{flaw}",
+    )
+
+
+def _claimed(row: EpsilonRow) -> str:
+    if row.claimed is None:
+        return NO_NUMBER
+    return f"{row.claimed:g}{' per round' if row.claimed_for == 'round' else ''}"
+
+
+def _recomputed(row: EpsilonRow) -> str:
+    if not row.is_recomputed:
+        return NO_NUMBER
+    found = format_epsilon(inf if row.pld is None else row.pld)
+    sampled = "" if row.drawn is None else f"; with sampling {format_epsilon(row.drawn)}"
+    return f"{found}{sampled}"

@@ -1,0 +1,71 @@
+"""A section of the annex, and words that its sections share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from overheard.core.parties import Party
+from overheard.drawing.figures import ReportTable
+from overheard.drawing.sections import SectionBlock
+from overheard.findings.names import make_printable, name_observers, name_other_clients
+from overheard.findings.number_format import Measure
+from overheard.findings.threat_verdict import TargetKind
+from overheard.plans.registries import questions
+from overheard.report.page_registry import pages_of
+
+MAX_ROWS = 200
+"""Most rows of a table; further ones are counted."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AnnexSection:
+    """A section of the annex.
+
+    Args:
+        title: its title.
+        blocks: its parts, without figures.
+
+    """
+
+    title: str
+    blocks: tuple[SectionBlock, ...]
+
+
+def limited_table(
+    caption: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> ReportTable:
+    """Return a table of texts; of more than `MAX_ROWS` rows it counts the others."""
+    more = len(rows) - MAX_ROWS
+    if more > 0:
+        last = (f"{more:,} more rows are in findings.json.", *[""] * (len(headers) - 1))
+        rows = (*rows[:MAX_ROWS], last)
+    return ReportTable(caption, headers, tuple(rows), len(headers))
+
+
+def question_words(question: str) -> str:
+    """Return a question in words, whether or not it is installed."""
+    plain = pages_of(question).plain_question if question in questions() else ""
+    words = plain or make_printable(question).replace("_", " ")
+    return f"{words[:1].lower()}{words[1:]}"
+
+
+def score_measure(question: str, score: str) -> Measure:
+    """Return how to display a score; on its own scale if the question is not installed."""
+    known = questions().get(question)
+    return Measure(make_printable(score), "", 1.0) if known is None else known.measure(score)
+
+
+def observer_words(observers: Sequence[str]) -> str:
+    """Return the observers at the start of a cell; () = whoever reads the models alone."""
+    if not observers:
+        return "Whoever reads the global models"
+    name = name_observers([Party(one) for one in observers])
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def target_words(about: TargetKind, observers: Sequence[str]) -> str:
+    """Return the targets in words."""
+    if about == "clients":
+        return "each client"
+    return name_other_clients([Party(one) for one in observers])

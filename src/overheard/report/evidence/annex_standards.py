@@ -1,0 +1,54 @@
+"""Standards by finding in the annex."""
+
+from overheard.drawing.sections import SectionBlock
+from overheard.findings.document_reader import FindingsDocument
+from overheard.report.evidence.annex_section import (
+    AnnexSection,
+    limited_table,
+    question_words,
+)
+from overheard.report.evidence.standards import (
+    EPSILON,
+    NO_IDENTIFIER,
+    FindingStandards,
+    StandardReference,
+    standards_of,
+)
+
+READING = (
+    "The tables name where standards and catalogues describe a kind of finding. They help to "
+    "find the place, and do not state that anything is met. Sentences are in Overheard’s own "
+    "words."
+)
+
+
+def standards_section(findings: FindingsDocument) -> AnnexSection:
+    """Return the sections of standards on each kind of finding of this audit."""
+    kinds = dict.fromkeys((one.question, one.about) for one in findings.verdicts or ())
+    entries = dict.fromkeys(standards_of(question, about) for question, about in kinds)
+    if findings.epsilon:
+        entries[standards_of(EPSILON)] = None
+    return AnnexSection(
+        "Standards by finding",
+        (SectionBlock("", (READING,)), *(standards_block(entry) for entry in entries)),
+    )
+
+
+def standards_block(entry: FindingStandards) -> SectionBlock:
+    """Return the sections of standards on one kind of finding, as a table."""
+    name = question_words(entry.kind)
+    heading = f"{name[:1].upper()}{name[1:]} (level: {entry.level})"
+    if not entry.references:
+        return SectionBlock(heading, (f"{NO_IDENTIFIER.capitalize()}. {entry.note}",))
+    table = limited_table(
+        heading,
+        ("Standard, edition and place", "What it says", "How it was checked, and source"),
+        [(one.name, one.sentence, _checked(one)) for one in entry.references],
+    )
+    return SectionBlock(heading, (entry.note,) if entry.note else (), (table,))
+
+
+def _checked(reference: StandardReference) -> str:
+    note = reference.reading_note
+    first = f"{note[:1].upper()}{note[1:]}. " if note else ""
+    return f"{first}{reference.checked_by}. Source: {reference.source}"

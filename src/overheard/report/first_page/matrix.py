@@ -1,0 +1,188 @@
+"""The matrix of questions and observers in each arm: what leaks to whom, and how surely."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from overheard.core.parties import Party
+from overheard.drawing.question_pages import QuestionPages
+from overheard.findings.names import make_printable, name_observers, name_other_clients
+from overheard.findings.number_format import NO_NUMBER, format_number, format_percent
+from overheard.findings.threat_results import ArmResult, ThreatResult
+from overheard.findings.threat_verdict import TargetKind
+from overheard.report.page_registry import pages_of
+from overheard.report.verdict_sentences import badge, margin_text
+
+ARMS_IN_A_PART = 4
+"""Most columns of a part of the matrix, so that it fits on paper."""
+
+Key = tuple[str, TargetKind, tuple[Party, ...]]
+"""Question, kind of target and observers."""
+
+UNDEFENDED = "no defenses"
+
+UNKNOWN_DEFENSES = "the recording does not tell which defenses were in force"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """What one group of observers learns about one question in one arm.
+
+    Args:
+        badge: the verdict in a few words.
+        style: the verdict as the name of a style sheet's class.
+        effect: what the best attack achieves; "" = nothing was measured.
+        guess: what an uninformed guess achieves; "" = there is none.
+        surety: how sure this is, or why nothing was measured.
+
+    """
+
+    badge: str
+    style: str
+    effect: str
+    guess: str
+    surety: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """What one group of observers learns about one question, arm by arm.
+
+    Args:
+        question: the question in plain words.
+        about: whom it is about.
+        observers: who observes.
+        cells: one for each arm; None = these observers were not asked in it.
+
+    """
+
+    question: str
+    about: str
+    observers: str
+    cells: tuple[MatrixCell | None, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ArmHead:
+    """The head of an arm's column.
+
+    Args:
+        name: name of the arm.
+        defenses: what is in force.
+        accuracy: of the final model; "" = not measured.
+
+    """
+
+    name: str
+    defenses: str
+    accuracy: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A row for each question and group of observers, and a column for each arm."""
+
+    arms: tuple[ArmHead, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+def make_matrices(arm_results: Sequence[ArmResult]) -> tuple[Matrix, ...]:
+    """Return the matrix of all arms, in parts of `ARMS_IN_A_PART` columns at most."""
+    found = dict.fromkeys(_key(one) for arm in arm_results for one in arm.threat_results)
+    by_question = list(dict.fromkeys(question for question, _, _ in found))
+    keys = sorted(found, key=lambda key: by_question.index(key[0]))
+    return tuple(
+        Matrix(tuple(map(_head, arms)), tuple(_row(arms, key) for key in keys))
+        for begin in range(0, len(arm_results), ARMS_IN_A_PART)
+        for arms in [arm_results[begin : begin + ARMS_IN_A_PART]]
+    )
+
+
+def _key(threat_result: ThreatResult) -> Key:
+    return threat_result.question, threat_result.target_kind, threat_result.observers
+
+
+def _head(arm: ArmResult) -> ArmHead:
+    accuracy = "" if arm.accuracy is None else format_percent(arm.accuracy)
+    return ArmHead(make_printable(arm.name), describe_defenses(arm), accuracy)
+
+
+def describe_defenses(arm: ArmResult) -> str:
+    """Return the defenses of an arm, or that none is known."""
+    run = arm.runs[0]
+    if run.defenses:
+        return "; ".join(make_printable(one.settings) for one in run.defenses)
+    return UNDEFENDED if run.are_defenses_known else UNKNOWN_DEFENSES
+
+
+def _row(arms: Sequence[ArmResult], key: Key) -> MatrixRow:
+    question, kind, observers = key
+    pages = pages_of(question)
+    found = [{_key(one): one for one in arm.threat_results}.get(key) for arm in arms]
+    about = "each client" if kind == "clients" else name_other_clients(observers)
+    return MatrixRow(
+        pages.plain_question or _capitalised(make_printable(question).replace("_", " ")),
+        about,
+        _capitalised(name_observers(observers)),
+        tuple(None if one is None else _cell(one, pages) for one in found),
+    )
+
+
+def _cell(threat_result: ThreatResult, pages: QuestionPages) -> MatrixCell:
+    judgement = threat_result.judgement
+    effect = guess = ""
+    if threat_result.attack_results:
+        row = threat_result.attack_results[0].headline_row
+        effect = _capitalised(pages.headline_statement(row, "").failure)
+        if row.blind is not None:
+            guess = f"Guessing: {pages.question.measure(row.score).format(row.blind)}"
+    return MatrixCell(
+        badge(judgement),
+        threat_result.verdict.replace(" ", "-"),
+        effect,
+        guess,
+        _surety(threat_result, pages),
+    )
+
+
+def _surety(threat_result: ThreatResult, pages: QuestionPages) -> str:
+    judgement = threat_result.judgement
+    match judgement.verdict:
+        case "unmeasured":
+            missing = dict.fromkeys(
+                need for refusal in threat_result.refusals for need in refusal.missing
+            )
+            why = " and ".join(map(make_printable, missing))
+            return f"No attack could run. Missing: {why}." if why else "No attack could run."
+        case "unchecked":
+            targets = len({one.target for one in threat_result.unchecked_claims})
+            return f"Claims about {targets} targets; nobody could check them."
+        case "not enough to judge":
+            return f"Too few to judge: {judgement.why}."
+    return _gain_words(threat_result, pages)
+
+
+def _gain_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
+    """Return the gain over a guess, and how often chance alone gives as much."""
+    judgement = threat_result.judgement
+    parts = []
+    if judgement.gain is not None:
+        measure = pages.question.measure(threat_result.attack_results[0].headline)
+        span = measure.format_gain_interval(judgement.gain)
+        interval = "" if span == NO_NUMBER else f" (95 % sure: {span})"
+        parts.append(f"Gain over guessing {measure.format(judgement.gain.mean)}{interval}")
+    if judgement.verdict == "leaks" and judgement.p_value is not None:
+        parts.append(f"chance alone: p = {format_number(judgement.p_value)}")
+    margin = margin_text(judgement, pages)
+    if margin != NO_NUMBER:
+        parts.append(f"margin {margin}")
+    text = "; ".join(parts)
+    return f"{text}." if text else ""
+
+
+def _capitalised(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

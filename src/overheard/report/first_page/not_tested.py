@@ -1,0 +1,79 @@
+"""What an audit did not ask and did not test."""
+
+from collections.abc import Sequence
+
+from overheard.core.parties import SERVER
+from overheard.findings.finding import Audit
+from overheard.findings.names import make_printable, name_observers
+from overheard.findings.threat_results import ArmResult
+from overheard.plans.registries import questions
+from overheard.report.page_registry import pages_of
+from overheard.report.refusals import group_refusals
+
+NEVER_TESTED = (
+    "a server or client that cheats, for example by sending models made to reveal more",
+    "reconstruction of single records from messages",
+    "what the final model reveals to those who only use it",
+    "messages outside the recorded ones, such as logs, and weaknesses of the software",
+)
+"""What no audit of this version tests."""
+
+
+def untested_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """Return questions and observers that were not asked, refused attacks, and limits."""
+    return (
+        *_unasked(arm_results),
+        *_unasked_observers(arm_results),
+        *_refused(arm_results),
+        f"No audit by Overheard tests: {'; '.join(NEVER_TESTED)}.",
+        *_auxiliary_caveat(audit),
+    )
+
+
+def _unasked(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    asked = {one.question for arm in arm_results for one in arm.threat_results}
+    missing = [
+        _lower_first(pages_of(name).plain_question)
+        for name in questions()
+        if name not in asked and pages_of(name).plain_question
+    ]
+    return (f"Questions not asked: {'; '.join(missing)}.",) if missing else ()
+
+
+def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    asked = {one.observers for arm in arm_results for one in arm.threat_results}
+    missing = []
+    if (SERVER,) not in asked:
+        missing.append("the server")
+    if not any(SERVER not in observers for observers in asked):
+        missing.append("a client that takes part")
+    if not any(len(observers) > 1 for observers in asked):
+        missing.append("parties that share what they see")
+    return (f"Observers not asked about: {', '.join(missing)}.",) if missing else ()
+
+
+def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """State, for each reason, which arms and observers it concerns."""
+    by_reason: dict[tuple[str, ...], dict[str, None]] = {}
+    for group in group_refusals(arm_results):
+        place = f"{make_printable(group.arm)}, {name_observers(group.observers)}"
+        by_reason.setdefault(group.missing, {})[place] = None
+    return tuple(
+        f"Attacks that could not run: {'; '.join(places)}. Missing: "
+        f"{' and '.join(map(make_printable, missing))}. This does not show protection."
+        for missing, places in by_reason.items()
+    )
+
+
+def _auxiliary_caveat(audit: Audit) -> tuple[str, ...]:
+    if audit.is_auxiliary_separate:
+        return ()
+    return (
+        "Attackers were given examples of their own from the plan's data. If some of these are "
+        "a client's own examples, the attacks look stronger than they are: Overheard cannot "
+        "check this for a recording.",
+    )
+
+
+def _lower_first(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"

@@ -1,0 +1,81 @@
+"""The annex has every part that a data-protection file needs, and invents nothing."""
+
+from pathlib import Path
+
+from overheard.report.evidence.annex import make_annex
+from overheard.report.evidence.digests import CheckedFile, CheckedFolder
+from overheard.report.evidence.officer import OfficerWords
+from tests.report.evidence.annexes import annex_of, read, section_of, text_of
+
+TITLES = (
+    "In short",
+    "Context of the release",
+    "Threat model",
+    "Tests",
+    "Results",
+    "Differential privacy",
+    "Residual risk",
+    "Decision",
+    "Retention",
+    "Standards by finding",
+    "Files and versions",
+)
+
+
+def test_has_every_part() -> None:
+    annex = annex_of()
+    assert tuple(one.title for one in annex.sections) == TITLES
+    assert annex.made_on == "2026-11-22"
+    assert "no legal assessment" in " ".join(annex.introduction)
+
+
+def test_states_what_is_known_and_who_has_to_state_the_rest() -> None:
+    text = section_of(annex_of(), "Context of the release")
+    assert "Recorded or simulated | a recorded run" in text
+    assert "Day of the audit | 2026-11-21" in text
+    assert "Contact | dpo@example.org | the plan" in text
+    assert "Whose data | To be filled in by the controller. | –" in text
+    assert "simulated: they show" not in text
+
+
+def test_says_what_a_simulation_does_not_show() -> None:
+    text = section_of(annex_of(is_recorded=False), "Context of the release")
+    assert "not what a run in production revealed" in text
+
+
+def test_the_officers_words_are_printed_as_paragraphs() -> None:
+    words = OfficerWords(residual_risk="Low,\nas decided.\n\nSee the <b>minutes</b>.")
+    annex = annex_of(words)
+    (block,) = next(one for one in annex.sections if one.title == "Residual risk").blocks
+    assert block.paragraphs == ("Low, as decided.", "See the <b>minutes</b>.")
+    assert "To be filled in by the data-protection officer" in section_of(annex, "Decision")
+
+
+def test_names_the_files_with_their_digests_and_state() -> None:
+    files = (CheckedFile("findings.json", "as written", "a" * 64),)
+    folder = CheckedFolder(Path("audit"), "b" * 64, files)
+    annex = make_annex(read(), OfficerWords(), folder, "2026-11-22")
+    text = section_of(annex, "Files and versions")
+    assert f"findings.json | {'a' * 64} | as written" in text
+    assert "b" * 64 in text
+    assert "overheard | 0.1.0" in text
+
+
+def test_says_how_to_get_digests_if_there_are_none() -> None:
+    assert "Run “overheard audit” again" in section_of(annex_of(), "Files and versions")
+
+
+def test_no_part_says_that_a_standard_is_met() -> None:
+    text = " ".join(map(text_of, annex_of().sections)).lower()
+    assert "complian" not in text
+    assert "complies" not in text
+
+
+def test_a_name_cannot_control_a_terminal_or_reverse_text() -> None:
+    nasty = "a\x1b[31m\u202eb\nc"
+    annex = annex_of(
+        title=nasty, subject=nasty, versions={nasty: nasty}, release={"contact": nasty}
+    )
+    text = annex.title + " ".join(map(text_of, annex.sections))
+    assert "\x1b" not in text
+    assert "\u202e" not in text

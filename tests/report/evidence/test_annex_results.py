@@ -1,0 +1,88 @@
+"""Results state verdict, effect, guess, gain with interval, margin and p-value."""
+
+from overheard.findings.number_format import SPACE
+from overheard.report.evidence.annex_results import judged_row, result_sentence
+from tests.gate.documents import estimate, summary_row, verdict_row
+from tests.report.evidence.annexes import annex_of, read, section_of
+
+
+def test_a_row_states_all_that_a_verdict_rests_on() -> None:
+    text = section_of(annex_of(), "Results")
+    (row,) = [line for line in text.splitlines() if line.startswith("bare. The server |")]
+    # The strongest attack has an AUC of 0.75; a coin has 0.5. They are shown as "75 of 100".
+    plain = row.replace(SPACE, " ")
+    for part in (
+        "Leaks",
+        "75 of 100; guessing: 50 of 100",
+        "25 of 100 (20 to 30 of 100)",
+        "margin 5.0 of 100",
+    ):
+        assert part in plain, part
+    assert "p = 0.001" in row
+
+
+def test_the_judged_row_is_the_strongest_over_the_most_rounds() -> None:
+    findings = read()
+    assert findings.verdicts is not None
+    row = judged_row(findings, findings.verdicts[0])
+    assert row is not None
+    assert row.attack == "strong"
+    assert judged_row(findings, findings.verdicts[1]) is None
+
+
+def test_the_best_guess_follows_the_direction_of_the_score() -> None:
+    blinds = {"a": 0.2, "b": 0.4, "c": None}
+    higher, lower = (
+        read(summary=[summary_row(blinds=blinds, better=better)]).summary[0].best_guess
+        for better in ("higher", "lower")
+    )
+    assert (higher, lower) == (0.4, 0.2)
+    assert read(summary=[summary_row(blinds={})]).summary[0].best_guess is None
+
+
+def test_a_sentence_is_that_of_the_report() -> None:
+    findings = read()
+    assert findings.verdicts is not None
+    sentence = result_sentence(findings.verdicts[0])
+    assert sentence.startswith("Arm “bare”. The server, about each client, ")
+    assert sentence.endswith(": Leaks. The server tells members from others.")
+
+
+def test_a_reason_stands_in_for_a_sentence() -> None:
+    verdict = verdict_row("not enough to judge", None, why="there are too few clients")
+    findings = read(verdicts=[verdict])
+    assert findings.verdicts is not None
+    assert "Reason: there are too few clients." in result_sentence(findings.verdicts[0])
+
+
+def test_the_summary_counts_every_verdict_once() -> None:
+    verdicts = [
+        verdict_row("inconclusive", 0.4, arm="a"),
+        verdict_row("no leak above margin", 0.4, arm="b"),
+        verdict_row("unchecked", None, arm="c"),
+        verdict_row("leaks", arm="d"),
+    ]
+    text = section_of(annex_of(verdicts=verdicts), "In short")
+    for part in ("Of 4 results, 1 say", "1 show that", "1 are open", "1 could not be"):
+        assert part in text, part
+
+
+def test_a_leak_below_the_margin_is_called_so() -> None:
+    verdicts = [verdict_row("leaks", is_below_margin=True, gain=estimate(0.01, 0.02))]
+    assert "Leaks, below the margin" in section_of(annex_of(verdicts=verdicts), "Results")
+
+
+def test_findings_without_verdicts_say_so() -> None:
+    assert "earlier version" in section_of(annex_of(verdicts=None), "In short")
+
+
+def test_a_question_of_a_plugin_that_is_not_installed_has_bare_numbers() -> None:
+    place = {"question": "odd_question", "attack": "guesser"}
+    annex = annex_of(
+        summary=[summary_row(score="odd", **place)],
+        verdicts=[verdict_row(score="odd", margins={"odd": 0.1}, **place)],
+    )
+    text = section_of(annex, "Results")
+    assert "odd: 0.55; guessing: 0.50" in text
+    assert "odd question, about each client" in text
+    assert "No identifier." in section_of(annex, "Standards by finding")
