@@ -21,10 +21,10 @@ def test_a_leak_is_described_with_guess_interval_and_rounds(
     small: Audit,
 ) -> None:
     # linf 0.10 and 0.02: mean 6.0 points, standard error 4.0. For two clients, Student's 97.5 %
-    # quantile is 12.7, so the interval reaches 51 points to either side.
+    # quantile is 12.7, so the interval reaches 51 points to either side, but not below 0.
     assert words(small)[0] == (
         "The server infers each client's label shares to within 6.0 points on the label with "
-        "the largest error (95 % interval −45 to 57 points; guessing: 40 points), from 2 "
+        "the largest error (95 % interval 0 to 57 points; guessing: 40 points), from 2 "
         "rounds."
     )
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     `statistics.run_means.estimate_mean`. If the users behind all targets are known, a user
     counts once in a run, with the mean of their targets.
 
-    Rows that need many findings together are appended, question by question.
+    Rows that need many findings together are appended, question by question. An interval of a
+    score ends where the score's range does; that of a gain does not.
 
     Raises:
         KeyError: if a finding answers an unknown question.
@@ -42,7 +44,7 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
             continue
         for score in finding.scores:
             groups[(*place, score.name)].append((finding, score))
-    return (
+    rows = (
         *(
             _row(by_name[members[0][0].cell.question], members, controls[place[:-1]])
             for place, members in groups.items()
@@ -54,6 +56,10 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
                 [f for f in findings if f.cell.question == name], seed
             )
         ),
+    )
+    return tuple(
+        replace(row, value=by_name[row.question].measure(row.score).cut(row.value))
+        for row in rows
     )
 
 
