@@ -138,8 +138,8 @@ def test_a_user_counts_once():
     clumped = [recognised((1, 0), "ab"[n // 8 % 2], n, users=("a", "b")) for n in range(16)]
     (row,) = [row for row in summarise(clumped, SEED) if row.score == "top1"]
     assert row.value.mean == 0.5
-    # Two users at 0 and 1, less the same guess: a standard error of 0.5, times 12.71 at 1 degree
-    # of freedom. The interval of the share itself ends at 0 and 1.
+    # Two users at 0 and 1, less one guess: a standard error of 0.5, times 12.71 at 1 degree of
+    # freedom. The interval of the share itself ends at 0 and 1.
     assert (row.value.low, row.value.high) == (0.0, 1.0)
     assert row.gain is not None
     assert row.gain.high == pytest.approx(row.gain.mean + 12.706 * 0.5, abs=1e-3)
