@@ -28,8 +28,8 @@ def split_first(split: Split, seed: Seed, sizes: torch.Tensor = SIZES):
     return split_by_sizes(DATA, SplitSettings(split, (1, 400)), sizes, FREE, seed)
 
 
-def again(split: Split, kept, seed: Seed, sizes: torch.Tensor = SIZES):
-    return split_again(DATA, SplitSettings(split, (1, 400)), sizes, FREE, kept, seed)
+def again(split: Split, fixed, seed: Seed, sizes: torch.Tensor = SIZES):
+    return split_again(DATA, SplitSettings(split, (1, 400)), sizes, FREE, fixed, seed)
 
 
 def label_counts(rows: torch.Tensor) -> list[int]:
@@ -44,9 +44,9 @@ def test_nothing_kept_is_the_split_itself(split: Split) -> None:
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_no_example_is_held_twice(split: Split) -> None:
-    kept = {1: split_first(split, Seed(0))[1]}
-    rows = again(split, kept, Seed(1))
-    assert torch.equal(rows[1], kept[1])
+    fixed = {1: split_first(split, Seed(0))[1]}
+    rows = again(split, fixed, Seed(1))
+    assert torch.equal(rows[1], fixed[1])
     assert [len(one) for one in rows] == SIZES.tolist()
     assert len(torch.cat(rows).unique()) == int(SIZES.sum())
 
@@ -54,11 +54,11 @@ def test_no_example_is_held_twice(split: Split) -> None:
 def test_labels_dealt_in_turn_go_to_the_others() -> None:
     # Two clients of two labels use up one list of the four labels, so the second gets those
     # that the first did not get; a third starts a new list, with any of them.
-    kept = {0: split_first(Quantity(2), Seed(0))[0]}
-    own = {label for label, count in enumerate(label_counts(kept[0])) if count}
+    fixed = {0: split_first(Quantity(2), Seed(0))[0]}
+    own = {label for label, count in enumerate(label_counts(fixed[0])) if count}
     third = set[int]()
     for number in range(20):
-        rows = again(Quantity(2), kept, Seed(number))
+        rows = again(Quantity(2), fixed, Seed(number))
         second = {label for label, count in enumerate(label_counts(rows[1])) if count}
         assert second == {0, 1, 2, 3} - own
         third |= {label for label, count in enumerate(label_counts(rows[2])) if count}
@@ -67,8 +67,8 @@ def test_labels_dealt_in_turn_go_to_the_others() -> None:
 
 def test_what_two_clients_keep_is_matched_together() -> None:
     rows = split_first(Quantity(3), Seed(4))
-    kept = {0: rows[0], 2: rows[2]}
-    seconds = {tuple(label_counts(again(Quantity(3), kept, Seed(n))[1])) for n in range(20)}
+    fixed = {0: rows[0], 2: rows[2]}
+    seconds = {tuple(label_counts(again(Quantity(3), fixed, Seed(n))[1])) for n in range(20)}
     # The list of labels that the first client opened has one left: the second always gets it.
     (left,) = [label for label, count in enumerate(label_counts(rows[0])) if not count]
     assert len(seconds) > 1
@@ -107,9 +107,9 @@ def test_all_may_keep_their_examples() -> None:
 
 def test_labels_that_no_split_gives_are_refused() -> None:
     # A client of two labels cannot hold three.
-    kept = {0: torch.tensor([0, 1, 2, *range(4, 72, 4)])}
+    fixed = {0: torch.tensor([0, 1, 2, *range(4, 72, 4)])}
     with pytest.raises(PlanError, match="no split gives"):
-        again(Quantity(2), kept, Seed(0))
+        again(Quantity(2), fixed, Seed(0))
 
 
 def test_the_mask_of_the_rest_is_a_copy() -> None:

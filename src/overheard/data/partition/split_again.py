@@ -22,7 +22,7 @@ def split_again(
     split_settings: SplitSettings,
     client_sizes: Int[Tensor, " clients"],
     free: Bool[Tensor, " examples"],
-    kept: Mapping[int, Rows],
+    fixed: Mapping[int, Rows],
     seed: Seed,
 ) -> tuple[Rows, ...]:
     """Return the rows of each client: the kept ones, and new ones of the rest for the others.
@@ -37,20 +37,22 @@ def split_again(
         split_settings: the rule.
         client_sizes: the number of examples of each client, kept ones included.
         free: marks the rows that clients may hold.
-        kept: by number of the client, the rows that it keeps.
+        fixed: by number of the client, the rows that it keeps.
         seed: the seed of the new draw.
 
     Raises:
         PlanError: if the rest has too few examples.
 
     """
-    if not kept:
+    if not fixed:
         return split_by_sizes(dataset, split_settings, client_sizes, free, seed)
-    others = [number for number in range(len(client_sizes)) if number not in kept]
-    rest = without_rows(free, kept.values())
+    others = [number for number in range(len(client_sizes)) if number not in fixed]
+    rest = without_rows(free, fixed.values())
     drawn: tuple[Rows, ...] = ()
-    if others and split_settings.split.deals_labels_in_turn:
-        counts = _deal_labels(dataset, split_settings, client_sizes, free, kept, seed)[others]
+    if others and split_settings.split.draws_labels_in_turn:
+        counts = _draw_label_counts(dataset, split_settings, client_sizes, free, fixed, seed)[
+            others
+        ]
         positions = rest.nonzero().flatten()
         labels, classes = dataset.train.labels[positions], dataset.task.classes
         drawn = tuple(
@@ -59,7 +61,7 @@ def split_again(
         )
     elif others:
         drawn = split_by_sizes(dataset, split_settings, client_sizes[others], rest, seed)
-    rows_of = dict(kept) | dict(zip(others, drawn, strict=True))
+    rows_of = dict(fixed) | dict(zip(others, drawn, strict=True))
     return tuple(rows_of[number] for number in range(len(client_sizes)))
 
 
@@ -73,12 +75,12 @@ def without_rows(
     return rest
 
 
-def _deal_labels(
+def _draw_label_counts(
     dataset: Dataset,
     split_settings: SplitSettings,
     client_sizes: Int[Tensor, " clients"],
     free: Bool[Tensor, " examples"],
-    kept: Mapping[int, Rows],
+    fixed: Mapping[int, Rows],
     seed: Seed,
 ) -> Int[Tensor, "clients classes"]:
     """Return label counts of a whole split that gives the kept counts to those who keep them.
@@ -87,8 +89,8 @@ def _deal_labels(
     to match what is kept is as likely as any other split that matches.
     """
     labels, classes = dataset.train.labels, dataset.task.classes
-    numbers = list(kept)
-    held = torch.stack([labels[rows].bincount(minlength=classes) for rows in kept.values()])
+    numbers = list(fixed)
+    held = torch.stack([labels[rows].bincount(minlength=classes) for rows in fixed.values()])
     for attempt in range(MAX_ATTEMPTS):
         own = seed.child("attempt", attempt)
         rows = split_by_sizes(dataset, split_settings, client_sizes, free, own)
@@ -100,7 +102,7 @@ def _deal_labels(
 
 
 def _matching_labels(
-    drawn: Int[Tensor, "kept classes"], held: Int[Tensor, "kept classes"], seed: Seed
+    drawn: Int[Tensor, "fixed classes"], held: Int[Tensor, "fixed classes"], seed: Seed
 ) -> Int[Tensor, " classes"] | None:
     """Return a random order of the drawn labels that makes their counts the held ones.
 
