@@ -203,14 +203,16 @@ def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
 
 
 def test_the_plan_configures_the_virtual_clients():
-    virtual = VirtualPlan(clients=7, splits=(Dirichlet(alpha=0.1),), examples=(5, 9))
+    virtual = VirtualPlan(
+        clients=7, held_out=3, splits=(Dirichlet(alpha=0.1),), examples=(5, 9)
+    )
     threat = SERVER_THREAT.model_copy(update={"virtual": virtual})
     resources = Resources(device="cpu", workers=3, cluster="local")
     audit_inputs = load_inputs(TINY, resources, MemoryTensorCache())
     known = attacker_knowledge(NO_DEFENSE, 4, audit_inputs, threat)
     assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
     assert known.compute == ComputeSettings(
-        Seed(4).child("bank"), 7, device="cpu", workers=3, cluster="local"
+        Seed(4).child("bank"), 7, 3, device="cpu", workers=3, cluster="local"
     )
     # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
     other = attacker_knowledge(SECURE_AGGREGATION, 4, audit_inputs, SERVER_THREAT)

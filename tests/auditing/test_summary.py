@@ -62,18 +62,31 @@ def test_the_gain_follows_the_direction_of_the_score():
     assert row.gain.mean == pytest.approx(-0.1)
 
 
+def test_an_interval_ends_where_its_score_does_and_that_of_a_gain_does_not():
+    # L1 of 0 and 0.4: 0.2 plus or minus 12.7 x 0.2, cut at 0 and 2; gains of 0.5 and -0.3.
+    findings = [
+        found(0.0, {"a": 0.5}, target=client(0)),
+        found(0.4, {"a": 0.1}, target=client(1)),
+    ]
+    (row,) = summarise(findings, SEED)
+    assert (row.value.low, row.value.high) == (0.0, 2.0)
+    assert row.gain is not None
+    assert row.gain.low is not None
+    assert row.gain.low < -2
+
+
 def test_the_gain_is_paired_by_target():
     # Gains are 0.5 for both targets, so their interval has no width, though values differ.
     findings = [
-        found(0.1, {"a": 0.6}, target=client(0)),
-        found(1.1, {"a": 1.6}, target=client(1)),
+        found(0.9, {"a": 1.4}, target=client(0)),
+        found(1.0, {"a": 1.5}, target=client(1)),
     ]
     (row,) = summarise(findings, SEED)
     assert row.gain is not None
     assert row.gain.low == pytest.approx(0.5)
     assert row.gain.high == pytest.approx(0.5)
-    # The values 0.1 and 1.1 have a standard error of 0.5, times 12.71 at 1 degree of freedom.
-    assert row.value.high == pytest.approx(0.6 + 12.706 * 0.5, abs=1e-3)
+    # The values 0.9 and 1.0 have a standard error of 0.05, times 12.71 at 1 degree of freedom.
+    assert row.value.high == pytest.approx(0.95 + 12.706 * 0.05, abs=1e-3)
 
 
 def test_there_is_no_gain_without_a_guess():
@@ -132,8 +145,11 @@ def test_a_user_counts_once():
     clumped = [recognised((1, 0), "ab"[n // 8 % 2], n, users=("a", "b")) for n in range(16)]
     (row,) = [row for row in summarise(clumped, SEED) if row.score == "top1"]
     assert row.value.mean == 0.5
-    # Two users at 0 and 1: a standard error of 0.5, times 12.71 at 1 degree of freedom.
-    assert row.value.high == pytest.approx(0.5 + 12.706 * 0.5, abs=1e-3)
+    # Two users at 0 and 1, less one guess: a standard error of 0.5, times 12.71 at 1 degree of
+    # freedom. The interval of the share itself ends at 0 and 1.
+    assert (row.value.low, row.value.high) == (0.0, 1.0)
+    assert row.gain is not None
+    assert row.gain.high == pytest.approx(row.gain.mean + 12.706 * 0.5, abs=1e-3)
 
 
 def test_the_open_set_score_has_the_base_rate_as_a_reference():

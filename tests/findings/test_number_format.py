@@ -96,3 +96,13 @@ def test_intervals_of_percentages_end_at_0_and_100_and_gains_do_not() -> None:
     assert share.format_interval(wide) == "0 to 100 %"
     assert share.format_gain_interval(wide) == "−80 to 160 %"
     assert Measure("Rounds", " rounds", 1.0).format_interval(wide) == "−0.80 to 1.6 rounds"
+    assert Measure("Error", " points", 100.0, 0.0).format_interval(wide) == "0 to 160 points"
+
+
+def test_a_cut_interval_ends_where_its_score_does() -> None:
+    # A score from 0 to 2, shown as half of it in percent.
+    distance, wide = Measure("L1", " %", 50.0), Estimate(1.9, -0.1, 2.5, "runs", 4.0)
+    assert distance.cut(wide) == Estimate(1.9, 0.0, 2.0, "runs", 4.0)
+    inside = Estimate(1.0, 0.5, 1.5)
+    assert distance.cut(inside) == inside
+    assert distance.cut(Estimate(1.0, None, None)) == Estimate(1.0, None, None)

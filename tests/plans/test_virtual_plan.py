@@ -51,12 +51,12 @@ def test_a_recipe_has_all_settings_of_its_plan():
 
 def test_virtual_clients_are_read_as_written():
     text = with_virtual(
-        'clients = 300\nsplits = ["iid", { kind = "dirichlet", alpha = 0.1 }]\n'
+        'clients = 300\nheld_out = 200\nsplits = ["iid", { kind = "dirichlet", alpha = 0.1 }]\n'
         "examples = [10, 20]"
     )
     plan = parse_plan(text, "plan.toml")
     assert plan.threats[0].virtual == VirtualPlan(
-        clients=300, splits=(Iid(), Dirichlet(alpha=0.1)), examples=(10, 20)
+        clients=300, held_out=200, splits=(Iid(), Dirichlet(alpha=0.1)), examples=(10, 20)
     )
     for one in (plan, replace_tables(TINY, threats=(GUESSING,))):
         assert parse_plan(one.toml(), "again") == one
@@ -66,6 +66,7 @@ def test_virtual_clients_are_read_as_written():
     ("line", "place", "words"),
     [
         ("clients = 0", "threats.0.virtual.clients", "greater than or equal to 1"),
+        ("held_out = 0", "threats.0.virtual.held_out", "greater than or equal to 1"),
         ('splits = ["by_user"]', "threats.0.virtual.splits", "splits by users"),
         ("examples = [20, 10]", "threats.0.virtual.examples", "is reversed"),
         ("recipes = [{ rate = -1 }]", "threats.0.virtual.recipes.0", "rate must be above 0"),
@@ -88,6 +89,7 @@ def test_attack_names_have_the_settings_of_virtual_clients():
     plans = (
         VirtualPlan(),
         VirtualPlan(clients=300),
+        VirtualPlan(held_out=200),
         VirtualPlan(splits=(Iid(),)),
         VirtualPlan(splits=(Dirichlet(alpha=0.1),)),
         VirtualPlan(examples=(10, 20)),

@@ -3,9 +3,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
-from overheard.simulation.auxiliary_split import MAX_HELD_OUT, split_auxiliary
+from overheard.simulation.auxiliary_split import split_auxiliary
 
 
 @given(counts=st.lists(st.integers(3, 40), min_size=2, max_size=5), seed=st.integers(0, 99))
@@ -32,7 +33,7 @@ def test_a_fifth_is_held_out_and_an_odd_rest_gives_the_first_half_one_more() -> 
 def test_the_number_of_held_out_examples_is_limited() -> None:
     labels = torch.arange(2000) % 2
     split = split_auxiliary(labels, 2, Seed(0))
-    assert labels[split.held_out].bincount().tolist() == [MAX_HELD_OUT] * 2
+    assert labels[split.held_out].bincount().tolist() == [HELD_OUT_PER_CLASS] * 2
 
 
 def test_the_split_depends_on_the_seed() -> None:

@@ -57,6 +57,11 @@ def test_compute_settings_do_not_change_the_key() -> None:
     assert key(replace(KNOWLEDGE, compute=means)) == key()
 
 
+def test_the_number_of_held_out_examples_changes_the_key() -> None:
+    more = replace(KNOWLEDGE.compute, held_out_per_class=51)
+    assert key(replace(KNOWLEDGE, compute=more)) != key()
+
+
 def test_no_defenses_and_unknown_defenses_have_the_same_key() -> None:
     assert key(replace(KNOWLEDGE, defenses=())) == key(replace(KNOWLEDGE, defenses=None))
 

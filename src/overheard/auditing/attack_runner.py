@@ -33,7 +33,10 @@ def run_attacks(
     run: AuditedRun, threat: ThreatPlan, store: ResultCache, progress: Progress
 ) -> Iterator[CellResult]:
     """Run all attacks of a threat on one run; yield a result for each cell."""
-    messages = PseudonymizedRun(run.transcript, run.truth or EMPTY_GROUND_TRUTH)
+    whole_truth = (
+        EMPTY_GROUND_TRUTH if run.truth is None else run.with_redrawn(run.truth, threat)
+    )
+    messages = PseudonymizedRun(run.transcript, whole_truth)
     if threat.pseudonyms == "round":
         draws = Seed(run.record.seed).child("pseudonyms")
         messages = pseudonymize(messages.transcript, messages.truth, draws)

@@ -12,7 +12,11 @@ from overheard.auditing.inputs import AuditInputs, refuse_plan_without_split
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import Progress
 from overheard.auditing.run_records import complete_run_record, planned_defenses
-from overheard.auditing.simulate import build_federation, with_partition
+from overheard.auditing.simulate import (
+    build_federation,
+    with_partition,
+    with_redrawn_counts,
+)
 from overheard.auditing.stopwatch import Stopwatch
 from overheard.auditing.work_items import (
     RunKind,
@@ -24,13 +28,18 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.federation.run import run_federations
+from overheard.federation.run import Federation, run_federations
 from overheard.findings.finding import ArmRun
 from overheard.plans.description import describe_plan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
 MAX_BATCH = 32
 """Federations trained together at most: the examples of more would fill the memory."""
+
+
+def _no_redraw(truth: GroundTruth, threat: ThreatPlan) -> GroundTruth:
+    """Return the ground truth as it is: no partition can be drawn anew."""
+    return truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,8 @@ class AuditedRun:
         rounds: the rounds with updates, in order.
         knowledge: returns the attacker's knowledge under a threat.
         arm: the arm of the plan, with the defenses in force.
+        with_redrawn: returns the ground truth with partitions drawn anew for a threat, in which
+            observing clients keep their examples.
 
     """
 
@@ -53,6 +64,7 @@ class AuditedRun:
     rounds: tuple[int, ...]
     knowledge: Callable[[ThreatPlan], Knowledge]
     arm: ArmPlan
+    with_redrawn: Callable[[GroundTruth, ThreatPlan], GroundTruth] = _no_redraw
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +182,24 @@ def _train_batch(
                 plan, record, audit_inputs.dataset, partition, sent, transcript
             ),
             transcript,
-            with_partition(
-                truth, federation, () if kind.is_control else audit_inputs.redrawn_counts(seed)
-            ),
+            with_partition(truth, federation),
             tuple(range(rounds)),
             partial(attacker_knowledge, arm, seed, audit_inputs),
             arm,
+            _no_redraw
+            if kind.is_control
+            else partial(_redraw_for_threat, audit_inputs, federation, seed),
         )
+
+
+def _redraw_for_threat(
+    audit_inputs: AuditInputs,
+    federation: Federation,
+    seed: int,
+    truth: GroundTruth,
+    threat: ThreatPlan,
+) -> GroundTruth:
+    return with_redrawn_counts(truth, federation, audit_inputs.redrawn_counts(seed, threat))
 
 
 def _on_batch_round(

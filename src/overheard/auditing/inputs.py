@@ -1,7 +1,7 @@
 """The inputs of an audit: data sets, partitions and resources, loaded before it begins."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
@@ -22,7 +23,7 @@ from overheard.data.reading.folder import data_folder
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.learning.device import DeviceName
 from overheard.learning.train import Engine
-from overheard.plans.plan import Plan
+from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
 RedrawnCounts = tuple[tuple[Int[Tensor, "partitions classes"], ...], ...]
@@ -77,18 +78,29 @@ class AuditInputs:
     _partitions: "OrderedDict[tuple[int, RunKind], DataPartition]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
-    _redrawn: "dict[int, RedrawnCounts]" = field(
+    _redrawn: "dict[tuple[int, frozenset[int]], RedrawnCounts]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def redrawn_counts(self, seed: int) -> RedrawnCounts:
+    def redrawn_counts(self, seed: int, threat: ThreatPlan) -> RedrawnCounts:
         """Return label counts of partitions drawn anew, by round and then by client.
 
-        Empty unless a question of the plan needs them, and the split draws label shares.
+        Clients that observe keep their examples. Empty unless a question of the threat needs
+        them, and the split draws label shares.
         """
-        if seed not in self._redrawn:
-            self._redrawn[seed] = _redraw_for_plan(self.plan, self.dataset, seed)
-        return self._redrawn[seed]
+        if not any(
+            question_of_attack(attack).needs_redrawn_partitions for attack in threat.attacks
+        ):
+            return ()
+        observing = frozenset(
+            number
+            for number in range(self.plan.data.clients)
+            if client(number) in threat.observer_parties
+        )
+        key = (seed, observing)
+        if key not in self._redrawn:
+            self._redrawn[key] = _redraw_for_plan(self.plan, self.dataset, seed, observing)
+        return self._redrawn[key]
 
     def partition(self, seed: int, kind: RunKind = PLANNED) -> DataPartition:
         """Return the partition for a seed; it is computed once for all arms and threats.
@@ -175,14 +187,11 @@ def partition_for_plan(
     )
 
 
-def _redraw_for_plan(plan: Plan, dataset: Dataset, seed: int) -> RedrawnCounts:
+def _redraw_for_plan(
+    plan: Plan, dataset: Dataset, seed: int, observing: Collection[int]
+) -> RedrawnCounts:
     data, settings = plan.data, plan.data.split_settings
-    is_needed = any(
-        question_of_attack(attack).needs_redrawn_partitions
-        for threat in plan.threats
-        for attack in threat.attacks
-    )
-    if not is_needed or settings is None or settings.split.has_fixed_shares:
+    if settings is None or settings.split.has_fixed_shares:
         return ()
     try:
         return redraw_label_counts(
@@ -195,6 +204,8 @@ def _redraw_for_plan(plan: Plan, dataset: Dataset, seed: int) -> RedrawnCounts:
             seed=Seed(seed).child("data"),
             known_users=data.people,
             candidates=data.candidates,
+            observing=observing,
+            all_seeds=[Seed(one).child("data") for one in plan.seeds],
         )
     except PlanError:
         return ()  # the pool is too small; claims are then compared with permuted clients

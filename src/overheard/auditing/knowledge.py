@@ -41,6 +41,7 @@ def attacker_knowledge(
         compute=ComputeSettings(
             seed=Seed(seed).child("bank"),
             virtual_clients=virtual.clients,
+            held_out_per_class=virtual.held_out,
             cache=audit_inputs.cache,
             device=str(choose_device(resources.device)),
             workers=resources.workers,

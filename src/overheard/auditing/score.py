@@ -43,7 +43,7 @@ class ScoredClaims:
         """Return a DataFrame with a row for each target and score.
 
         `value` is the score of the claim, `blind` that of the best uninformed guess, and `gain`
-        how much better the claim is; above 0 = the run leaked.
+        how much better the claim is; above 0 = better than the guess.
         """
         return typed_frame(
             [

@@ -107,10 +107,21 @@ def simulate(
     return transcript, with_partition(truth, federation)
 
 
-def with_partition(
-    truth: GroundTruth, federation: Federation, redrawn: RedrawnCounts = ()
+def with_partition(truth: GroundTruth, federation: Federation) -> GroundTruth:
+    """Return the ground truth with the partition of the examples."""
+    index_of = {client: index for index, client in enumerate(federation.clients)}
+    rows = {
+        (number, party): federation.rows[number][index_of[party]]
+        for number, party in truth.counts
+        if party in index_of
+    }
+    return replace(truth, partition=Partition(federation.pool, rows))
+
+
+def with_redrawn_counts(
+    truth: GroundTruth, federation: Federation, redrawn: RedrawnCounts
 ) -> GroundTruth:
-    """Return the ground truth with the partition of the examples, and partitions drawn anew.
+    """Return the ground truth with partitions drawn anew.
 
     Args:
         truth: the ground truth of the run.
@@ -120,19 +131,12 @@ def with_partition(
 
     """
     index_of = {client: index for index, client in enumerate(federation.clients)}
-    rows = {
-        (number, party): federation.rows[number][index_of[party]]
-        for number, party in truth.counts
-        if party in index_of
-    }
     redrawn_counts = {
         (number, party): redrawn[min(number, len(redrawn) - 1)][index_of[party]]
         for number, party in truth.counts
         if redrawn and party in index_of and index_of[party] < len(redrawn[0])
     }
-    return replace(
-        truth, partition=Partition(federation.pool, rows), redrawn_counts=redrawn_counts
-    )
+    return replace(truth, redrawn_counts=redrawn_counts)
 
 
 def knowledge(

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     counts once in a run, with the mean of their targets. They are at least as wide as those
     over records, where the question has any (`Question.interval_over_records`).
 
-    Rows that need many findings together are appended, question by question.
+    Rows that need many findings together are appended, question by question. An interval of a
+    score ends where the score's range does; that of a gain does not.
 
     Raises:
         KeyError: if a finding answers an unknown question.
@@ -44,7 +46,7 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
             continue
         for score in finding.scores:
             groups[(*place, score.name)].append((finding, score))
-    return (
+    rows = (
         *(
             _row(by_name[members[0][0].cell.question], members, controls[place[:-1]])
             for place, members in groups.items()
@@ -56,6 +58,10 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
                 [f for f in findings if f.cell.question == name], seed
             )
         ),
+    )
+    return tuple(
+        replace(row, value=by_name[row.question].measure(row.score).cut(row.value))
+        for row in rows
     )
 
 

@@ -30,6 +30,10 @@ class Split(ABC):
     """True if a client gets any examples of a label with the same probability."""
     has_fixed_shares: ClassVar[bool] = False
     """True if its settings state the label shares of each client, so that none are drawn."""
+    draws_labels_in_turn: ClassVar[bool] = False
+    """True if a label that one client gets is less likely for the next ones, and labels are
+    interchangeable. False: the label shares of a client are drawn regardless of other clients,
+    as long as the pool has enough examples."""
 
     @abstractmethod
     def assign(

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -307,11 +308,13 @@ class Audit:
         return f"<Audit {make_printable(self.title)!r}: {self._counts}>"
 
     def _repr_html_(self) -> str:
+        # Verdicts are judged in a higher layer, which is loaded only if a notebook shows them.
+        verdicts: str = import_module("overheard.report.notebook").verdict_table(self)
         lines = list(_mean_lines(self.findings))
         more = len(lines) - MAX_TABLE_LINES
         rest = f" {more} more lines are in to_frame()." if more > 0 else ""
-        return html_table(
-            self.title,
+        return verdicts + html_table(
+            "What the verdicts rest on",
             ("arm", "observers", "attack", "score", "mean", "best guess", "findings"),
             lines[:MAX_TABLE_LINES],
             f"{self._counts}. Means over targets and seeds, without controls.{rest}",

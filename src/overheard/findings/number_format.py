@@ -1,7 +1,7 @@
 """Formatting of numbers, intervals and units for readers."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 from overheard.core.scorer import Better
@@ -33,38 +33,44 @@ class Measure:
         title: name of the score in column heads and axis titles.
         unit: unit after the number, with its leading space; "" = no unit.
         factor: factor from the score's scale to the unit.
+        least: the smallest value that the score can have, on its own scale; None = any. A
+            score in percent, or of 100, has values from 0 to 100 without that.
 
     """
 
     title: str
     unit: str
     factor: float
+    least: float | None = None
 
     def format(self, value: float | None) -> str:
         """Format the value in the unit."""
         number = format_number(None if value is None else value * self.factor)
         return number if number == NO_NUMBER else number + self.unit
 
-    def format_interval(self, estimate: Estimate | None) -> str:
-        """Format the 95 % interval of a score in the unit, such as "3.1 to 5.2".
+    def cut(self, estimate: Estimate) -> Estimate:
+        """Return the estimate of a score; its interval ends where the score's range does.
 
-        A score in percent ends at 0 and at 100, which Student's interval of few values may
-        exceed. It is cut there.
+        Student's interval of few values may exceed them. Not for gains, which may be below 0.
         """
-        if not self.unit.endswith(("%", "100")):
-            return self._format_ends(estimate, -inf, inf)
-        return self._format_ends(estimate, 0.0, 100.0)
+        least, most = -inf if self.least is None else self.least, inf
+        if self.unit.endswith(("%", "100")):
+            least, most = 0.0, 100.0 / self.factor
+        return replace(
+            estimate,
+            low=None if estimate.low is None else max(estimate.low, least),
+            high=None if estimate.high is None else min(estimate.high, most),
+        )
+
+    def format_interval(self, estimate: Estimate | None) -> str:
+        """Format the 95 % interval of a score in the unit, such as "3.1 to 5.2", cut."""
+        return self.format_gain_interval(None if estimate is None else self.cut(estimate))
 
     def format_gain_interval(self, gain: Estimate | None) -> str:
         """Format the 95 % interval of a gain in the unit; a gain may be below 0."""
-        return self._format_ends(gain, -inf, inf)
-
-    def _format_ends(self, estimate: Estimate | None, least: float, most: float) -> str:
-        """Format both ends of the interval in the unit, cut at these numbers of the unit."""
-        if estimate is None or estimate.low is None or estimate.high is None:
+        if gain is None or gain.low is None or gain.high is None:
             return NO_NUMBER
-        low = max(estimate.low * self.factor, least)
-        high = min(estimate.high * self.factor, most)
+        low, high = gain.low * self.factor, gain.high * self.factor
         return f"{format_number(low)} to {format_number(high)}{self.unit}"
 
 

@@ -12,8 +12,10 @@ from overheard.core.parties import Party
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
+from overheard.findings.number_format import Measure
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.plans.plan import UNDEFENDED
+from overheard.plans.registries import questions
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
 
@@ -69,10 +71,9 @@ def select_findings(audit: Audit, finding_filter: FindingFilter) -> tuple[Findin
 
 def mean_score(audit: Audit, finding_filter: FindingFilter, score: str) -> Estimate:
     """Return the mean of a score over users and seeds."""
-    return mean_over_findings(
-        select_findings(audit, finding_filter),
-        [one.value for one in _scores(audit, finding_filter, score)],
-    )
+    findings = select_findings(audit, finding_filter)
+    values = [one.value for one in _scores(audit, finding_filter, score)]
+    return _measure(findings, score).cut(mean_over_findings(findings, values))
 
 
 def mean_score_over_rounds(
@@ -83,26 +84,26 @@ def mean_score_over_rounds(
     The rounds of a user are averaged first, as they are not independent trials.
     """
     by_target: dict[tuple[int, Party], list[float]] = defaultdict(list)
+    findings: tuple[Finding, ...] = ()
     for number in rounds:
         finding_filter = FindingFilter(attack, (number,), arm)
-        for finding, one in zip(
-            select_findings(audit, finding_filter),
-            _scores(audit, finding_filter, score),
-            strict=True,
-        ):
+        findings = select_findings(audit, finding_filter)
+        for finding, one in zip(findings, _scores(audit, finding_filter, score), strict=True):
             by_target[finding.cell.seed, finding.target].append(one.value)
     values = np.array([np.mean(several) for several in by_target.values()])
-    return estimate_mean(values, np.array([seed for seed, _ in by_target]))
+    mean = estimate_mean(values, np.array([seed for seed, _ in by_target]))
+    return _measure(findings, score).cut(mean)
 
 
 def mean_guess_score(
     audit: Audit, finding_filter: FindingFilter, score: str, guess: str
 ) -> Estimate:
     """Return the mean score of a guess or reference that the claims were compared with."""
+    findings = select_findings(audit, finding_filter)
     values = [
         {**one.blinds, **one.references}[guess] for one in _scores(audit, finding_filter, score)
     ]
-    return mean_over_findings(select_findings(audit, finding_filter), values)
+    return _measure(findings, score).cut(mean_over_findings(findings, values))
 
 
 def find_best_round(audit: Audit, attack: str, score: str, rounds: Iterable[int]) -> int:
@@ -142,6 +143,10 @@ def mean_over_findings(findings: Sequence[Finding], values: Sequence[float]) -> 
     """Return the mean of values, one for each finding."""
     seeds = np.array([finding.cell.seed for finding in findings])
     return estimate_mean(np.array(values), seeds)
+
+
+def _measure(findings: Sequence[Finding], score: str) -> Measure:
+    return questions()[findings[0].cell.question].measure(score)
 
 
 def _scores(audit: Audit, finding_filter: FindingFilter, score: str) -> list[Score]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import field_validator, model_validator
 
+from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.prior import Prior
 from overheard.core.recipe import LossName, OptimizerName, Recipe
 from overheard.core.split import Split
@@ -59,6 +60,9 @@ class VirtualPlan(StrictModel):
 
     Args:
         clients: number of virtual clients to train, for fitting and calibration.
+        held_out: the most auxiliary examples of each class that are kept from virtual clients,
+            to test updates on them; at most a fifth of all. More of them tell accuracies more
+            precisely, and cost more time.
         splits: possible splits of labels, all equally likely; omitted: a mixture from one class
             per client to equal shares.
         examples: smallest and largest number of examples of a client, log-uniform in between;
@@ -68,6 +72,7 @@ class VirtualPlan(StrictModel):
     """
 
     clients: Positive = 1200
+    held_out: Positive = HELD_OUT_PER_CLASS
     splits: tuple[Annotated[Split, PluginField(SPLITS)], ...] = ()
     examples: tuple[Positive, Positive] | None = None
     recipes: tuple[RecipePlan, ...] = ()
@@ -100,6 +105,8 @@ class VirtualPlan(StrictModel):
         words = []
         if self.clients != VirtualPlan().clients:
             words.append(f"with {self.clients} virtual clients")
+        if self.held_out != VirtualPlan().held_out:
+            words.append(f"testing on {self.held_out} examples per class")
         if self.splits:
             words.append(f"expecting {' or '.join(map(plugin_label, self.splits))}")
         if self.examples is not None:

@@ -33,7 +33,8 @@ TERMS = (
         "95 % interval",
         "With five runs or more, the interval of the mean over further runs of the same kind "
         "(Student’s interval over the means of runs). With fewer runs, an interval over the "
-        "clients or users of these runs, which says nothing of other runs.",
+        "clients or users of these runs, which says nothing of other runs. It ends where the "
+        "range of its score ends, such as at 0 %.",
     ),
     Term(
         "Test, p-value",

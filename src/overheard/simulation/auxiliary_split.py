@@ -7,16 +7,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 
 HELD_OUT_SHARE = 0.2
 """The share of each class that is held out for probes."""
-
-MAX_HELD_OUT = 50
-"""The most held-out examples per class. Their peculiarities affect virtual and real clients
-alike, so few suffice. 100 would cost two thirds as much as training on 600 examples."""
 
 MIN_PER_CLASS = 3
 """The fewest examples per class: one for probes and one for each half."""
@@ -32,11 +29,14 @@ class AuxiliarySplit:
 
 
 def split_auxiliary(
-    labels: Int[Tensor, " examples"], classes: int, seed: Seed
+    labels: Int[Tensor, " examples"],
+    classes: int,
+    seed: Seed,
+    most_held_out: int = HELD_OUT_PER_CLASS,
 ) -> AuxiliarySplit:
     """Split examples at random, class by class, so that every part has every class.
 
-    About a fifth is held out, at most `MAX_HELD_OUT` per class. If the rest is odd, the first
+    About a fifth is held out, at most `most_held_out` per class. If the rest is odd, the first
     half has one more.
 
     Raises:
@@ -52,7 +52,7 @@ def split_auxiliary(
             "(one for probes, one for each half of the training examples), but there are "
             f"{counts.tolist()} by class: grant more auxiliary examples"
         )
-    held_out = (counts * HELD_OUT_SHARE).round().long().clamp(1, MAX_HELD_OUT)
+    held_out = (counts * HELD_OUT_SHARE).round().long().clamp(1, most_held_out)
     first = held_out + (counts - held_out + 1) // 2
     order = torch.randperm(len(labels), generator=seed.generator())
     order = order[labels[order].argsort(stable=True)]

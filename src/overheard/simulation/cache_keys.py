@@ -6,6 +6,7 @@ from typing import final
 import torch
 from torch import Tensor
 
+from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -65,6 +66,8 @@ class ReadingKeys:
         _add_text(digest, str(model))
         _add_tensor(digest, auxiliary.inputs)
         _add_tensor(digest, auxiliary.labels)
+        if knowledge.compute.held_out_per_class != HELD_OUT_PER_CLASS:
+            _add_text(digest, f"held out {knowledge.compute.held_out_per_class}")
         if knowledge.background is not None and knowledge.defenses:
             _add_text(digest, "background")
             _add_tensor(digest, knowledge.background.inputs)

@@ -90,7 +90,12 @@ def build_context(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Si
         build_model,
         knowledge.classes,
         auxiliary,
-        split_auxiliary(auxiliary.labels, knowledge.classes, seed.child("parting")),
+        split_auxiliary(
+            auxiliary.labels,
+            knowledge.classes,
+            seed.child("parting"),
+            knowledge.compute.held_out_per_class,
+        ),
         knowledge.recipe,
         {number: broadcasts[number] for number in rounds},
         seed,

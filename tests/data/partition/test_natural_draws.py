@@ -21,11 +21,7 @@ from overheard.data.partition.data_partition import (
     SplitSettings,
     draw_partition,
 )
-from overheard.data.partition.natural_draws import (
-    draw_counts,
-    redraw_chunks,
-    shares_to_draw_from,
-)
+from overheard.data.partition.natural_draws import draw_counts, draw_first_chunks
 from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.iid import Iid
@@ -173,7 +169,8 @@ def test_a_client_that_is_a_user_draws_from_that_user_s_examples() -> None:
     data = Dataset(examples, examples, DATA.task, USERS)
     free = torch.ones(4000, dtype=torch.bool)
     rows = (torch.arange(10), torch.arange(1000, 1010))
-    shares = shares_to_draw_from(data, USERS, rows, free, NATURAL)
+    first, shares = draw_first_chunks(data, USERS, rows, free, NATURAL, Seed(0))
+    assert first == rows
     assert shares is not None
     assert [one.tolist() for one in shares] == [[1.0, 0.0], [0.25, 0.75]]
     schedule = Schedule(6, 1, draws="natural", first_draws="natural")
@@ -187,5 +184,6 @@ def test_a_client_that_is_a_user_draws_from_that_user_s_examples() -> None:
 def test_refuses_to_draw_more_than_there_is() -> None:
     free = torch.zeros(4000, dtype=torch.bool)
     free[:30] = True
+    of_one_label = (torch.arange(0, 80, 2),)
     with pytest.raises(PlanError, match="exact' keeps them"):
-        redraw_chunks(DATA, (torch.arange(40),), (torch.tensor([1.0, 0.0]),), free, Seed(0))
+        draw_first_chunks(DATA, None, of_one_label, free, NATURAL, Seed(0))

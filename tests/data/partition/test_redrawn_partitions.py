@@ -1,5 +1,6 @@
 """Partitions drawn anew keep sizes and what the attacker holds, and differ in the rest."""
 
+import pytest
 import torch
 
 from overheard.core.examples import Examples
@@ -17,10 +18,13 @@ from overheard.data.partition.redrawn_partitions import redraw_label_counts
 from overheard.data.partition.schedule import Schedule
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
+from overheard.data.splits.faces import Faces
 from overheard.data.splits.iid import Iid
+from overheard.data.splits.quantity import Quantity
 
 SEED = Seed(5)
 PARTITIONS = 20
+TWO_ROUNDS = Schedule(2)
 
 
 def dataset(users: int | None = None) -> Dataset:
@@ -35,27 +39,31 @@ def dataset(users: int | None = None) -> Dataset:
     return Dataset(train=train, test=test, task=Task((1,), ("a", "b", "c", "d")), users=of_user)
 
 
-def redraw(split: Split, data: Dataset, seed: Seed = SEED, rounds: int = 2, **settings):
+def redraw(
+    split: Split, data: Dataset, seed: Seed = SEED, schedule: Schedule = TWO_ROUNDS, **settings
+):
     return redraw_label_counts(
         data,
         SplitSettings(split, (20, 30)),
         PARTITIONS,
         clients=3,
         auxiliary=AuxiliarySize(per_class=5),
-        schedule=Schedule(rounds),
+        schedule=schedule,
         seed=seed,
         **settings,
     )
 
 
-def drawn(split: Split, data: Dataset, seed: Seed = SEED, **settings):
+def drawn(
+    split: Split, data: Dataset, seed: Seed = SEED, schedule: Schedule = TWO_ROUNDS, **settings
+):
     return draw_partition(
         data,
         SplitSettings(split, (20, 30)),
         clients=3,
         auxiliary=AuxiliarySize(per_class=5),
         test=None,
-        schedule=Schedule(2),
+        schedule=schedule,
         seed=seed,
         **settings,
     )
@@ -159,3 +167,38 @@ def test_exchanged_users_replace_examples_in_the_same_rounds() -> None:
     # same counts by chance. With the counts of one round in all of them, labels would be less
     # even than they are, and any claim of even shares would fit the truth best.
     assert int((redrawn[0] == redrawn[1]).all(1).sum()) < PARTITIONS / 2
+
+
+@pytest.mark.parametrize("split", [Iid(0.8), Dirichlet(), Quantity(2), Faces()])
+def test_observing_clients_keep_their_examples_and_others_do_not(split: Split) -> None:
+    partition = drawn(split, dataset())
+    own, other = (partition.pool.labels[partition.rows[0][number]] for number in (1, 2))
+    first = redraw(split, dataset(), observing={1})[0]
+    assert first[1].tolist() == [own.bincount(minlength=4).tolist()] * PARTITIONS
+    assert set(first[2].sum(1).tolist()) == {len(other)}
+    assert len(torch.unique(first[2], dim=0)) > 1
+
+
+def test_observing_clients_keep_natural_draws_too() -> None:
+    natural = Schedule(4, refresh_every=2, draws="natural", first_draws="natural")
+    partition = drawn(Iid(), dataset(), schedule=natural)
+    own = partition.pool.labels[partition.rows[0][0]].bincount(minlength=4)
+    first = redraw(Iid(), dataset(), schedule=natural, observing={0})[0]
+    assert first[0].tolist() == [own.tolist()] * PARTITIONS
+    assert len(torch.unique(first[1], dim=0)) > PARTITIONS / 2
+
+
+def test_users_behind_observing_clients_of_any_run_are_exchanged_for_nobody() -> None:
+    data, seeds = dataset(users=8), [Seed(1), Seed(2), Seed(3)]
+    users = {
+        seed.value: [int(data.users[rows[0]]) for rows in drawn(ByUser(), data, seed).rows[0]]
+        for seed in seeds
+    }
+    observing = {users[seed.value][0] for seed in seeds}
+    assert len(observing) > 1
+    for seed in seeds:
+        counts = redraw(ByUser(), data, seed, observing={0}, all_seeds=seeds)[0]
+        for user, of_client in zip(users[seed.value], counts, strict=True):
+            # User u holds mostly label u % 4.
+            labels = set(of_client.argmax(1).tolist())
+            assert (labels == {user % 4}) == (user in observing)

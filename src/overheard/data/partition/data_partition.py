@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -326,16 +326,41 @@ def split_among_clients(
     """
     if split_settings is None:
         return (torch.zeros(0, dtype=torch.long),) * clients
-    rest, (smallest, largest) = free.nonzero().flatten(), split_settings.sizes
+    client_sizes = draw_sizes(split_settings, clients, seed)
+    return split_by_sizes(
+        dataset,
+        split_settings,
+        client_sizes,
+        free,
+        seed.child("split") if split_seed is None else split_seed,
+    )
+
+
+def draw_sizes(
+    split_settings: SplitSettings, clients: int, seed: Seed
+) -> Int[Tensor, " clients"]:
+    """Return the number of examples of each client."""
+    smallest, largest = split_settings.sizes
     generator = seed.child("sizes").generator()
-    client_sizes = torch.randint(smallest, largest + 1, (clients,), generator=generator)
+    return torch.randint(smallest, largest + 1, (clients,), generator=generator)
+
+
+def split_by_sizes(
+    dataset: Dataset,
+    split_settings: SplitSettings,
+    client_sizes: Int[Tensor, " clients"],
+    free: Bool[Tensor, " examples"],
+    split_seed: Seed,
+) -> tuple[Rows, ...]:
+    """Return the rows that clients of these sizes get of the free ones."""
+    rest = free.nonzero().flatten()
     labels, users = dataset.train.labels[rest], dataset.users
     positions = split_settings.split.assign(
         labels,
         None if users is None else users[rest],
         client_sizes,
         dataset.task.classes,
-        seed.child("split") if split_seed is None else split_seed,
+        split_seed,
     )
     return tuple(rest[rows] for rows in positions)
 

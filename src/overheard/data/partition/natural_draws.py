@@ -59,8 +59,9 @@ def draw_first_chunks(
 ) -> tuple[tuple[Rows, ...], tuple[Float[Tensor, " classes"], ...] | None]:
     """Return the rows of round 0, and the label shares that each client draws from.
 
-    The rows are drawn anew if clients replace examples naturally. Clients that are users keep
-    those of the split, which are a random choice already.
+    The rows are drawn anew, as many, if clients replace examples naturally. Clients that are
+    users keep those of the split, which are a random choice already. The shares are those of
+    the split or, if clients are users, of all examples of the user; None if nothing is drawn.
 
     Args:
         dataset: the data set whose training part clients hold.
@@ -70,73 +71,31 @@ def draw_first_chunks(
         schedule: when clients replace examples, and how new ones are drawn.
         seed: the seed of the draws.
 
-    """
-    shares = shares_to_draw_from(dataset, users, client_rows, free, schedule)
-    if users is not None or shares is None or schedule.first_draws == "exact":
-        return client_rows, shares
-    return redraw_chunks(dataset, client_rows, shares, free, seed.child("first")), shares
-
-
-def shares_to_draw_from(
-    dataset: Dataset,
-    users: Int[Tensor, " examples"] | None,
-    client_rows: tuple[Rows, ...],
-    free: Bool[Tensor, " examples"],
-    schedule: Schedule,
-) -> tuple[Float[Tensor, " classes"], ...] | None:
-    """Return the label shares that each client draws its examples from; None if it does not.
-
-    They are those of the split or, if clients are users, of all examples of the user.
-
-    Args:
-        dataset: the data set whose training part clients hold.
-        users: the users of the training part, if each client stands for one user; else None.
-        client_rows: the rows that the split gave to each client.
-        free: marks the rows that clients may hold.
-        schedule: when clients replace examples, and how new ones are drawn.
+    Raises:
+        PlanError: if a label has too few examples.
 
     """
     is_drawn = "natural" in (schedule.draws, schedule.first_draws) and schedule.has_exchanges
     if not is_drawn or not all(map(len, client_rows)):
-        return None
+        return client_rows, None
     sources = client_rows
     if users is not None:
         sources = tuple(
             (free & (users == users[rows[0]])).nonzero().flatten() for rows in client_rows
         )
     labels, classes = dataset.train.labels, dataset.task.classes
-    return tuple(
+    shares = tuple(
         labels[rows].bincount(minlength=classes).double() / len(rows) for rows in sources
     )
-
-
-def redraw_chunks(
-    dataset: Dataset,
-    client_rows: tuple[Rows, ...],
-    shares: tuple[Float[Tensor, " classes"], ...],
-    free: Bool[Tensor, " examples"],
-    seed: Seed,
-) -> tuple[Rows, ...]:
-    """Draw the clients' examples of round 0 anew, as many, from these label shares.
-
-    Args:
-        dataset: the data set whose training part clients hold.
-        client_rows: the rows that the split gave to each client.
-        shares: the label shares to draw from, by client.
-        free: marks the rows that clients may hold.
-        seed: the seed of all draws.
-
-    Raises:
-        PlanError: if a label has too few examples.
-
-    """
+    if users is not None or schedule.first_draws == "exact":
+        return client_rows, shares
+    own_seed = seed.child("first")
     counts = torch.stack(
         [
-            draw_counts(own, len(rows), seed.child("counts", number))
+            draw_counts(own, len(rows), own_seed.child("counts", number))
             for number, (own, rows) in enumerate(zip(shares, client_rows, strict=True))
         ]
     )
     rest = free.nonzero().flatten()
-    classes = dataset.task.classes
-    positions = draw_rows(dataset.train.labels[rest], counts, classes, seed.child("rows"))
-    return tuple(rest[chosen] for chosen in positions)
+    positions = draw_rows(labels[rest], counts, classes, own_seed.child("rows"))
+    return tuple(rest[chosen] for chosen in positions), shares

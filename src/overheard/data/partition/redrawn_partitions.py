@@ -1,20 +1,23 @@
 """What clients would hold if the same split were drawn anew."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.data.dataset import Dataset
-from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.partition.candidates import CandidateSet, CandidateSettings
 from overheard.data.partition.data_partition import (
     AuxiliarySize,
+    ReservedExamples,
     SplitSettings,
     add_canaries,
     reserve_examples,
@@ -25,6 +28,7 @@ from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.natural_draws import draw_first_chunks
 from overheard.data.partition.schedule import Schedule
+from overheard.data.partition.split_again import split_again, without_rows
 
 MAX_ATTEMPTS = 20
 """Permutations of users that are tried until each has enough examples for the schedule."""
@@ -44,14 +48,21 @@ def redraw_label_counts(
     seed: Seed,
     known_users: KnownUserSettings | None = None,
     candidates: CandidateSettings | None = None,
+    observing: Collection[int] = (),
+    all_seeds: Collection[Seed] = (),
 ) -> tuple[tuple[Int[Tensor, "partitions classes"], ...], ...]:
     """Return the clients' label counts in partitions drawn anew, by round and then by client.
 
     Clients have the same sizes, the attacker has the same auxiliary examples, and canaries stay
-    where they are: only what the split draws is drawn again. If each client stands for one
-    user, users are permuted instead, each with all examples. The permutation of a number is the
-    same under any seed, so that a user of several runs is exchanged for the same one in all.
-    If a user has too few examples for the schedule, another permutation takes its place.
+    where they are: only what the split draws is drawn again. Clients that observe know their
+    own examples, so they keep those of round 0, and the others' are drawn from the rest: see
+    `split_again`. If examples are replaced later, the counts of observing clients mean nothing.
+
+    If each client stands for one user, users are permuted instead, each with all examples. The
+    permutation of a number is the same under any seed, so that a user of several runs is
+    exchanged for the same one in all. If a user has too few examples for the schedule, another
+    permutation takes its place. Users behind observing clients, in any run, are exchanged for
+    nobody.
 
     Args:
         dataset: as in `draw_partition`, like all arguments that are not explained here.
@@ -63,22 +74,36 @@ def redraw_label_counts(
         seed: the seed of the partition that is drawn anew.
         known_users: what the attacker knows of the users behind the clients.
         candidates: the number of candidate records.
+        observing: the numbers of the clients that keep their examples.
+        all_seeds: the seeds of the partitions of all runs.
 
     Raises:
         PlanError: if the examples are too few for most partitions.
 
     """
-    reserved = reserve_examples(
-        dataset, split_settings, clients, auxiliary, seed, known_users, candidates
-    )
+
+    def reserve(own_seed: Seed) -> ReservedExamples:
+        return reserve_examples(
+            dataset, split_settings, clients, auxiliary, own_seed, known_users, candidates
+        )
+
+    reserved = reserve(seed)
     dataset, free = reserved.dataset, reserved.free
 
-    def split(split_seed: Seed | None = None) -> tuple[Rows, ...]:
-        return split_among_clients(dataset, split_settings, clients, free, seed, split_seed)
-
-    def counts_of(number: int) -> Counts:
-        draws = seed.child("redrawn", number)
-        return counts_after(split(draws), draws)
+    client_rows = split_among_clients(dataset, split_settings, clients, free, seed)
+    users = users_of_clients(dataset, split_settings)
+    if users is None:
+        draw = _Redraw(
+            dataset, split_settings, client_rows, free, schedule, seed, frozenset(observing)
+        )
+        return _stack_by_client(
+            _try_draws(lambda number: draw.counts(number, reserved.canaries), partitions)
+        )
+    fixed = set[int]()
+    for own_seed in {seed, *all_seeds} if observing else ():
+        own_free = reserve(own_seed).free
+        rows = split_among_clients(dataset, split_settings, clients, own_free, own_seed)
+        fixed |= {int(users[rows[number][0]]) for number in observing}
 
     def counts_after(first: tuple[Rows, ...], draws: Seed) -> Counts:
         rows, shares = draw_first_chunks(dataset, users, first, free, schedule, draws)
@@ -87,13 +112,76 @@ def redraw_label_counts(
         timeline = draw_timeline(dataset, users, rows, free, schedule, draws, shares)
         return _label_counts(timeline, dataset.task.classes)
 
-    users = users_of_clients(dataset, split_settings)
-    if users is None:
-        drawn = _try_draws(counts_of, partitions)
-    else:
-        exchange = partial(_exchange_users, users, split(), free)
-        drawn = [_try_seeds(number, exchange, counts_after) for number in range(partitions)]
+    exchange = partial(_exchange_users, users, client_rows, free, fixed)
+    drawn = [_try_seeds(number, exchange, counts_after) for number in range(partitions)]
     return _stack_by_client(drawn)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Redraw:
+    """A partition that is drawn anew.
+
+    Args:
+        dataset: the data set; mislabelled canaries have their wrong labels.
+        split_settings: the rule.
+        client_rows: the rows that the split gave to each client.
+        free: marks the rows that clients may hold.
+        schedule: when clients replace their examples.
+        seed: the seed of the partition.
+        observing: the numbers of the clients that keep their examples.
+
+    """
+
+    dataset: Dataset
+    split_settings: SplitSettings
+    client_rows: tuple[Rows, ...]
+    free: Bool[Tensor, " examples"]
+    schedule: Schedule
+    seed: Seed
+    observing: frozenset[int]
+
+    def counts(self, number: int, canaries: CandidateSet | None) -> Counts:
+        """Return the label counts of a new draw."""
+        draws = self.seed.child("redrawn", number)
+        rows, shares = self._first_chunks(draws)
+        if canaries is not None:
+            rows = add_canaries(rows, canaries)
+        timeline = draw_timeline(
+            self.dataset, None, rows, self.free, self.schedule, draws, shares
+        )
+        return _label_counts(timeline, self.dataset.task.classes)
+
+    def _first_chunks(
+        self, draws: Seed
+    ) -> tuple[tuple[Rows, ...], tuple[Float[Tensor, " classes"], ...] | None]:
+        """Return the rows of round 0, and the label shares that each client draws from."""
+        split_rows = split_again(
+            self.dataset,
+            self.split_settings,
+            torch.tensor([len(rows) for rows in self.client_rows]),
+            self.free,
+            {number: self.client_rows[number] for number in sorted(self.observing)},
+            draws,
+        )
+        if not self.observing:
+            return self._chunks_of(split_rows, self.free, draws)
+        held, shares = self._chunks_of(self.client_rows, self.free, self.seed)
+        others = [number for number in range(len(held)) if number not in self.observing]
+        rest = without_rows(self.free, [held[number] for number in self.observing])
+        of_others = tuple(split_rows[number] for number in others)
+        drawn, drawn_shares = self._chunks_of(of_others, rest, draws)
+        rows_of = dict(enumerate(held)) | dict(zip(others, drawn, strict=True))
+        rows = tuple(rows_of[number] for number in range(len(held)))
+        if shares is None or drawn_shares is None:
+            return rows, None
+        shares_of = dict(enumerate(shares)) | dict(zip(others, drawn_shares, strict=True))
+        return rows, tuple(shares_of[number] for number in range(len(held)))
+
+    def _chunks_of(
+        self, client_rows: tuple[Rows, ...], free: Bool[Tensor, " examples"], seed: Seed
+    ) -> tuple[tuple[Rows, ...], tuple[Float[Tensor, " classes"], ...] | None]:
+        return draw_first_chunks(self.dataset, None, client_rows, free, self.schedule, seed)
 
 
 def _try_draws(draw: Callable[[int], Counts], count: int) -> list[Counts]:
@@ -130,15 +218,22 @@ def _try_seeds(
 
 
 def _exchange_users(
-    users: Rows, client_rows: tuple[Rows, ...], free: Bool[Tensor, " examples"], seed: Seed
+    users: Rows,
+    client_rows: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    fixed: Collection[int],
+    seed: Seed,
 ) -> tuple[Rows, ...]:
-    """Return rows of other users for each client: as many, or all that the user has."""
-    present = torch.from_numpy(np.unique(users[free].numpy()))
+    """Return rows of other users for each client: as many, or all that the user has.
+
+    Fixed users are exchanged for nobody.
+    """
+    present = torch.from_numpy(np.setdiff1d(users[free].numpy(), list(fixed)))
     order = torch.randperm(len(present), generator=seed.child("users").generator())
     exchanged = dict(zip(present.tolist(), present[order].tolist(), strict=True))
     chosen = []
     for rows in client_rows:
-        user = exchanged[int(users[rows[0]])]
+        user = exchanged.get(int(users[rows[0]]), int(users[rows[0]]))
         own = ((users == user) & free).nonzero().flatten()
         generator = seed.child("rows", user).generator()
         chosen.append(own[torch.randperm(len(own), generator=generator)[: len(rows)]])

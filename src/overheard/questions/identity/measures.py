@@ -10,9 +10,9 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
         "top1": Measure("Correct on the first guess", f"{SPACE}%", 100.0),
         "top5": Measure("Correct within five guesses", f"{SPACE}%", 100.0),
-        "unseen": Measure("Squared error of the probability of an unknown user", "", 1.0),
+        "unseen": Measure("Squared error of the probability of an unknown user", "", 1.0, 0.0),
         "mean_average_precision": Measure("Mean average precision", f"{SPACE}%", 100.0),
-        "times_chance": Measure("Times chance", "", 1.0),
+        "times_chance": Measure("Times chance", "", 1.0, 0.0),
         **PAIR_MEASURES,
         "dir_at_1_percent": Measure(
             f"Identified at 1{SPACE}% false positives", f"{SPACE}%", 100.0

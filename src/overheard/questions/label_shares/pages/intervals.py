@@ -94,7 +94,6 @@ def _factor_interval(row: ScoreRow) -> str:
     low, high = row.value.low, row.value.high
     if low is None or high is None:
         return ""
-    low = max(low, 0.0)  # an error of no doubling is the smallest
     return f" (95{SPACE}% interval {_format_factor(low)} to {_format_factor(high)})"
 
 
