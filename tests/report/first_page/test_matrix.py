@@ -79,3 +79,18 @@ def test_no_defenses_are_stated_only_if_that_is_known(small: Audit) -> None:
     assert describe_defenses(bare) == UNDEFENDED
     untold = replace(bare, runs=(replace(bare.runs[0], are_defenses_known=False),))
     assert describe_defenses(untold) == UNKNOWN_DEFENSES
+
+
+def test_unchecked_claims_say_how_many_intervals_exclude_a_guess(small: Audit) -> None:
+    claimed = shares_finding("none", client(0), (0.5, 0.5), (0.9, 0.1), reach=0.1)
+    unchecked = replace(
+        claimed, true=(), scores=(), is_checked=False, blind={"uniform": (0.5, 0.5)}
+    )
+    arm = replace(small.arms[0], has_truth=False)
+    audit = replace(small, arms=(arm,), findings=(unchecked,))
+    (found,) = make_matrices(collect_arms(audit, Seed(0)))[0].rows[0].cells
+    assert found is not None
+    assert found.badge == "Claimed, not checked"
+    told = plain(found.surety)
+    assert told.startswith("Claims about 1 target; nobody could check them. 100.0 % of the 2 ")
+    assert "exclude the uninformed guess" in told

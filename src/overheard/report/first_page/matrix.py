@@ -12,6 +12,7 @@ from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
+from overheard.report.unchecked_claims import exclusion_sentences
 from overheard.report.verdict_sentences import badge, margin_text
 
 ARMS_IN_A_PART = 4
@@ -158,7 +159,9 @@ def _surety(threat_result: ThreatResult, pages: QuestionPages) -> str:
             return f"No attack could run. Missing: {why}." if why else "No attack could run."
         case "unchecked":
             targets = len({one.target for one in threat_result.unchecked_claims})
-            return f"Claims about {targets} targets; nobody could check them."
+            about = f"Claims about {targets} target{'' if targets == 1 else 's'}"
+            exclusions = exclusion_sentences(threat_result)
+            return " ".join((f"{about}; nobody could check them.", *exclusions[:1]))
         case "not enough to judge":
             return f"Too few to judge: {judgement.why}."
     return _gain_words(threat_result, pages)
