@@ -30,15 +30,20 @@ def unchecked_claim_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         f"{observers[0].upper()}{observers[1:]} makes claims about {whom} ({what}) from "
         f"{rounds} round{'' if rounds == 1 else 's'}. {UNCHECKED}: how accurate they are is "
         "unknown, which does not mean that there is no leak.",
-        *(
-            sentence
-            for attack in attacks
-            for sentence in (
-                *_interval_words(threat_result, attack),
-                *doubt_sentences(select_claims(threat_result, attack)),
-            )
-        ),
+        *exclusion_sentences(threat_result),
         f"Attacks: {', '.join(make_printable(threat_result.labels[one]) for one in attacks)}.",
+    )
+
+
+def exclusion_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
+    """State how many intervals of each attack exclude an uninformed guess, and doubts."""
+    return tuple(
+        sentence
+        for attack in attacks_with_claims(threat_result)
+        for sentence in (
+            *_interval_words(threat_result, attack),
+            *doubt_sentences(select_claims(threat_result, attack)),
+        )
     )
 
 
