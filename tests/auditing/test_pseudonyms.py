@@ -125,6 +125,7 @@ def test_every_update_gets_its_own_pseudonym_in_messages_and_truth(
         assert found.truth.users[name] == f"user {who}"
         assert found.truth.counts[number, name].tolist() == [who, 1]
         assert found.truth.rounds_of(name) == {number}
+        assert found.clients[name] == client(who)
 
 
 def test_removes_missing_updates_and_shifts_and_keeps_everything_else() -> None:

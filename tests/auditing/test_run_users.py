@@ -75,6 +75,8 @@ def test_every_update_is_a_target_under_round_pseudonyms(named: FinishedAudit):
         # Each of six users sent three of them.
         users = [one.true_user for one in heard]
         assert {users.count(user) for user in users} == {3}
+        behind = [one.client for one in heard]
+        assert {behind.count(client(number)) for number in range(6)} == {3}
 
 
 def test_the_unseen_user_is_a_target_but_not_a_candidate(named: FinishedAudit):

@@ -152,6 +152,24 @@ def test_a_user_counts_once():
     assert row.gain.high == pytest.approx(row.gain.mean + 12.706 * 0.5, abs=1e-3)
 
 
+def test_pseudonyms_of_one_client_count_once():
+    # Four clients, each with the same value under ten pseudonyms.
+    values = {0: 0.1, 1: 0.2, 2: 0.5, 3: 0.8}
+    by_client = [found(value, {}, target=client(n)) for n, value in values.items()]
+    by_round = [
+        replace(one, target=Party(f"anon/{number}-{n}"), client=one.target)
+        for number in range(10)
+        for n, one in enumerate(by_client)
+    ]
+    (plain,), (apart,) = summarise(by_client, SEED), summarise(by_round, SEED)
+    assert apart.value.low == pytest.approx(plain.value.low)
+    assert apart.value.degrees == plain.value.degrees == 3
+    # A client of a name holds other data in another run: 8 clients of 2 runs.
+    again = [replace(one, cell=replace(one.cell, seed=1)) for one in by_round]
+    (both,) = summarise([*by_round, *again], SEED)
+    assert both.value.degrees == 6
+
+
 def test_the_open_set_score_has_the_base_rate_as_a_reference():
     # One of four is a stranger: 1/4 * 3/4.
     findings = [

@@ -1,6 +1,6 @@
 """Runs the attacks of a threat on a run: findings, or refusals with their reasons."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -71,7 +71,15 @@ def run_attacks(
         description = f"{cell.arm}, {run_name}: {cell.attack}"
         knowledge_at = partial(_with_progress, knowledge, progress)
         run_cell = partial(
-            _run_cell, attack, question, view, truth, knowledge_at, store, run.rounds
+            _run_cell,
+            attack,
+            question,
+            view,
+            truth,
+            knowledge_at,
+            store,
+            run.rounds,
+            messages.clients,
         )
         all_rounds = run_cell(cell, targets, description)
         yield all_rounds
@@ -112,6 +120,7 @@ def _run_cell(
     knowledge_at: Callable[[str], Knowledge],
     store: ResultCache,
     all_rounds: Sequence[int],
+    clients: Mapping[Party, Party],
     cell: Cell,
     targets: Sequence[Party],
     description: str,
@@ -141,7 +150,7 @@ def _run_cell(
         try:
             finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
             sent = tuple(observed.rounds_with_updates(target))
-            finding = replace(finding, sent_rounds=sent)
+            finding = replace(finding, sent_rounds=sent, client=clients.get(target, ""))
             if truth is not None and cell.rounds == tuple(all_rounds):
                 fits = question.redrawn_fits(claim, truth, target, cell.rounds)
                 finding = replace(finding, redrawn_fits=fits)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import torch
@@ -25,11 +25,13 @@ class PseudonymizedRun:
     Args:
         transcript: the same messages; those of clients have new senders and another order.
         truth: the same ground truth, by pseudonym.
+        clients: the client behind each pseudonym; empty = senders keep their names.
 
     """
 
     transcript: Transcript
     truth: GroundTruth
+    clients: Mapping[Party, Party] = field(default_factory=dict)
 
 
 def pseudonymize(transcript: Transcript, truth: GroundTruth, seed: Seed) -> PseudonymizedRun:
@@ -60,7 +62,11 @@ def pseudonymize(transcript: Transcript, truth: GroundTruth, seed: Seed) -> Pseu
             name = Party(f"anon/{number}-{rank}")
             names[number, senders[index]] = name
             messages += [replace(message, sender=name) for message in sent[senders[index]]]
-    return PseudonymizedRun(Transcript(tuple(messages)), _pseudonymize_truth(truth, names))
+    return PseudonymizedRun(
+        Transcript(tuple(messages)),
+        _pseudonymize_truth(truth, names),
+        {name: party for (_, party), name in names.items()},
+    )
 
 
 def _is_exempt(party: Party) -> bool:

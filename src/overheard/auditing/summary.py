@@ -24,8 +24,9 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
     Intervals are over runs, since targets of one run share its model and are not independent
     trials. With few runs they are over the targets of these runs: see
     `statistics.run_means.estimate_mean`. If the users behind all targets are known, a user
-    counts once in a run, with the mean of their targets. They are at least as wide as those
-    over records, where the question has any (`Question.interval_over_records`).
+    counts once in a run, with the mean of their targets. So does a client with many pseudonyms.
+    Intervals are at least as wide as those over records, where the question has any
+    (`Question.interval_over_records`).
 
     Rows that need many findings together are appended, question by question. An interval of a
     score ends where the score's range does; that of a gain does not.
@@ -122,10 +123,15 @@ def _widen(
 
 
 def _user_numbers(findings: Sequence[Finding]) -> NDArray[np.int64] | None:
-    """Return the number of the user behind each finding; None unless all are known."""
-    users = [finding.true_user for finding in findings]
+    """Return the number of the user behind each finding, or of the client behind a pseudonym.
+
+    None unless all are known. A client of another run holds other data.
+    """
+    users: list[object] = [finding.true_user for finding in findings]
     if None in users:
-        return None
+        users = [(finding.cell.seed, finding.client) for finding in findings]
+        if not all(finding.client for finding in findings):
+            return None
     number = {user: index for index, user in enumerate(dict.fromkeys(users))}
     return np.array([number[user] for user in users])
 

@@ -152,7 +152,9 @@ def _finding(finding: Finding) -> Entry:
     What only the tests of verdicts need is left out.
     """
     scores = [_score(score) for score in finding.scores]
-    fields_of_finding = to_entry(finding, "cell", "scores", "sent_rounds", "redrawn_fits")
+    fields_of_finding = to_entry(
+        finding, "cell", "scores", "sent_rounds", "redrawn_fits", "client"
+    )
     return {**to_entry(finding.cell), **fields_of_finding, "scores": scores}
 
 

@@ -98,6 +98,8 @@ class Finding:
         blind: claims of the uninformed guesses as numbers, by name, if the claim was not
             scored; otherwise the scores include them.
         sent_rounds: the observed rounds in which the target sent an update.
+        client: the client behind a pseudonym that lasts for one round; "" = the target is no
+            such pseudonym.
         redrawn_fits: how well the claim fits the ground truth, and then what the target would
             hold in each partition drawn anew; larger = better. () = not computed.
         doubt: why the attack does not trust its own intervals, found without the ground truth;
@@ -122,6 +124,7 @@ class Finding:
     sent_rounds: tuple[int, ...] = ()
     redrawn_fits: tuple[float, ...] = ()
     doubt: str | None = None
+    client: str = ""
 
     @property
     def top_candidate(self) -> str:

@@ -110,7 +110,7 @@ def _exchanges_records(plan: Plan) -> bool:
 
 
 def _count_observing_clients(threat: ThreatPlan) -> int:
-    """Return how many clients observe; none of them is a target."""
+    """Return how many clients observe. An observer is no target."""
     return sum(one != SERVER for one in threat.observer_parties)
 
 

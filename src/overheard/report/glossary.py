@@ -42,8 +42,10 @@ TERMS = (
         "well they fit with how well they would fit if other targets stood in their place, "
         "such as clients that hold the same data in another order. The p-value is the share of "
         "such pairings that fit as well. It is adjusted for the number of attacks, so the best "
-        "of many has no advantage (Westfall and Young 1993). What clients have in common fits "
-        "all pairings alike, and is no leak in this sense.",
+        "of many has no advantage (Westfall and Young 1993). What targets have in common fits "
+        "all pairings alike, and is no leak in this sense. Label shares of a simulation are "
+        "compared with partitions drawn anew instead. There, to know the labels of all clients "
+        "together counts as a leak too.",
     ),
     Term(
         "Margin",

@@ -102,9 +102,10 @@ def _p_value_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     attack = make_printable(threat_result.labels[judgement.attack])
     adjusted = "" if count == 1 else f", adjusted for {count} attacks"
     return (
-        f"Test of the claims against other targets: p = {format_number(judgement.p_value)} "
-        f"({attack}{adjusted}). A leak needs {VERDICT_LEVEL:g} or less; the smallest possible "
-        f"is {format_number(judgement.smallest_p_value)}.",
+        f"Test of the claims against what might as well be true: p = "
+        f"{format_number(judgement.p_value)} ({attack}{adjusted}). A leak needs "
+        f"{VERDICT_LEVEL:g} or less; the smallest possible is "
+        f"{format_number(judgement.smallest_p_value)}.",
         *([RELATED] if judgement.is_related_without_gain else []),
     )
 

@@ -208,7 +208,7 @@ def _try_seeds(
 ) -> Counts:
     """Return the counts of the first permutation whose users have enough examples."""
     for attempt in range(MAX_ATTEMPTS):
-        seed = Seed(number).child("attempt", attempt)
+        seed = Seed(number).child("redrawn", attempt) if attempt else Seed(number)
         try:
             return counts_after(exchange(seed), seed)
         except PlanError:

@@ -85,17 +85,17 @@ def _clients_of(
 ) -> Mapping[tuple[int, Party], Party]:
     """Return the first target of the same client, for each target.
 
-    A client may have many pseudonyms. Two targets of a run are taken for one client if they
-    have the same shares and sent in different rounds.
+    A client may have many pseudonyms. If they are not the audit's own, two targets of a run are
+    taken for one client if they have the same shares and sent in different rounds.
     """
     client_of = dict[tuple[int, Party], Party]()
     rounds_of: dict[tuple[int, Party], set[int]] = defaultdict(set)
-    alike: dict[tuple[int, tuple[float, ...]], list[Party]] = defaultdict(list)
+    alike: dict[tuple[int, object], list[Party]] = defaultdict(list)
     for finding in planned:
         run, target, sent = finding.cell.seed, finding.target, set(finding.sent_rounds)
         if (run, target) in client_of:
             continue
-        known = alike[run, finding.true]
+        known = alike[run, finding.client or finding.true]
         same = next((one for one in known if not rounds_of[run, one] & sent), target)
         if same == target:
             known.append(target)
