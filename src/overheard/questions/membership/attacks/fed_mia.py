@@ -125,8 +125,8 @@ class FedMia(Attack[Membership]):
         if target == COHORT or not found:
             raise NeedsError(
                 f"{self.name} compares one client's update with those of {FEWEST_OTHERS} or "
-                f"more others in the same round. {target} has none such: ask about clients of a "
-                "run with three or more in a round"
+                f"more others in the same round. {target} has none such: ask about clients of "
+                "a run with three or more in a round"
             )
         return found
 
