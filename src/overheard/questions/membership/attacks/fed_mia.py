@@ -124,9 +124,9 @@ class FedMia(Attack[Membership]):
         found = tuple(one for one in rounds if len(_senders(view, one)) > FEWEST_OTHERS)
         if target == COHORT or not found:
             raise NeedsError(
-                f"{self.name} compares one client's update with those of {FEWEST_OTHERS} or more "
-                f"others in the same round. {target} has none such: ask about clients of a run "
-                "with three or more in a round"
+                f"{self.name} compares one client's update with those of {FEWEST_OTHERS} or "
+                f"more others in the same round. {target} has none such: ask about clients of "
+                "a run with three or more in a round"
             )
         return found
 
