@@ -28,6 +28,11 @@ HONEST = (
     "Servers and clients that deviate from the protocol were not tested."
 )
 
+SHARED_EXAMPLES = (
+    "Attackers were given examples of their own. Whether some of these are a client’s examples "
+    "is not known for this recording. If so, attacks look stronger than they are."
+)
+
 NOTHING_IN_CLEAR = "Nothing is sent besides weights."
 
 CLEAR_NOT_STATED = "The findings do not state what is sent besides weights."
@@ -56,12 +61,13 @@ def threat_model_section(findings: FindingsDocument) -> AnnexSection:
         ("Kind", "What", "Arms"),
         _clear_rows(runs),
     )
+    honest = (HONEST,) if findings.is_auxiliary_separate else (HONEST, SHARED_EXAMPLES)
     is_stated = all(run.in_clear is not None for run in runs)
     read = () if clear.rows else (NOTHING_IN_CLEAR if is_stated else CLEAR_NOT_STATED,)
     return AnnexSection(
         "Threat model",
         (
-            SectionBlock("Observers", (HONEST,), (knowledge,) if knowledge.rows else ()),
+            SectionBlock("Observers", honest, (knowledge,) if knowledge.rows else ()),
             SectionBlock("Sent in clear text", read, (clear,) if clear.rows else ()),
             SectionBlock("Defenses", (), (_defenses(runs),)),
         ),
