@@ -528,6 +528,7 @@ def test_the_json_schema_has_every_table():
     assert set(schema["properties"]) == {
         "title",
         "margins",
+        "release",
         "seeds",
         "data",
         "training",

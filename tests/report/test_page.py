@@ -1,5 +1,6 @@
 """The page as a browser shows it."""
 
+import re
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -42,8 +43,12 @@ CHARTS_WITHOUT_TABLE = """() => [...document.querySelectorAll("figure")].filter(
         || [...figure.querySelectorAll("svg")].some(svg => !svg.getAttribute("aria-label"))
 ).length"""
 
-FOLDED_TABLES_HIDDEN = """() => [...document.querySelectorAll("details table")].filter(
-    table => table.getBoundingClientRect().height < 20 || !table.checkVisibility()
+FOLDED_SHOWN = """() => [...document.querySelectorAll("details:not([open]) > *")].filter(
+    part => part.checkVisibility()
+).length"""
+
+CUT_CELLS = """() => [...document.querySelectorAll(".first td, .first th")].filter(
+    cell => cell.scrollWidth > cell.clientWidth + 1
 ).length"""
 
 LOW_CONTRAST = """() => {
@@ -147,7 +152,7 @@ def test_a_report_on_shifts_is_readable_and_complete(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(LOW_CONTRAST) == []
     assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
-    assert page.locator("section[aria-labelledby=shifts] figure").count() == 3
+    assert page.locator("#shifts figure").count() == 3
     assert page.locator("nav a[href='#shifts']").count() == 1
     assert page.evaluate("document.scripts.length") == 0
     page.close()
@@ -173,9 +178,9 @@ def test_a_report_on_users_is_readable_and_complete(
     assert page.evaluate(LOW_CONTRAST) == []
     assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
     # Who is who in either arm; the links.
-    assert page.locator("section[aria-labelledby=people] figure").count() == 3
+    assert page.locator("#people figure").count() == 3
     # The frontier of who is who; beside it each of the three questions, arm by arm.
-    assert page.locator("section[aria-labelledby=arms] figure").count() == 4
+    assert page.locator("#arms figure").count() == 4
     assert page.locator("nav a[href='#people']").count() == 1
     assert page.evaluate("document.scripts.length") == 0
     page.close()
@@ -201,11 +206,11 @@ def test_a_report_shows_the_cost_of_each_arm(
     assert page.evaluate(LOW_CONTRAST) == []
     assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
     assert page.evaluate("document.scripts.length") == 0
-    costs = page.locator("section[aria-labelledby=arms] table").first
+    costs = page.locator("#arms table").first
     cells = [text.replace("\u00a0", " ") for text in costs.locator("td").all_text_contents()]
     assert cells[2:8] == ["2.0 MiB", "512 KiB", "2.0 MiB", "341 KiB", "1.5 min", "30 s"]
     assert costs.locator("th[scope=row]").all_text_contents() == ["none", HOSTILE]
-    frontier = page.locator("section[aria-labelledby=arms] figure").first
+    frontier = page.locator("#arms figure").first
     assert frontier.locator(".panel svg").count() == 2
     page.close()
 
@@ -220,12 +225,42 @@ def test_a_report_without_shifts_and_users_has_no_such_sections(
     page.close()
 
 
-def test_folded_tables_are_open_on_paper(browser: "sync_api.Browser", report: Path) -> None:
-    page = browser.new_page(viewport={"width": 720, "height": 1000})
+def test_paper_has_the_first_page_and_the_charts_without_what_is_folded(
+    browser: "sync_api.Browser", report: Path
+) -> None:
+    # A4 with margins of 1 cm, at 96 pixels an inch.
+    page = browser.new_page(viewport={"width": 718, "height": 1047})
     page.goto(report.as_uri())
     page.emulate_media(media="print")
-    assert page.locator("details table").count() >= 5
-    assert page.evaluate(FOLDED_TABLES_HIDDEN) == 0
+    assert page.evaluate(FOLDED_SHOWN) == 0
+    assert page.evaluate(CUT_CELLS) == 0
+    assert page.locator("#arms figure svg").first.is_visible()
+    pdf = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) <= 12
+    page.close()
+
+
+def test_a_link_opens_the_part_that_it_leads_to(
+    browser: "sync_api.Browser", report: Path
+) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    assert not page.locator("#scores").is_visible()
+    page.locator("nav a[href='#scores']").click()
+    assert page.locator("#scores").is_visible()
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_part_that_is_opened_fits(
+    browser: "sync_api.Browser", report: Path, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(report.as_uri())
+    assert page.evaluate("document.documentElement.scrollHeight") < 15_000
+    page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(LOW_CONTRAST) == []
     page.close()
 
 
@@ -237,5 +272,5 @@ def test_every_class_and_the_limits_are_in_the_text(
     heads = page.locator("figure th").all_text_contents()
     for name in ("<script>alert(1)</script>", "two $x$ and $", "شبكة", "five\\u202egpj", "八"):
         assert name in heads
-    assert "An audit cannot prove that there is no risk." in page.inner_text("main")
+    assert "An audit cannot prove that there is no risk." in page.locator("main").text_content()
     page.close()

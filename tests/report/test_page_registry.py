@@ -80,7 +80,7 @@ def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit
 def test_a_question_without_pages_has_a_section_and_a_term(outside: Audit) -> None:
     told = render_page(outside, collect_arms(outside, Seed(0)))
     assert isinstance(pages_of(WeatherQuestion.name), DefaultQuestionPages)
-    assert '<h2 id="question-local_weather">Local weather</h2>' in told
+    assert '<h2 id="question-local_weather-title">Local weather</h2>' in told
     assert "For local weather: degrees off." in told
     assert "<dt>Degrees off</dt>" in told
     assert "&lt;b&gt;nobody" in told

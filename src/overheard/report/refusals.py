@@ -1,12 +1,16 @@
 """Groups refusals by reason."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from overheard.core.parties import Party
 from overheard.findings.finding import Refusal
+from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
+
+MAX_MISSING = 3
+"""Most missing things that a sentence names; of more it gives the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,14 @@ class RefusalGroup:
     missing: tuple[str, ...]
     targets: int
     claims: int
+
+
+def list_missing(refusals: Iterable[Refusal]) -> str:
+    """Return what these attacks lacked, each thing once, for use in a sentence."""
+    missing = list(dict.fromkeys(need for refusal in refusals for need in refusal.missing))
+    listed = " and ".join(map(make_printable, missing[:MAX_MISSING]))
+    more = len(missing) - MAX_MISSING
+    return f"{listed}, and {more} more" if more > 0 else listed
 
 
 def group_refusals(arm_results: Sequence[ArmResult]) -> tuple[RefusalGroup, ...]:

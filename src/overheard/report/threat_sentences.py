@@ -15,6 +15,7 @@ from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult
 from overheard.report.page_registry import pages_of
+from overheard.report.refusals import list_missing
 from overheard.report.unchecked_claims import unchecked_claim_sentences
 from overheard.report.verdict_sentences import (
     badge,
@@ -66,13 +67,10 @@ def _unmeasured_sentence(threat_result: ThreatResult, pages: QuestionPages) -> s
         if threat_result.target_kind == "cohort"
         else "each client"
     )
-    missing = dict.fromkeys(
-        need for refusal in threat_result.refusals for need in refusal.missing
-    )
     return (
         f"What {name_observers(threat_result.observers)} can learn about {whom} was not "
         "measured: no "
-        f"attack could run. Missing: {' and '.join(map(make_printable, missing))}. {caveat}"
+        f"attack could run. Missing: {list_missing(threat_result.refusals)}. {caveat}"
     )
 
 

@@ -30,12 +30,17 @@ def unchecked_claim_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         f"{observers[0].upper()}{observers[1:]} makes claims about {whom} ({what}) from "
         f"{rounds} round{'' if rounds == 1 else 's'}. {UNCHECKED}: how accurate they are is "
         "unknown, which does not mean that there is no leak.",
-        *(
-            sentence
-            for attack in attacks
-            for sentence in _interval_words(threat_result, attack)
-        ),
+        *exclusion_sentences(threat_result),
         f"Attacks: {', '.join(make_printable(threat_result.labels[one]) for one in attacks)}.",
+    )
+
+
+def exclusion_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
+    """State, for each attack with intervals, how many of them exclude an uninformed guess."""
+    return tuple(
+        sentence
+        for attack in attacks_with_claims(threat_result)
+        for sentence in _interval_words(threat_result, attack)
     )
 
 

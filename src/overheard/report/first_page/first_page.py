@@ -18,6 +18,17 @@ from overheard.report.limitations import limitation_sentences
 
 NO_METADATA = "Besides weights, nothing is sent."
 
+METADATA_NAMES = {
+    "examples": "Numbers of examples",
+    "metrics": "Training metrics",
+    "evaluations": "Evaluations",
+    "config": "Settings",
+    "times": "Times",
+    "names": "Names of senders",
+    "missing": "Missing updates",
+}
+"""Headings of the kinds of metadata."""
+
 RELEASE_NAMES = {
     "controller": "Answers for the data",
     "contact": "Contact",
@@ -90,7 +101,7 @@ def _in_clear(arm_results: Sequence[ArmResult]) -> tuple[tuple[str, str], ...]:
             arms_by_item.setdefault(item, []).append(make_printable(arm.name))
     return tuple(
         (
-            make_printable(item.kind),
+            METADATA_NAMES.get(item.kind, make_printable(item.kind)),
             make_printable(item.text)
             if len(arms) == len(arm_results)
             else f"{'; '.join(arms)}: {make_printable(item.text)}",

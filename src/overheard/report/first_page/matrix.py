@@ -11,6 +11,8 @@ from overheard.findings.number_format import NO_NUMBER, format_number, format_pe
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
 from overheard.report.page_registry import pages_of
+from overheard.report.refusals import list_missing
+from overheard.report.unchecked_claims import exclusion_sentences
 from overheard.report.verdict_sentences import badge, margin_text
 
 ARMS_IN_A_PART = 4
@@ -153,14 +155,13 @@ def _surety(threat_result: ThreatResult, pages: QuestionPages) -> str:
     judgement = threat_result.judgement
     match judgement.verdict:
         case "unmeasured":
-            missing = dict.fromkeys(
-                need for refusal in threat_result.refusals for need in refusal.missing
-            )
-            why = " and ".join(map(make_printable, missing))
+            why = list_missing(threat_result.refusals)
             return f"No attack could run. Missing: {why}." if why else "No attack could run."
         case "unchecked":
             targets = len({one.target for one in threat_result.unchecked_claims})
-            return f"Claims about {targets} targets; nobody could check them."
+            about = f"Claims about {targets} target{'' if targets == 1 else 's'}"
+            exclusions = exclusion_sentences(threat_result)
+            return " ".join((f"{about}; nobody could check them.", *exclusions[:1]))
         case "not enough to judge":
             return f"Too few to judge: {judgement.why}."
     return _gain_words(threat_result, pages)

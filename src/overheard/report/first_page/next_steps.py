@@ -15,7 +15,7 @@ def next_steps(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return what this audit says about each leak, and what it leaves to be tried.
 
     Only arms of the audit are recommended, each with what it costs. A defense under which no
-    attack could run is told apart from one that was shown to stop the leak.
+    attack could run is not said to stop the leak.
     """
     reference = find_undefended_arm(arm_results) or (arm_results[0] if arm_results else None)
     if reference is None:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from overheard.core.parties import SERVER
-from overheard.findings.finding import Audit
+from overheard.findings.finding import Audit, Refusal
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.threat_results import ArmResult
 from overheard.plans.registries import questions
 from overheard.report.page_registry import pages_of
-from overheard.report.refusals import group_refusals
+from overheard.report.refusals import list_missing
 
 NEVER_TESTED = (
     "a server or client that cheats, for example by sending models made to reveal more",
@@ -53,15 +53,20 @@ def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
 
 
 def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
-    """State, for each reason, which arms and observers it concerns."""
-    by_reason: dict[tuple[str, ...], dict[str, None]] = {}
-    for group in group_refusals(arm_results):
-        place = f"{make_printable(group.arm)}, {name_observers(group.observers)}"
-        by_reason.setdefault(group.missing, {})[place] = None
+    """State which arms and observers had attacks that could not run, and what was missing."""
+    places: dict[str, list[Refusal]] = {}
+    for arm in arm_results:
+        for one in arm.threat_results:
+            place = f"{make_printable(arm.name)}, {name_observers(one.observers)}"
+            places.setdefault(place, []).extend(one.refusals)
+    by_reason: dict[str, list[str]] = {}
+    for place, refusals in places.items():
+        if refusals:
+            by_reason.setdefault(list_missing(refusals), []).append(place)
     return tuple(
-        f"Attacks that could not run: {'; '.join(places)}. Missing: "
-        f"{' and '.join(map(make_printable, missing))}. This does not show protection."
-        for missing, places in by_reason.items()
+        f"Attacks that could not run: {'; '.join(found)}. Missing: {missing}. This does not "
+        "show protection."
+        for missing, found in by_reason.items()
     )
 
 

@@ -1,0 +1,44 @@
+"""The first page puts together what identifies an audit, and what is sent in clear."""
+
+from dataclasses import replace
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit
+from overheard.findings.metadata import MetadataItem
+from overheard.report.first_page.first_page import FirstPage, make_first_page
+
+
+def page_of(audit: Audit, digest: str = "") -> FirstPage:
+    return make_first_page(audit, collect_arms(audit, Seed(0)), (), digest)
+
+
+def test_the_file_rows_hold_only_what_is_known(small: Audit) -> None:
+    assert [name for name, _ in page_of(small).file_rows] == [
+        "Title", "What was audited", "Seeds", "Versions"
+    ]  # fmt: skip
+    told = replace(small, made_on="2026-11-22", release={"contact": "dpo@example.org"})
+    rows = dict(page_of(told, "ab12").file_rows)
+    assert rows["Contact"] == "dpo@example.org"
+    assert rows["Day of the audit"] == "2026-11-22"
+    assert rows["SHA-256 of findings.json"] == "ab12"
+    recorded = page_of(replace(small, is_recorded=True))
+    assert dict(recorded.file_rows)["What was audited"] == "a recorded run"
+
+
+def test_equal_metadata_of_all_arms_are_stated_once(small: Audit) -> None:
+    sizes, names = MetadataItem("examples", "sizes"), MetadataItem("names", "names")
+    arms = (
+        replace(small.arms[0], in_clear=(sizes, names)),
+        replace(small.arms[1], in_clear=(sizes,)),
+    )
+    assert page_of(replace(small, arms=arms)).in_clear == (
+        ("Numbers of examples", "sizes"),
+        ("Names of senders", "none: names"),
+    )
+
+
+def test_an_unknown_kind_of_metadata_keeps_its_name(small: Audit) -> None:
+    arm = replace(small.arms[0], in_clear=(MetadataItem("smells", "\x1b"),))
+    audit = replace(small, arms=(arm, small.arms[1]))
+    assert page_of(audit).in_clear == (("smells", "none: \\x1b"),)

@@ -1,0 +1,58 @@
+"""What to do next follows from the arms of the audit alone."""
+
+from dataclasses import replace
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import ArmDefense, Audit, Cell, Refusal
+from overheard.report.first_page.next_steps import next_steps
+from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
+
+
+def steps(audit: Audit) -> list[str]:
+    return [text.replace("\u00a0", " ") for text in next_steps(collect_arms(audit, Seed(0)))]
+
+
+def test_a_defense_that_stops_the_leak_is_named_with_its_cost(small: Audit) -> None:
+    assert steps(small)[0] == (
+        "The server, about each client: label shares. This leaks; it is shown to stop under "
+        "“noise” (costs 2.0 percentage points of accuracy (91.0 % without, 89.0 % with))."
+    )
+
+
+def test_a_defense_that_only_keeps_attacks_from_running_is_told_apart(small: Audit) -> None:
+    cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+    refused = tuple(Refusal(cell, client(k), ("an update",)) for k in (0, 1))
+    (first, *_) = steps(replace(small, findings=small.findings[:2], refusals=refused))
+    assert "no attack of this audit can run under “noise”" in first
+    assert "shown to stop" not in first
+
+
+def test_untried_defenses_are_named_only_if_something_leaks(small: Audit) -> None:
+    tried = ArmDefense("SecureAggregation()", "protocol", "nobody", "none")
+    arms = (small.arms[0], replace(small.arms[1], defenses=(tried,)))
+    *_, last = steps(replace(small, arms=arms))
+    assert last.startswith("Defenses not tried in this audit:")
+    assert "dropout" in last
+    assert "secure_aggregation" not in last
+    hidden = replace(small, arms=small.arms[1:], findings=small.findings[2:])
+    assert not any("not tried" in text for text in steps(hidden))
+
+
+def test_what_is_not_settled_asks_for_more_seeds(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), fits=FITS_LIKE_ANY),
+        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7), fits=FITS_LIKE_ANY),
+    )
+    (only,) = steps(replace(small, arms=small.arms[:1], findings=findings))
+    assert only.startswith("Not settled in the arm “none”: The server, about each client")
+
+
+def test_a_leak_without_any_defense_says_that_none_was_tried(small: Audit) -> None:
+    findings = tuple(
+        shares_finding("none", client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
+        for k in (0, 1)
+    )
+    (first, *_) = steps(replace(small, arms=small.arms[:1], findings=findings))
+    assert first.endswith("This leaks; no defense was tried in this audit.")

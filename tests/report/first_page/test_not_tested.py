@@ -1,0 +1,35 @@
+"""The first page says what was not asked, what could not run and what is never tested."""
+
+from dataclasses import replace
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.report.first_page.not_tested import NEVER_TESTED, untested_sentences
+
+
+def untested(audit: Audit) -> str:
+    return "\n".join(untested_sentences(audit, collect_arms(audit, Seed(0))))
+
+
+def test_questions_and_observers_that_were_not_asked_are_named(small: Audit) -> None:
+    text = untested(small)
+    assert "whether a given record is among the training data" in text
+    assert "the share of each class" not in text  # this was asked
+    assert "Observers not asked about: a client that takes part" in text
+    assert all(one in text for one in NEVER_TESTED)
+
+
+def test_refused_attacks_are_listed_with_arm_observer_and_reason(small: Audit) -> None:
+    cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+    refused = replace(small, refusals=(Refusal(cell, client(0), ("an update",)),))
+    assert "Attacks that could not run: noise, the server. Missing: an update." in untested(
+        refused
+    )
+    assert "could not run" not in untested(small)
+
+
+def test_auxiliary_examples_that_may_be_a_clients_own_are_pointed_out(small: Audit) -> None:
+    assert "Attackers were given" not in untested(small)
+    assert "Attackers were given" in untested(replace(small, is_auxiliary_separate=False))
