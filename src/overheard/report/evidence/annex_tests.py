@@ -21,7 +21,7 @@ from overheard.report.evidence.annex_section import (
     question_words,
     target_words,
 )
-from overheard.report.evidence.standards import untested_threats
+from overheard.report.evidence.standards import NO_IDENTIFIER, untested_threats
 
 HONEST = (
     "Observers are honest but curious: they follow the protocol and analyse what they read. "
@@ -94,7 +94,11 @@ def tests_section(findings: FindingsDocument) -> AnnexSection:
         "What no audit by Overheard tests",
         ("Threat", "Standards that name it"),
         [
-            (one.threat, "; ".join(f"{ref.standard}, {ref.id}" for ref in one.references))
+            (
+                one.threat,
+                "; ".join(f"{ref.standard}, {ref.id}" for ref in one.references)
+                or NO_IDENTIFIER,
+            )
             for one in untested_threats()
         ],
     )
