@@ -45,6 +45,7 @@ class FindingsDocument(DocumentPart):
         versions: version of each software package.
         made_on: the day of the audit; "" = not known.
         is_recorded: whether a recorded run was audited; None = not known.
+        is_auxiliary_separate: whether attackers' own examples are known to be no client's.
         release: what the plan states on the release of the results, by name of the field.
 
     """
@@ -60,6 +61,7 @@ class FindingsDocument(DocumentPart):
     versions: dict[str, str] = Field(default_factory=dict)
     made_on: str = ""
     is_recorded: bool | None = None
+    is_auxiliary_separate: bool = True
     release: dict[str, str] = Field(default_factory=dict)
 
     @property

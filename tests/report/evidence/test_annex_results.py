@@ -2,7 +2,7 @@
 
 from overheard.findings.number_format import SPACE
 from overheard.report.evidence.annex_results import judged_row, result_sentence
-from tests.gate.documents import estimate, summary_row, verdict_row
+from tests.gate.documents import estimate, run, summary_row, verdict_row
 from tests.report.evidence.annexes import annex_of, read, section_of
 
 
@@ -44,15 +44,22 @@ def test_a_sentence_is_that_of_the_report() -> None:
     findings = read()
     assert findings.verdicts is not None
     sentence = result_sentence(findings.verdicts[0])
-    assert sentence.startswith("Arm “bare”. The server, about each client, ")
-    assert sentence.endswith(": Leaks. The server tells members from others.")
+    assert sentence == "Arm “bare”: Leaks. The server tells members from others."
 
 
 def test_a_reason_stands_in_for_a_sentence() -> None:
     verdict = verdict_row("not enough to judge", None, why="there are too few clients")
     findings = read(verdicts=[verdict])
     assert findings.verdicts is not None
-    assert "Reason: there are too few clients." in result_sentence(findings.verdicts[0])
+    sentence = result_sentence(findings.verdicts[0])
+    assert sentence.startswith("Arm “bare”: Not enough to judge. The server, about each client")
+    assert sentence.endswith(" Reason: there are too few clients.")
+
+
+def test_says_that_claims_could_not_be_checked() -> None:
+    unchecked = section_of(annex_of(arms=[run(has_truth=False)]), "Results")
+    assert "the ground truth is unknown" in unchecked
+    assert "the ground truth is unknown" not in section_of(annex_of(), "Results")
 
 
 def test_the_summary_counts_every_verdict_once() -> None:

@@ -15,6 +15,9 @@ def test_states_the_observers_and_their_knowledge() -> None:
     assert row in text
     assert "a new word | new in each round" in text
     assert "deviate from the protocol were not tested" in text
+    assert "attacks look stronger" not in text
+    doubtful = section_of(annex_of(is_auxiliary_separate=False), "Threat model")
+    assert "attacks look stronger than they are" in doubtful
 
 
 @pytest.mark.parametrize(

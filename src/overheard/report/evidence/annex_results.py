@@ -25,6 +25,11 @@ from overheard.statistics.judgement import VERDICT_LEVEL
 MAX_SENTENCES = 40
 """Most sentences on results; further results are in the table alone."""
 
+UNCHECKED = (
+    "For some runs the ground truth is unknown: claims about them could not be checked, which "
+    "does not show that nothing leaks."
+)
+
 
 def summary_section(findings: FindingsDocument) -> AnnexSection:
     """Return how many results say what, and a sentence on each leak."""
@@ -74,7 +79,9 @@ def results_section(findings: FindingsDocument) -> AnnexSection:
         "the run. The gain is how much better than guessing the best attack is; its 95 % "
         "interval allows for the choice of the attack. The margin is the smallest gain that "
         "matters. The p-value is the probability of claims that fit this well by chance. "
-        f"“Leaks” needs a p-value of {VERDICT_LEVEL:g} or less and a gain above 0.",
+        f"“Leaks” needs a p-value of {VERDICT_LEVEL:g} or less and a gain above 0: where "
+        f"nothing leaks, this happens with a probability of at most {VERDICT_LEVEL:g}.",
+        *([] if all(run.has_truth for run in findings.arms) else [UNCHECKED]),
     )
     sentences = tuple(result_sentence(one) for one in verdicts[:MAX_SENTENCES])
     blocks = [SectionBlock("", reading, (table,))]
@@ -84,13 +91,16 @@ def results_section(findings: FindingsDocument) -> AnnexSection:
 
 
 def result_sentence(verdict: VerdictRow) -> str:
-    """Return the verdict with the sentence of the report's first page, or with its reason."""
-    observers = observer_words(verdict.observers)
-    what = f"about {_target(verdict)}, {question_words(verdict.question)}"
-    place = f"Arm “{make_printable(verdict.arm)}”. {observers}, {what}"
+    """Return the verdict with the report's sentence, or with its place and reason."""
     text = make_printable(verdict.sentence)
-    why = "" if text or not verdict.why else f" Reason: {make_printable(verdict.why)}."
-    return f"{place}: {badge_of(verdict)}.{why}{' ' if text else ''}{text}"
+    if not text:
+        text = (
+            f"{observer_words(verdict.observers)}, about {_target(verdict)}: "
+            f"{question_words(verdict.question)}."
+        )
+        if verdict.why:
+            text += f" Reason: {make_printable(verdict.why)}."
+    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {text}"
 
 
 def badge_of(verdict: VerdictRow) -> str:

@@ -21,11 +21,16 @@ from overheard.report.evidence.annex_section import (
     question_words,
     target_words,
 )
-from overheard.report.evidence.standards import untested_threats
+from overheard.report.evidence.standards import NO_IDENTIFIER, untested_threats
 
 HONEST = (
     "Observers are honest but curious: they follow the protocol and analyse what they read. "
     "Servers and clients that deviate from the protocol were not tested."
+)
+
+SHARED_EXAMPLES = (
+    "Attackers were given examples of their own. Whether some of these are a client’s examples "
+    "is not known for this recording. If so, attacks look stronger than they are."
 )
 
 NOTHING_IN_CLEAR = "Nothing is sent besides weights."
@@ -56,12 +61,13 @@ def threat_model_section(findings: FindingsDocument) -> AnnexSection:
         ("Kind", "What", "Arms"),
         _clear_rows(runs),
     )
+    honest = (HONEST,) if findings.is_auxiliary_separate else (HONEST, SHARED_EXAMPLES)
     is_stated = all(run.in_clear is not None for run in runs)
     read = () if clear.rows else (NOTHING_IN_CLEAR if is_stated else CLEAR_NOT_STATED,)
     return AnnexSection(
         "Threat model",
         (
-            SectionBlock("Observers", (HONEST,), (knowledge,) if knowledge.rows else ()),
+            SectionBlock("Observers", honest, (knowledge,) if knowledge.rows else ()),
             SectionBlock("Sent in clear text", read, (clear,) if clear.rows else ()),
             SectionBlock("Defenses", (), (_defenses(runs),)),
         ),
@@ -88,7 +94,11 @@ def tests_section(findings: FindingsDocument) -> AnnexSection:
         "What no audit by Overheard tests",
         ("Threat", "Standards that name it"),
         [
-            (one.threat, "; ".join(f"{ref.standard}, {ref.id}" for ref in one.references))
+            (
+                one.threat,
+                "; ".join(f"{ref.standard}, {ref.id}" for ref in one.references)
+                or NO_IDENTIFIER,
+            )
             for one in untested_threats()
         ],
     )

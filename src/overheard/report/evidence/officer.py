@@ -125,6 +125,7 @@ def write_officer_file(folder: Path) -> None:
 
 EMPTY_FILE = '''\
 # Your own words for the annex: what no measurement can tell.
+
 # Write between the quotation marks, and run `overheard evidence` again.
 # Overheard reads this file and never overwrites it.
 # An empty text is printed as "To be filled in".
