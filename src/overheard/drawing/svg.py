@@ -9,6 +9,9 @@ from xml.etree import ElementTree as Xml
 
 import matplotlib as mpl
 from markupsafe import Markup
+from matplotlib.artist import Artist
+from matplotlib.collections import Collection
+from matplotlib.colors import to_hex, to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
 
@@ -28,6 +31,24 @@ _PAGE_COLOURS = {
     ACCENT: "var(--accent)",
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, 1)},
 }
+
+_PAPER_COLOURS = {
+    INK: "#1d2429",
+    SOFT: "#56616a",
+    GRID: "#dedbd3",
+    TRUTH: "#c3ccd0",
+    ACCENT: "#0b6168",
+    **dict(
+        zip(
+            SERIES,
+            ("#0b6168", "#b4520f", "#5b4fa8", "#8a1f4f", "#3f6d1f", "#57606a"),
+            strict=True,
+        )
+    ),
+}
+"""The colours of the page in its light scheme."""
+
+_COLOURED = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
 
 _STYLE: dict[RcKeyType, object] = {
     "svg.fonttype": "none",  # text stays text: it can be searched, and takes the page's font
@@ -57,9 +78,26 @@ _STYLE: dict[RcKeyType, object] = {
 }
 
 
+class Chart(Markup):
+    """A chart as an `svg` element, which can be drawn again as a matplotlib figure."""
+
+    draw: Callable[[Figure], None]
+    size: tuple[float, float]
+
+    def to_figure(self) -> Figure:
+        """Return the chart as a figure, in the colours of the page's light scheme."""
+        with mpl.rc_context(_STYLE):
+            figure = _draw(self.draw, self.size)
+        figure.set_facecolor("white")
+        for artist in figure.findobj():
+            for name in _COLOURED:
+                _use_paper_colours(artist, name)
+        return figure
+
+
 def inline_svg(
     draw: Callable[[Figure], None], width: float, height: float, label: str
-) -> Markup:
+) -> Chart:
     """Draw a chart as an `svg` element for an HTML page.
 
     The same drawing gives the same bytes. The page must set the CSS variables of the colours.
@@ -77,10 +115,34 @@ def inline_svg(
     with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}), warnings.catch_warnings():
         # Matplotlib's font is used for the layout only; the reader's browser has the glyph.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
-        figure = Figure(figsize=(width / 72, height / 72), dpi=72)
-        draw(figure)
+        figure = _draw(draw, (width, height))
         figure.savefig(text, format="svg", metadata={"Date": None})
-    return Markup(_prepare_svg(text.getvalue(), label))
+    chart = Chart(_prepare_svg(text.getvalue(), label))
+    chart.draw, chart.size = draw, (width, height)
+    return chart
+
+
+def _draw(draw: Callable[[Figure], None], size: tuple[float, float]) -> Figure:
+    width, height = size
+    figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+    draw(figure)
+    return figure
+
+
+def _use_paper_colours(artist: Artist, name: str) -> None:
+    """Replace a placeholder colour of an artist, or those of a collection."""
+    get, put = (getattr(artist, f"{verb}_{name}", None) for verb in ("get", "set"))
+    if get is None or put is None:
+        return
+    colours = to_rgba_array(get())
+    hexes = [to_hex(colour) for colour in colours]
+    if not any(one in _PAPER_COLOURS for one in hexes):
+        return
+    replaced = [
+        to_rgba(_PAPER_COLOURS.get(one, one), colour[3])
+        for one, colour in zip(hexes, colours, strict=True)
+    ]
+    put(replaced if isinstance(artist, Collection) else replaced[0])
 
 
 def _prepare_svg(svg: str, label: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from overheard.archive.run_time import RunTime
 from overheard.core.accountant import AccountedMechanism
@@ -26,6 +26,9 @@ ControlDraws = Literal["", "natural", "exact"]
 
 MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""
+
+NOTEBOOK = "overheard.report.notebook"
+"""The module that shows an audit in a notebook."""
 
 MAX_TABLE_LINES = 40
 """Most lines of a table in a notebook; of more it gives the number."""
@@ -306,13 +309,22 @@ class Audit:
             ]
         )
 
+    # Any: a matplotlib figure, whose package is loaded only if somebody asks for charts.
+    def figures(self) -> Mapping[str, Any]:
+        """Return the charts that compare arms and rounds as matplotlib figures, by title.
+
+        They are those of the report, in its colours for white paper.
+        """
+        drawn: Mapping[str, Any] = import_module(NOTEBOOK).draw_figures(self)
+        return drawn
+
     def __repr__(self) -> str:
         """Give the title and the number of runs, findings and refusals on one line."""
         return f"<Audit {make_printable(self.title)!r}: {self._counts}>"
 
     def _repr_html_(self) -> str:
         # Verdicts are judged in a higher layer, which is loaded only if a notebook shows them.
-        verdicts: str = import_module("overheard.report.notebook").verdict_table(self)
+        verdicts: str = import_module(NOTEBOOK).verdict_matrix(self)
         lines = list(_mean_lines(self.findings))
         more = len(lines) - MAX_TABLE_LINES
         rest = f" {more} more lines are in to_frame()." if more > 0 else ""

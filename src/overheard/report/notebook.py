@@ -1,66 +1,69 @@
-"""The verdicts of an audit as a table in a notebook."""
+"""An audit in a notebook: the matrix of the first page, and charts to change further."""
+
+from collections.abc import Iterator, Mapping
+
+from matplotlib.figure import Figure
 
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
-from overheard.findings.finding import MAX_TABLE_LINES, Audit
+from overheard.drawing.svg import Chart
+from overheard.findings.finding import Audit
 from overheard.findings.html import html_table
-from overheard.findings.names import make_printable
-from overheard.findings.number_format import NO_NUMBER, SPACE, format_number
-from overheard.findings.threat_results import ArmResult, ThreatResult
-from overheard.report.page_registry import pages_of
-from overheard.report.verdict_sentences import badge, false_leak_sentences, margin_text
-from overheard.statistics.judgement import VERDICT_LEVEL
+from overheard.report.arm_figures import arm_figures
+from overheard.report.first_page.matrix import Matrix, make_matrices
+from overheard.report.frontier_figures import frontier_figures
+from overheard.report.round_figures import round_figures
+from overheard.report.verdict_sentences import false_leak_sentences
 
 BOOTSTRAP_SEED = Seed(0)
 """Seed of intervals and pairings, as in the report that the command writes."""
 
-HEADS = ("arm", "question", "verdict", "p", "gain", f"95{SPACE}% interval", "margin")
+NOT_ASKED = "not asked"
 
 
-def verdict_table(audit: Audit) -> str:
-    """Return the verdict on each question as HTML, in the words of the report.
+def verdict_matrix(audit: Audit) -> str:
+    """Return the matrix of the report's first page as HTML tables.
 
-    There is a line for each arm, group of observers and question. Below the table are the
-    reasons why some verdicts cannot be given, and how many false leaks to expect.
+    There is a line for each question and group of observers, and a column for each arm. Below
+    it stands how many false leaks to expect.
     """
     arm_results = collect_arms(audit, BOOTSTRAP_SEED)
-    lines = [
-        _line(arm, threat_result) for arm in arm_results for threat_result in arm.threat_results
-    ]
-    more = len(lines) - MAX_TABLE_LINES
-    notes = [
-        f"p is that of a test of the claims against other targets; a leak needs "
-        f"{VERDICT_LEVEL:g} or less. The gain is that of the strongest attack over guessing.",
-        *_reasons(arm_results),
-        *false_leak_sentences(arm_results),
-        *([f"{more} more verdicts are in the report."] if more > 0 else []),
-    ]
-    return html_table(audit.title, HEADS, lines[:MAX_TABLE_LINES], " ".join(notes))
+    note = " ".join(false_leak_sentences(arm_results))
+    return "".join(
+        html_table(audit.title, _heads(matrix), _lines(matrix), note)
+        for matrix in make_matrices(arm_results)
+    )
 
 
-def _line(arm: ArmResult, threat_result: ThreatResult) -> tuple[str, ...]:
-    judgement, pages = threat_result.judgement, pages_of(threat_result.question)
-    gain, mean, interval = judgement.gain, NO_NUMBER, NO_NUMBER
-    if gain is not None:
-        measure = pages.question.measure(threat_result.attack_results[0].headline)
-        mean, interval = measure.format(gain.mean), measure.format_gain_interval(gain)
+def draw_figures(audit: Audit) -> Mapping[str, Figure]:
+    """Return the charts of a report that compare arms and rounds, by title.
+
+    A title with several panels has one figure for each, with the panel's heading after it.
+    """
+    arm_results = collect_arms(audit, BOOTSTRAP_SEED)
+    found = {}
+    for report_figure in (
+        *frontier_figures(arm_results),
+        *arm_figures(arm_results),
+        *round_figures(arm_results),
+    ):
+        for panel in report_figure.panels:
+            title = " · ".join(filter(None, (report_figure.title, panel.heading)))
+            if isinstance(panel.drawing, Chart):
+                found[title] = panel.drawing.to_figure()
+    return found
+
+
+def _heads(matrix: Matrix) -> tuple[str, ...]:
     return (
-        arm.name,
-        threat_result.title,
-        badge(judgement),
-        format_number(judgement.p_value),
-        mean,
-        interval,
-        margin_text(judgement, pages),
+        "who learns what",
+        *(f"{arm.name}: {arm.defenses}" for arm in matrix.arms),
     )
 
 
-def _reasons(arm_results: tuple[ArmResult, ...]) -> list[str]:
-    """Return each reason for "not enough to judge" once."""
-    reasons = dict.fromkeys(
-        threat_result.judgement.why
-        for arm in arm_results
-        for threat_result in arm.threat_results
-        if threat_result.judgement.why
-    )
-    return [f"Not enough to judge: {make_printable(reason)}." for reason in reasons]
+def _lines(matrix: Matrix) -> Iterator[tuple[str, ...]]:
+    for row in matrix.rows:
+        yield (
+            f"{row.observers}, about {row.about}. {row.question}",
+            *(NOT_ASKED if cell is None else cell.text for cell in row.cells),
+        )

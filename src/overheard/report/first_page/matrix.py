@@ -46,6 +46,11 @@ class MatrixCell:
     guess: str
     surety: str
 
+    @property
+    def text(self) -> str:
+        """All of it as one text."""
+        return ". ".join(filter(None, (self.badge, self.effect, self.guess, self.surety)))
+
 
 @final
 @dataclass(frozen=True, slots=True)
