@@ -169,7 +169,7 @@ def test_equal_or_unknown_bytes_give_no_second_panel(
 def test_membership_is_compared_with_a_coin() -> None:
     cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0, 1))
     held = [
-        Finding(replace(cell, arm=arm), client(0), (1.0,), (1.0,),
+        Finding(replace(cell, arm=arm), client(0), (1.0, -1.0), (1.0, -1.0),
                 (Score("membership_auc", value, "higher", {"a coin": 0.5}, {}),))
         for arm, value in (("none", 0.9), ("dear", 0.52))
     ]  # fmt: skip
