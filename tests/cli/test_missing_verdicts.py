@@ -2,10 +2,12 @@
 
 import io
 from pathlib import Path
+from shutil import copytree
 
 from rich.console import Console
 
-from overheard.cli.missing_verdicts import print_missing_verdicts
+from overheard.archive.layout import truth_path
+from overheard.cli.missing_verdicts import NO_TRUTH, print_missing_verdicts
 from overheard.plans.built_in import built_in_plan
 from overheard.plans.plan import parse_plan
 
@@ -35,6 +37,15 @@ def test_the_clients_of_a_recording_are_counted(finished: Path) -> None:
     # The run has three clients: 3! = 6 permutations.
     (recording,) = (finished / "runs").iterdir()
     assert "The smallest p-value of this plan is 0.17" in printed(FEW, recording)
+
+
+def test_a_recording_without_ground_truth_has_no_verdict(
+    finished: Path, tmp_path: Path
+) -> None:
+    (recording,) = (finished / "runs").iterdir()
+    copy = copytree(recording, tmp_path / "copy")
+    truth_path(copy).unlink()
+    assert printed(FEW, copy) == f"{NO_TRUTH}\n"
 
 
 def test_nothing_is_printed_if_all_can_be_judged() -> None:

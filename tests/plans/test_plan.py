@@ -688,3 +688,5 @@ def test_refuses_margins_of_unknown_scores_and_of_zero() -> None:
     found = mistakes_in(GOOD + "\n[margins]\nl2 = 0.2\n")
     assert "no question has a margin for l2; known: accuracy," in found["margins"]
     assert "greater than 0" in mistakes_in(GOOD + "\n[margins]\nl1 = 0\n")["margins.l1"]
+    # Below an infinite margin, nothing could ever be read.
+    assert "finite" in mistakes_in(GOOD + "\n[margins]\nl1 = inf\n")["margins.l1"]

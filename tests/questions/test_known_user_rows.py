@@ -116,6 +116,12 @@ def test_the_gain_over_the_published_attack_uses_the_same_targets() -> None:
     assert "gain_over_published" not in rows(identity_run(3.0))
 
 
+def test_a_user_of_several_runs_counts_once() -> None:
+    runs = [one for seed in (0, 1) for one in identity_run(2.0, seed=seed)]
+    # 12 people in both runs.
+    assert rows(runs)["mean_average_precision"].value.degrees == 11
+
+
 def test_values_are_means_over_runs() -> None:
     findings = [*identity_run(3.0, seed=0), *identity_run(1.0, seed=1)]
     by_seed = [rows(identity_run(3.0, seed=0)), rows(identity_run(1.0, seed=1))]

@@ -233,6 +233,18 @@ def test_owners_of_other_records_are_permuted_within_labels() -> None:
     assert p_value(fits_of("membership", by_member, run_with("same label"))) <= 0.025
 
 
+def test_what_labels_gain_is_an_auc_also_with_several_clients() -> None:
+    # Each client, and the non-members, have a label of their own. The claims rank the target's
+    # label first and that of the non-members last: an AUC of 1 by labels alone.
+    labels = np.where(OWNERS < 0, 2, OWNERS)
+    claims = [
+        member_finding(target, OWNERS, 2.0 * (labels == target) + 1.0 * (labels == 1 - target))
+        for target in (0, 1)
+    ]
+    run = replace(run_with("same label"), record_labels=tuple(labels.tolist()))
+    assert fits_of("membership", claims, run).common_gains == pytest.approx((0.5,))
+
+
 def test_records_that_belong_together_have_no_test() -> None:
     found = fits_of("membership", member_findings(3.0, 0.0), run_with("none"))
     assert found.why_none.endswith("take canaries")

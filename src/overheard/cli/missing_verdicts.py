@@ -5,10 +5,16 @@ from pathlib import Path
 from rich.console import Console
 
 from overheard.archive.reader import open_transcript
+from overheard.archive.truth import has_truth
 from overheard.cli.terminal import escaped_text
 from overheard.core.parties import SERVER, is_shadow_device
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import describe_missing_verdicts
+
+NO_TRUTH = (
+    "The recording has no ground truth (truth.json): claims cannot be checked, and no verdict "
+    "is possible."
+)
 
 
 def print_missing_verdicts(plan: Plan, recording: Path | None, console: Console) -> None:
@@ -24,6 +30,9 @@ def print_missing_verdicts(plan: Plan, recording: Path | None, console: Console)
 
     """
     clients = None
+    if recording is not None and not has_truth(recording):
+        console.print(NO_TRUTH, soft_wrap=True)
+        return
     if recording is not None:
         parties = open_transcript(recording).parties()
         clients = sum(one != SERVER and not is_shadow_device(one) for one in parties)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomli_w
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, FiniteFloat, field_validator, model_validator
 
 from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
@@ -38,7 +38,7 @@ UNDEFENDED = "no defense"
 
 RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
 
-Margin = Annotated[float, Field(gt=0)]
+Margin = Annotated[FiniteFloat, Field(gt=0)]
 
 
 class TrainingPlan(RecipePlan):

@@ -42,6 +42,15 @@ def test_users_who_are_hard_for_both_attacks_do_not_widen_the_interval() -> None
     assert (none.low, none.high) == (0, 0)
 
 
+def test_a_user_of_several_runs_counts_once() -> None:
+    runs = [
+        *(one for seed in (0, 1) for one in identity_run(1.0, attack="mlp", seed=seed)),
+        *(one for seed in (0, 1) for one in identity_run(2.0, attack="ours", seed=seed)),
+    ]
+    # 12 people in both runs.
+    assert estimate_paired_gain(runs, "ours", "mlp").degrees == 11
+
+
 def test_excludes_control_runs() -> None:
     controls = [
         *identity_run(0.0, attack="ours", is_control=True),

@@ -6,6 +6,7 @@ import pytest
 from overheard.core.seeds import Seed
 from overheard.questions.membership.statistics.membership_fits import (
     NON_MEMBER,
+    group_gains,
     membership_fits,
     record_ranks,
 )
@@ -71,3 +72,28 @@ def test_across_labels_they_would_be_said_to_leak() -> None:
 def test_members_that_score_higher_are_found_within_labels() -> None:
     found = smallest_p_values(lambda number: fits_of_run(number, "same label", 1.0))
     assert (found <= 0.025).mean() > 0.9
+
+
+def test_what_labels_gain_is_the_mean_auc_over_all_pairings() -> None:
+    labels = np.array([0, 0, 1, 1, 1, 1, 0, 1, 2, 2])
+    owners = np.array([0, 0, 0, 1, 1, NON_MEMBER, NON_MEMBER, NON_MEMBER, NON_MEMBER, 1])
+    scores = np.array([[9.0, 8, 3, 3, 6, 4, 5, 1, 2, 7], [1.0, 2, 5, 6, 3, 3, 8, 9, 4, 7]])
+    targets = np.array([0, 1])
+    pairings = re_pairings(labels, Seed(0))
+    assert len(pairings) == 6 * 120 * 2  # all of them
+    aucs = []
+    for claimed, target in zip(scores, targets, strict=True):
+        members = np.array([claimed[owners[one] == target] for one in pairings])
+        others = np.array([claimed[owners[one] == NON_MEMBER] for one in pairings])
+        above = members[:, :, None] > others[:, None]
+        tied = members[:, :, None] == others[:, None]
+        aucs.append(float((above + tied / 2).mean()))
+    gains = group_gains(record_ranks(scores), targets, owners, labels)
+    assert gains == pytest.approx(np.array(aucs) - 0.5)
+
+
+def test_groups_of_all_records_gain_nothing() -> None:
+    scores = np.random.default_rng(0).normal(size=(2, 30))
+    owners = np.repeat([0, 1, NON_MEMBER], 10)
+    gains = group_gains(record_ranks(scores), np.array([0, 1]), owners, np.zeros(30, dtype=int))
+    assert gains == pytest.approx(np.zeros(2), abs=1e-12)

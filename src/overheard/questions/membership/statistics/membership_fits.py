@@ -44,6 +44,44 @@ def membership_fits(
     return differences
 
 
+def group_gains(
+    ranks: Float[np.ndarray, "claims records"],
+    targets: Int[np.ndarray, " claims"],
+    owners: Int[np.ndarray, " records"],
+    groups: Int[np.ndarray, " records"],
+) -> Float[np.ndarray, " claims"]:
+    """Return the mean AUC of each claim over all pairings within groups, less 0.5.
+
+    A member of group a and a non-member of group b are then two random records of their groups.
+    So the AUC is the mean, over all such pairs, of the probability that a random record of a
+    ranks above one of b; within a group it is 0.5.
+
+    Args:
+        ranks: the rank of each record in each claim.
+        targets: the target of each claim, as a number of an owner.
+        owners: the owner of each record, or `NON_MEMBER`.
+        groups: the group of each record, within which owners are permuted.
+
+    """
+    names, group = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(group)
+    others = np.bincount(group[owners == NON_MEMBER], minlength=len(names))
+    gains = []
+    for of_claim, target in zip(ranks, targets, strict=True):
+        held = np.bincount(group[owners == target], minlength=len(names))
+        gain = 0.0
+        for number in np.flatnonzero(others):
+            level = np.sort(of_claim[group == number])
+            below, not_above = (
+                np.searchsorted(level, of_claim, "left"),
+                np.searchsorted(level, of_claim, "right"),
+            )
+            wins = np.bincount(group, (below + not_above) / 2 / len(level)) / sizes
+            gain += float(held @ (wins - 0.5)) * float(others[number])
+        gains.append(gain / float(held.sum() * others.sum()))
+    return np.array(gains)
+
+
 def _mean_rank(
     is_counted: Bool[np.ndarray, "pairings records"],
     ranks: Float[np.ndarray, "claims records"],

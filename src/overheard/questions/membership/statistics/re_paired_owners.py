@@ -19,6 +19,7 @@ from overheard.findings.re_paired_fits import (
 )
 from overheard.questions.membership.statistics.membership_fits import (
     NON_MEMBER,
+    group_gains,
     membership_fits,
     record_ranks,
 )
@@ -69,12 +70,13 @@ def re_pair_owners(
         axis=0,
     )
     counts = np.array([max(1, len(members)) for members in by_attack.values()])
+    gains = np.sum([table.label_gains() for table in tables], axis=0)
     has_claims = np.array([bool(members) for members in by_attack.values()])
     fits = np.where(has_claims, sums / counts, np.nan)
     return RePairedFits(
         fits,
         smallest_p_value(prod(table.arrangements for table in tables), len(fits)),
-        common_gains=tuple(np.nan_to_num(fits.mean(0)).tolist()),
+        common_gains=tuple(np.nan_to_num(gains / counts).tolist()),
     )
 
 
@@ -119,6 +121,18 @@ class _Records:
     ) -> Float[np.ndarray, "pairings attacks"]:
         """Return the sums over each attack's claims."""
         of_claims = membership_fits(self._ranks, self._targets, self.owners[pairings])
-        is_of_attack = self._attacks[:, None] == np.arange(self._attack_count)
-        sums: Float[np.ndarray, "pairings attacks"] = of_claims @ is_of_attack.astype(float)
+        sums: Float[np.ndarray, "pairings attacks"] = of_claims @ self._is_of_attack
         return sums
+
+    def label_gains(self) -> Float[np.ndarray, " attacks"]:
+        """Return the sums over each attack's claims of what they gain by labels alone."""
+        of_claims = group_gains(self._ranks, self._targets, self.owners, self.groups)
+        sums: Float[np.ndarray, " attacks"] = of_claims @ self._is_of_attack
+        return sums
+
+    @property
+    def _is_of_attack(self) -> Float[np.ndarray, "claims attacks"]:
+        is_of_attack: Float[np.ndarray, "claims attacks"] = (
+            self._attacks[:, None] == np.arange(self._attack_count)
+        ).astype(np.float64)
+        return is_of_attack
