@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from overheard.drawing.chart_frame import ChartFrame, list_legend
+from overheard.drawing.chart_frame import ChartFrame, legend_text, list_legend
 from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg
 from overheard.findings.names import shorten
 
@@ -124,7 +124,7 @@ def bands_legend(names: Sequence[str], label: str) -> Markup:
 
     def lines() -> list[Line2D]:
         named = [
-            Line2D([], [], color=SERIES[index % len(SERIES)], label=shorten(name, 40))
+            Line2D([], [], color=SERIES[index % len(SERIES)], label=legend_text(name))
             for index, name in enumerate(names)
         ]
         return [
@@ -133,7 +133,7 @@ def bands_legend(names: Sequence[str], label: str) -> Markup:
             Line2D([], [], color=INK, ls=SHIFT_DASHES, lw=1.3, label="round of the shift"),
         ]
 
-    return list_legend(lines, len(names) + 2, 300.0, label)
+    return list_legend(lines, names, 2, label)
 
 
 def diagonal_chart(

@@ -1,7 +1,8 @@
-"""The layout of charts: room around the axes, and legends with one name per line."""
+"""The layout of charts: room around the axes, and legends with wrapped names."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import final
 
 from markupsafe import Markup
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from overheard.drawing.svg import INK, inline_svg
+from overheard.findings.names import make_printable
 
 LINE_HEIGHT = 22
 """Line height of a list, in pixels."""
@@ -56,22 +58,36 @@ def guess_line() -> Line2D:
     return Line2D([], [], color=INK, ls=GUESS_DASHES, lw=1.3, label="guessing")
 
 
+LEGEND_COLUMNS = 60
+"""Longest line of a legend, in characters; longer names are wrapped."""
+
+CHARACTER_WIDTH = 7.0
+"""Mean width of a character of a legend, in pixels."""
+
+
+def legend_text(name: str) -> str:
+    """Return a name for a legend, printable and wrapped."""
+    return "\n".join(wrap(make_printable(name), LEGEND_COLUMNS)) or " "
+
+
 def list_legend(
-    lines: Callable[[], Sequence[Line2D]], count: int, width: float, label: str
+    lines: Callable[[], Sequence[Line2D]], names: Sequence[str], more: int, label: str
 ) -> Markup:
-    """Draw a legend as a chart of its own, one name per line.
+    """Draw a legend as a chart of its own, one name below the other.
 
     Args:
         lines: returns the legend entries.
-        count: the number of entries.
-        width: the width of the chart, in pixels.
+        names: the names of the first entries, which `legend_text` wraps.
+        more: the number of further entries, which have short names.
         label: what the chart shows; unique on its page.
 
     """
+    rows = [row for name in names for row in legend_text(name).split("\n")]
+    width = max(300.0, 44.0 + CHARACTER_WIDTH * max(map(len, rows), default=0))
 
     def draw(figure: Figure) -> None:
         figure.legend(
             handles=list(lines()), loc="upper left", borderaxespad=0, labelspacing=0.55
         )
 
-    return inline_svg(draw, width, 4.0 + LINE_HEIGHT * count, label)
+    return inline_svg(draw, width, 4.0 + LINE_HEIGHT * (len(rows) + more), label)

@@ -15,6 +15,7 @@ from overheard.drawing.chart_frame import (
     LINE_HEIGHT,
     ChartFrame,
     guess_line,
+    legend_text,
     list_legend,
 )
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
@@ -28,9 +29,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", "-.", ":")
 MAX_NAME_AT_LINE_END = 18
 """Longest name, in characters, that fits beside a chart of arms; longer ones are above."""
-
-MAX_LEGEND_NAME = 34
-"""Longest name, in characters, that fits a legend of the default width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +276,6 @@ def _draw_points(
 
 def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
     """Draw the legend of charts over rounds, one name per line."""
-    width = 300.0 if all(len(name) <= MAX_LEGEND_NAME for name in names) else 460.0
 
     def lines() -> list[Line2D]:
         named = [
@@ -288,13 +285,13 @@ def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
                 marker=MARKERS[place % len(MARKERS)],
                 ls=DASHES[place // 6 % 4],
                 ms=5.5,
-                label=shorten(name, 60),
+                label=legend_text(name),
             )
             for place, name in enumerate(names)
         ]  # fmt: skip
         return [*named, guess_line()] if has_blind else named
 
-    return list_legend(lines, len(names) + has_blind, width, label)
+    return list_legend(lines, names, int(has_blind), label)
 
 
 def largest_value(courses: Sequence[RoundSeries]) -> float:

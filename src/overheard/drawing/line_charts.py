@@ -9,11 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from overheard.drawing.chart_frame import GUESS_DASHES, ChartFrame, guess_line, list_legend
+from overheard.drawing.chart_frame import (
+    GUESS_DASHES,
+    ChartFrame,
+    guess_line,
+    legend_text,
+    list_legend,
+)
 from overheard.drawing.charts import DASHES, MARKERS
 from overheard.drawing.point_names import NamedPoint, write_names
 from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
-from overheard.findings.names import shorten
 
 ADAPTIVE_DASHES = "--"
 
@@ -34,11 +39,20 @@ class ChartLine:
 @final
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The title and the ends of an axis; it is reversed if `low` is above `high`."""
+    """An axis, which always rises to the right or upwards.
+
+    Args:
+        title: with the unit.
+        low: the left or lower end.
+        high: the right or upper end.
+        is_less_better: whether smaller values are better for the federation.
+
+    """
 
     title: str
     low: float
     high: float
+    is_less_better: bool = False
 
 
 @final
@@ -103,15 +117,13 @@ def frontier_chart(
     y_axis: Axis,
     label: str,
 ) -> Markup:
-    """Draw leakage against accuracy or bytes sent; further up and left is better.
-
-    A line joins the Pareto front of each attack.
+    """Draw leakage against accuracy or bytes sent, with the Pareto front of each attack.
 
     Args:
         tradeoffs: one per attack.
         blind: leakage of an uninformed guess, drawn as a vertical line; None = not drawn.
-        x_axis: the leakage axis; reversed if a lower score means more leakage.
-        y_axis: the axis of accuracy, or of a cost, which is reversed.
+        x_axis: the leakage axis.
+        y_axis: the axis of accuracy, or of a cost.
         label: what the chart shows; unique on its page.
 
     """
@@ -141,18 +153,18 @@ def frontier_legend(
                 ls=ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
                 ms=5.5,
                 lw=1.4,
-                label=shorten(name, 60),
+                label=legend_text(name),
             )
             for name, tradeoff in zip(names, tradeoffs, strict=True)
         ]  # fmt: skip
         return [*named, guess_line()] if has_blind else named
 
-    return list_legend(lines, len(names) + has_blind, 460.0, label)
+    return list_legend(lines, names, int(has_blind), label)
 
 
 def _draw_tradeoff(axes: Axes, tradeoff: TradeoffSeries, x_axis: Axis, y_axis: Axis) -> None:
-    right = 1.0 if x_axis.low < x_axis.high else -1.0
-    upward = 1.0 if y_axis.low < y_axis.high else -1.0
+    right = 1.0 if x_axis.is_less_better else -1.0
+    upward = -1.0 if y_axis.is_less_better else 1.0
     points = sorted(tradeoff.points, key=lambda point: (right * point.x, -upward * point.y))
     best = [
         one

@@ -68,10 +68,11 @@ def _figure(
         ]
         listed.append(sent)
         names.append(STRONGEST_LABEL)
-        more = " In the second panel, higher up means fewer bytes sent in a run."
+        more = " In the second panel, further down means fewer bytes sent in a run."
+    side = "right" if points[0].row.better == "lower" else "left"
     return ReportFigure(
         f"Privacy against utility · {title}",
-        "Each point is an arm under one attack: further left means less leakage, higher up "
+        f"Each point is an arm under one attack: further {side} means less leakage, higher up "
         "means higher accuracy. A line joins the arms that no other arm dominates under one "
         "attack; it is dashed if the attack adapts to the defenses. Not dominated under the "
         "strongest attack on each arm: "
@@ -138,25 +139,23 @@ def _accuracy_drawing(
 def _bytes_drawing(
     title: str, points: Sequence[FrontierPoint], trade: TradeoffSeries
 ) -> Markup:
-    """Draw the panel of bytes sent; the axis is reversed, so fewer bytes are higher up."""
+    """Draw the panel of bytes sent."""
     name, _ = _bytes_unit(points)
     most = max(point.y for point in trade.points)
-    y_axis = Axis(f"sent in a run, {name}", 1.1 * most, -0.06 * most)
+    y_axis = Axis(f"sent in a run, {name}", -0.06 * most, 1.1 * most, is_less_better=True)
     label = f"Privacy against bytes: {title}"
     return frontier_chart([trade], _guess_value(points), _leakage_axis(points), y_axis, label)
 
 
 def _leakage_axis(points: Sequence[FrontierPoint]) -> Axis:
-    """Return the leakage axis; it is reversed if a lower score means more leakage."""
+    """Return the leakage axis."""
     measure, blind = row_measure(points[0].row), _guess_value(points)
     ends = [_leakage_value(one) for one in points] + ([] if blind is None else [blind])
     span = max(ends) - min(ends)
     room = max(0.08 * span, (MIN_AXIS_SPAN * measure.factor - span) / 2)
     low, high = max(0.0, min(ends) - room), max(ends) + room
     title = f"{measure.title}{measure.unit and ','}{measure.unit}"
-    if points[0].row.better == "lower":
-        return Axis(title, high, low)
-    return Axis(title, low, high)
+    return Axis(title, low, high, is_less_better=points[0].row.better == "higher")
 
 
 def _leakage_value(one: FrontierPoint) -> float:

@@ -42,7 +42,8 @@ def frontier_figure(title: str, points: Mapping[str, Sequence[TradeOffPoint]]) -
     """
     every = [point for results in points.values() for point in results]
     best = undominated_arms(every)
-    x_axis = Axis("average precision per user, %", 0.0, 108 * max(p.precision for p in every))
+    most = max(p.precision for p in every)
+    x_axis = Axis("average precision per user, %", 0.0, 108 * most, is_less_better=True)
     low, high = min(0.95, *(p.utility for p in every)), max(1.0, *(p.utility for p in every))
     margin = 0.1 * (high - low)
     y_axis = Axis("utility, %", 100 * (low - margin), 100 * (high + margin))
