@@ -1,10 +1,15 @@
 """The annex has every part that a data-protection file needs, and invents nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from overheard.core.seeds import Seed
+from overheard.findings.document_reader import read_findings
+from overheard.findings.finding import Audit
 from overheard.report.evidence.annex import make_annex
-from overheard.report.evidence.digests import CheckedFile, CheckedFolder
+from overheard.report.evidence.digests import CheckedFile, CheckedFolder, check_folder
 from overheard.report.evidence.officer import OfficerWords
+from overheard.report.write import write_report
 from tests.report.evidence.annexes import annex_of, read, section_of, text_of
 
 TITLES = (
@@ -30,7 +35,10 @@ def test_has_every_part() -> None:
 
 
 def test_states_what_is_known_and_who_has_to_state_the_rest() -> None:
-    text = section_of(annex_of(), "Context of the release")
+    words = OfficerWords(license="Internal use.", author="A. Person")
+    text = section_of(annex_of(words), "Context of the release")
+    assert "Use of this annex | Internal use. | officer.toml" in text
+    assert "Author of the statements | A. Person | officer.toml" in text
     assert "Recorded or simulated | a recorded run" in text
     assert "Day of the audit | 2026-11-21" in text
     assert "Contact | dpo@example.org | the plan" in text
@@ -59,6 +67,21 @@ def test_names_the_files_with_their_digests_and_state() -> None:
     assert f"findings.json | {'a' * 64} | as written" in text
     assert "b" * 64 in text
     assert "overheard | 0.1.0" in text
+
+
+def test_reads_what_a_report_writes(small: Audit, tmp_path: Path) -> None:
+    write_report(replace(small, release={"contact": "dpo@example.org"}), tmp_path, Seed(0))
+    findings, folder = read_findings(tmp_path / "findings.json"), check_folder(tmp_path)
+    annex = make_annex(findings, OfficerWords(), folder, "2026-11-22")
+    assert "Contact | dpo@example.org | the plan" in section_of(annex, "Context of the release")
+    results = section_of(annex, "Results")
+    assert "none. The server | " in results
+    assert "Arm “none”: Leaks. The server infers each client" in results
+    assert "noise | LocalDP(clip=1.0, noise_multiplier=0.5) | client" in section_of(
+        annex, "Threat model"
+    )
+    assert "report.html" in section_of(annex, "Files and versions")
+    assert folder.is_as_written
 
 
 def test_says_how_to_get_digests_if_there_are_none() -> None:

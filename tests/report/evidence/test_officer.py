@@ -46,7 +46,7 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str) -> No
 def test_the_officers_words_replace_those_of_the_plan() -> None:
     words = OfficerWords(contact="dpo@example.org", purpose=" ")
     fields = release_fields(words, {"contact": "the plan's", "purpose": "triage"})
-    assert list(fields) == list(RELEASE_TITLES)
+    assert list(fields) == [*RELEASE_TITLES, "license", "author"]
     assert (fields["contact"].text, fields["contact"].stated_in) == (
         "dpo@example.org",
         OFFICER_FILE,

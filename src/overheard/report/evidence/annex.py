@@ -89,7 +89,8 @@ def _context_section(findings: FindingsDocument, fields: Sequence[StatedField]) 
         ("Day of the audit", make_printable(findings.made_on) or "not stated", "the findings"),
     )
     stated = tuple(
-        (one.title, make_printable(one.shown_text), one.stated_in or "–") for one in fields
+        (one.title, make_printable(" ".join(one.shown_text.split())), one.stated_in or "–")
+        for one in fields
     )
     notes = (
         (

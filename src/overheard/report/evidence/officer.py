@@ -89,13 +89,22 @@ def release_fields(
     words: OfficerWords, release: Mapping[str, str]
 ) -> Mapping[str, StatedField]:
     """Return the context of the release by field; the officer's words replace the plan's."""
-    fields = {}
-    for name, title in RELEASE_TITLES.items():
-        own = str(getattr(words, name)).strip()
-        planned = release.get(name, "").strip()
-        stated_in = OFFICER_FILE if own else "the plan" if planned else ""
-        fields[name] = StatedField(title, own or planned, stated_in, CONTROLLER)
-    return fields
+    planned = {name: release.get(name, "").strip() for name in RELEASE_TITLES}
+    stated = {
+        name: _field(title, str(getattr(words, name)), planned[name], CONTROLLER)
+        for name, title in RELEASE_TITLES.items()
+    }
+    return {
+        **stated,
+        "license": _field("Use of this annex", words.license, "", CONTROLLER),
+        "author": _field("Author of the statements", words.author, "", OFFICER),
+    }
+
+
+def _field(title: str, own: str, planned: str, owner: str) -> StatedField:
+    text = own.strip()
+    stated_in = OFFICER_FILE if text else "the plan" if planned else ""
+    return StatedField(title, text or planned, stated_in, owner)
 
 
 def read_officer_words(folder: Path) -> OfficerWords:

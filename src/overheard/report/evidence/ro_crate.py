@@ -89,7 +89,6 @@ def ro_crate(
 
 def _context_entities(findings: FindingsDocument, words: OfficerWords) -> Sequence[JsonEntity]:
     release = release_fields(words, findings.release)
-    license_text = make_printable(" ".join(words.license.split()))
     return (
         {
             "@id": "#controller",
@@ -101,7 +100,7 @@ def _context_entities(findings: FindingsDocument, words: OfficerWords) -> Sequen
             "@id": "#license",
             "@type": "CreativeWork",
             "name": "Use of this evidence",
-            "description": license_text or "To be filled in by the controller.",
+            "description": make_printable(" ".join(release["license"].shown_text.split())),
         },
     )
 

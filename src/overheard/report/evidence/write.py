@@ -107,12 +107,7 @@ def _check_out(out: Path) -> None:
 
 def _unstated(findings: FindingsDocument, words: OfficerWords) -> tuple[str, ...]:
     fields = release_fields(words, findings.release).values()
-    own = {
-        "Use of the annex": words.license,
-        "Residual risk": words.residual_risk,
-        "Decision": words.decision,
-        "Author of the statements": words.author,
-    }
+    own = {"Residual risk": words.residual_risk, "Decision": words.decision}
     return (
         *(one.title for one in fields if not one.text),
         *(title for title, text in own.items() if not text.strip()),
