@@ -7,7 +7,7 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.threat_sentences import headlines, threat_sentences
-from overheard.report.verdict_sentences import RELATED, badge
+from overheard.report.verdict_sentences import RELATED, badge, omission
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
@@ -209,3 +209,13 @@ def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> 
         "2 verdicts rest on a test. If nothing leaked anywhere, up to 0.05 of them would say "
         "“leaks” by chance, on average (0.025 each)."
     )
+
+
+def test_what_labels_alone_give_is_said_to_be_subtracted(small: Audit) -> None:
+    (arm, _) = collect_arms(small, Seed(0))
+    result = arm.threat_results[0]
+    assert omission(result) == ""
+    judged = result.judgement.gain
+    assert judged is not None
+    less = replace(result.judgement, gain=replace(judged, mean=judged.mean - 0.1))
+    assert omission(replace(result, judgement=less)) == ", less what labels alone give,"

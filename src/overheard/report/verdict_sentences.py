@@ -26,6 +26,9 @@ RELATED = (
 )
 """What a small p-value means where claims gain nothing."""
 
+LEAST_SUBTRACTED = 1e-9
+"""Smaller differences of two gains are rounding errors."""
+
 
 def badge(judgement: ThreatVerdict) -> str:
     """Return the verdict in a few words."""
@@ -89,6 +92,19 @@ def false_leak_sentences(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     )
 
 
+def omission(threat_result: ThreatResult) -> str:
+    """Return what was subtracted from the gain, to follow "gain over guessing"; "" = nothing.
+
+    If the members among candidate records have other labels than non-members, then labels alone
+    gain something, and tell nobody from anybody: see `findings.re_paired_fits`.
+    """
+    judged, rows = threat_result.judgement.gain, threat_result.attack_results
+    gains = [row.gain.mean for one in rows if (row := one.headline_row).gain is not None]
+    if judged is None or not gains or judged.mean >= max(gains) - LEAST_SUBTRACTED:
+        return ""
+    return ", less what labels alone give,"
+
+
 def _judgements(arm_results: Sequence[ArmResult]) -> Iterable[ThreatVerdict]:
     return (
         threat_result.judgement for arm in arm_results for threat_result in arm.threat_results
@@ -124,6 +140,6 @@ def _gain_sentences(
     beside = "" if margin == NO_NUMBER else f"; the margin is {margin}"
     title = f"{measure.title[:1].lower()}{measure.title[1:]}"
     return (
-        f"Gain of the strongest attack over guessing ({title}): "
+        f"Gain of the strongest attack over guessing{omission(threat_result)} ({title}): "
         f"{measure.format(gain.mean)}{interval}{beside}.",
     )

@@ -13,7 +13,7 @@ from overheard.findings.threat_verdict import TargetKind
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
 from overheard.report.unchecked_claims import exclusion_sentences
-from overheard.report.verdict_sentences import badge, margin_text
+from overheard.report.verdict_sentences import badge, margin_text, omission
 
 ARMS_IN_A_PART = 4
 """Most columns of a part of the matrix, so that it fits on paper."""
@@ -180,7 +180,8 @@ def _gain_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
         measure = pages.question.measure(threat_result.attack_results[0].headline)
         span = measure.format_gain_interval(judgement.gain)
         interval = "" if span == NO_NUMBER else f" (95 % sure: {span})"
-        parts.append(f"Gain over guessing {measure.format(judgement.gain.mean)}{interval}")
+        value = measure.format(judgement.gain.mean)
+        parts.append(f"Gain over guessing{omission(threat_result)} {value}{interval}")
     if judgement.verdict == "leaks" and judgement.p_value is not None:
         parts.append(f"chance alone: p = {format_number(judgement.p_value)}")
     margin = margin_text(judgement, pages)
