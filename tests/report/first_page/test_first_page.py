@@ -4,9 +4,11 @@ from dataclasses import replace
 
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
+from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.finding import Audit
 from overheard.findings.metadata import MetadataItem
-from overheard.report.first_page.first_page import FirstPage, make_first_page
+from overheard.report.first_page.first_page import MISTRUST, FirstPage, make_first_page
+from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 
 
 def page_of(audit: Audit, digest: str = "") -> FirstPage:
@@ -42,3 +44,15 @@ def test_an_unknown_kind_of_metadata_keeps_its_name(small: Audit) -> None:
     arm = replace(small.arms[0], in_clear=(MetadataItem("smells", "\x1b"),))
     audit = replace(small, arms=(arm, small.arms[1]))
     assert page_of(audit).in_clear == (("smells", "none: \\x1b"),)
+
+
+def test_a_claim_that_does_not_hold_comes_first_among_the_steps() -> None:
+    # The run adds noise of 1.0; the mechanism states ten times as much, or just this.
+    weak = replace(LOCAL, noise_multiplier=10.0)
+    for mechanism, is_broken in ((weak, True), (LOCAL, False)):
+        audit = audit_of(mechanism, noisy_finding(1.0), are_canaries=True)
+        results = epsilon_results(audit)
+        page = make_first_page(audit, collect_arms(audit, Seed(0)), results, "")
+        assert page.epsilon is not None
+        assert bool(page.broken_claims) == is_broken
+        assert (page.steps[:1] == (MISTRUST,)) == is_broken

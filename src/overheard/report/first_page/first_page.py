@@ -18,6 +18,11 @@ from overheard.report.limitations import limitation_sentences
 
 NO_METADATA = "Besides weights, nothing is sent."
 
+MISTRUST = (
+    "Do not rely on a claim of differential privacy that is said below not to hold or to be "
+    "doubtful. Mend its settings, and repeat the audit."
+)
+
 METADATA_NAMES = {
     "examples": "Numbers of examples",
     "metrics": "Training metrics",
@@ -81,12 +86,13 @@ def make_first_page(
         digest: the SHA-256 of `findings.json`; "" = not stated.
 
     """
+    broken = epsilon_sentences(epsilons)
     return FirstPage(
         make_matrices(arm_results),
         _in_clear(arm_results),
         epsilon_table(epsilons) if epsilons else None,
-        epsilon_sentences(epsilons),
-        next_steps(arm_results),
+        broken,
+        (*((MISTRUST,) if broken else ()), *next_steps(arm_results)),
         untested_sentences(audit, arm_results),
         limitation_sentences(audit, arm_results),
         _file_rows(audit, digest),
