@@ -28,7 +28,7 @@ def cells(page: str) -> list[list[str]]:
 
 def test_the_matrix_has_the_cells_of_the_first_page(rich: Audit) -> None:
     expected = [
-        [cell.text if cell else "not asked" for cell in row.cells]
+        [cell.text if cell else "no attack" for cell in row.cells]
         for matrix in make_matrices(collect_arms(rich, Seed(0)))
         for row in matrix.rows
     ]

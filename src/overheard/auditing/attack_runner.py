@@ -52,21 +52,7 @@ def run_attacks(
         question = question_of_attack(attack)
         if not applies_to_run(question, run.record.is_control):
             continue
-        cell = Cell(
-            arm=run.record.arm,
-            seed=run.record.seed,
-            observers=threat.observer_parties,
-            attack=threat.attack_name(attack),
-            settings=repr(attack),
-            question=question.name,
-            rounds=run.rounds,
-            is_control=run.record.is_control,
-            control=run.record.control,
-            control_number=run.record.control_number,
-            part=attack.name,
-            label=threat.attack_label(attack, run.arm),
-            is_adaptive=threat.adapts_to_defenses(attack, run.arm),
-        )
+        cell = _make_cell(run, threat, attack, question.name)
         run_name = f"seed {cell.seed}{_control_name(cell)}"
         description = f"{cell.arm}, {run_name}: {cell.attack}"
         knowledge_at = partial(_with_progress, knowledge, progress)
@@ -92,6 +78,25 @@ def run_attacks(
             if present and all_rounds.findings and len(run.rounds) > 1:
                 yield run_cell(replace(cell, rounds=(number,)), present, in_round)
             progress.advance(in_round)
+
+
+def _make_cell(run: AuditedRun, threat: ThreatPlan, attack: Attack[Any], question: str) -> Cell:
+    """Return the cell of an attack on all rounds of a run."""
+    return Cell(
+        arm=run.record.arm,
+        seed=run.record.seed,
+        observers=threat.observer_parties,
+        attack=threat.attack_name(attack),
+        settings=repr(attack),
+        question=question,
+        rounds=run.rounds,
+        is_control=run.record.is_control,
+        control=run.record.control,
+        control_number=run.record.control_number,
+        part=attack.name,
+        label=threat.attack_label(attack, run.arm),
+        is_adaptive=threat.adapts_to_defenses(attack, run.arm),
+    )
 
 
 def _control_name(cell: Cell) -> str:

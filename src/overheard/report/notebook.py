@@ -18,7 +18,7 @@ from overheard.report.verdict_sentences import false_leak_sentences
 BOOTSTRAP_SEED = Seed(0)
 """Seed of intervals and pairings, as in the report that the command writes."""
 
-NOT_ASKED = "not asked"
+NO_ATTACK = "no attack"
 
 
 def verdict_matrix(audit: Audit) -> str:
@@ -65,5 +65,5 @@ def _lines(matrix: Matrix) -> Iterator[tuple[str, ...]]:
     for row in matrix.rows:
         yield (
             f"{row.observers}, about {row.about}. {row.question}",
-            *(NOT_ASKED if cell is None else cell.text for cell in row.cells),
+            *(NO_ATTACK if cell is None else cell.text for cell in row.cells),
         )

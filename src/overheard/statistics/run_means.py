@@ -5,7 +5,7 @@ from math import isfinite
 from typing import final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -143,7 +143,7 @@ def _sum_by_user(
 
 
 def _student_interval(sums: _UserSums, mean: float) -> Estimate:
-    totals, counts = np.bincount(sums.run, sums.total), np.bincount(sums.run, sums.count)
+    totals, counts = _sum_by(sums.run, sums.total), _sum_by(sums.run, sums.count)
     run_count, target_count, user_count = len(totals), int(counts.sum()), sums.user.max() + 1
     degrees = int(user_count) - _count_linked_runs(sums)
     if run_count >= FEWEST_RUNS or (run_count > 1 and degrees == 0):
@@ -153,9 +153,16 @@ def _student_interval(sums: _UserSums, mean: float) -> Estimate:
     if degrees == 0:
         return Estimate(mean, None, None)
     # What a user differs by in several runs is added before it is squared.
-    residuals = np.bincount(sums.user, sums.total - sums.count * (totals / counts)[sums.run])
+    residuals = _sum_by(sums.user, sums.total - sums.count * (totals / counts)[sums.run])
     variance = float((residuals**2).sum()) / degrees * float(user_count) / target_count**2
     return student_estimate(mean, variance**0.5, float(degrees), "these runs")
+
+
+def _sum_by(
+    group: Int[np.ndarray, " items"], values: Shaped[np.ndarray, " items"]
+) -> Float[np.ndarray, " groups"]:
+    sums: Float[np.ndarray, " groups"] = np.bincount(group, values).astype(np.float64)
+    return sums
 
 
 def _count_linked_runs(sums: _UserSums) -> int:
