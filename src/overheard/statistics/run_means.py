@@ -144,8 +144,8 @@ def _student_interval(sums: _UserSums, mean: float) -> Estimate:
     if degrees == 0:
         return Estimate(mean, None, None)
     # What a user differs by in several runs is added before it is squared.
-    residuals = np.bincount(sums.user, sums.total - sums.count * (totals / counts)[sums.run])
-    variance = float((residuals**2).sum()) / degrees * float(user_count) / target_count**2
+    of_users = np.bincount(sums.user, sums.total - sums.count * (totals / counts)[sums.run])
+    variance = float((of_users**2).sum()) / degrees * float(user_count) / target_count**2
     return student_estimate(mean, variance**0.5, float(degrees), "these runs")
 
 
