@@ -20,7 +20,6 @@ from overheard.questions.label_shares.statistics.share_fits import share_fits
 from overheard.statistics.max_t import TIE
 from overheard.statistics.person_pairings import group_by_runs
 
-
 ROUNDED = 9
 """Decimals to which shares are compared."""
 
