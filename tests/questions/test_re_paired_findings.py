@@ -106,6 +106,19 @@ def test_clients_that_send_in_one_round_are_not_one_client() -> None:
     assert fits_of("label_shares", by_round).smallest_p_value == pytest.approx(1 / 70)
 
 
+def test_a_client_is_one_unit_under_its_name_and_its_pseudonyms() -> None:
+    named = recorded(SHARES, 0.5)
+    # In round 1 each client holds other data.
+    by_round = [
+        replace(finding, target=Party(f"anon/{number}-{place}"), client=client(place))
+        for number in (0, 1)
+        for place, finding in enumerate(recorded(np.roll(SHARES, number, 1), 0.5))
+    ]
+    by_round = [replace(one, cell=replace(one.cell, attack="by round")) for one in by_round]
+    for findings in (by_round, [*named, *by_round]):
+        assert fits_of("label_shares", findings).smallest_p_value == pytest.approx(1 / 120)
+
+
 @pytest.mark.parametrize(("runs", "smallest"), [(4, 1 / 24), (5, 1 / 120)])
 def test_cohorts_that_cannot_be_drawn_anew_are_permuted_between_runs(
     runs: int, smallest: float

@@ -20,6 +20,9 @@ from overheard.questions.label_shares.statistics.share_fits import share_fits
 from overheard.statistics.max_t import TIE
 from overheard.statistics.person_pairings import group_by_runs
 
+ROUNDED = 9
+"""Decimals to which shares are compared."""
+
 
 def re_pair_shares(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     """Return how well the claims fit the true shares, and other possible ones.
@@ -67,15 +70,21 @@ def _permute_clients(
     clients = _clients_of(planned)
     unit_of = {place: place[0] if is_cohort else clients[place] for place in targets}
     runs, units = number_values(run_of.values()), number_values(unit_of.values())
-    true_shares = np.full((len(runs), len(units), len(planned[0].true)), np.nan)
-    for place in targets:
-        true_shares[runs[run_of[place]], units[unit_of[place]]] = truths[place]
     unit_numbers = np.array([units[unit_of[place]] for place in targets])
     run_numbers = np.array([runs[run_of[place]] for place in targets])
+    # A client with several pseudonyms may hold other data under each: take the mean.
+    true_shares = np.zeros((len(runs), len(units), len(planned[0].true)))
+    counts = np.zeros((len(runs), len(units), 1))
+    np.add.at(true_shares, (run_numbers, unit_numbers), [truths[place] for place in targets])
+    np.add.at(counts, (run_numbers, unit_numbers), 1)
+    true_shares = np.where(counts > 0, true_shares / np.maximum(counts, 1), np.nan)
     fits = share_fits(
         _claims(planned, attacks, targets), unit_numbers, run_numbers, true_shares
     )
-    kinds: list[Hashable] = [shares.tobytes() for shares in true_shares.swapaxes(0, 1)]
+    # Means of the same shares may differ by rounding.
+    kinds: list[Hashable] = [
+        shares.round(ROUNDED).tobytes() for shares in true_shares.swapaxes(0, 1)
+    ]
     groups = group_by_runs(unit_numbers, run_numbers, len(units))
     return re_pair_units(fits, groups, kinds, seed)
 
@@ -83,19 +92,22 @@ def _permute_clients(
 def _clients_of(
     planned: Sequence[Finding],
 ) -> Mapping[tuple[int, Party], Party]:
-    """Return the first target of the same client, for each target.
+    """Return the client behind each target, or the first target of the same client.
 
     A client may have many pseudonyms. If they are not the audit's own, two targets of a run are
     taken for one client if they have the same shares and sent in different rounds.
     """
     client_of = dict[tuple[int, Party], Party]()
     rounds_of: dict[tuple[int, Party], set[int]] = defaultdict(set)
-    alike: dict[tuple[int, object], list[Party]] = defaultdict(list)
+    alike: dict[tuple[int, tuple[float, ...]], list[Party]] = defaultdict(list)
     for finding in planned:
         run, target, sent = finding.cell.seed, finding.target, set(finding.sent_rounds)
         if (run, target) in client_of:
             continue
-        known = alike[run, finding.client or finding.true]
+        if finding.client:
+            client_of[run, target] = Party(finding.client)
+            continue
+        known = alike[run, finding.true]
         same = next((one for one in known if not rounds_of[run, one] & sent), target)
         if same == target:
             known.append(target)
