@@ -118,7 +118,7 @@ def test_readings_before_a_ctrl_c_are_cached() -> None:
         read(replace(attacker, compute=means))
     assert len(cache.saved) == 1 + 2 * 6
     assert same(read(attacker), read(knowledge()))
-    assert len(cache.saved) == 1 + 4 * 5
+    assert len(cache.saved) == 1 + 4 * 6
 
 
 def test_refuses_a_probe_with_a_wrong_number_of_readings(monkeypatch) -> None:
