@@ -39,8 +39,8 @@ def test_cached_readings_are_not_computed_again() -> None:
     cache = CountingCache()
     read(knowledge(shelf=cache))
     saved = list(cache.saved)
-    # Two chunks of forty clients, two rounds, five probes; and the label counts.
-    assert len(saved) == 2 * 2 * 5 + 1
+    # Two chunks of forty clients, two rounds, six probes; and the label counts.
+    assert len(saved) == 2 * 2 * 6 + 1
     read(knowledge(shelf=cache))
     assert cache.saved == saved
 
@@ -70,7 +70,7 @@ def test_another_round_adds_only_its_own_readings() -> None:
     first = read(knowledge(shelf=cache), rounds=(0,))
     saved = len(cache.saved)
     both = read(knowledge(shelf=cache))
-    assert len(cache.saved) - saved == 2 * 5
+    assert len(cache.saved) - saved == 2 * 6
     assert all(both[probe][:, :1].equal(first[probe]) for probe in BOTH)
 
 
@@ -116,9 +116,9 @@ def test_readings_before_a_ctrl_c_are_cached() -> None:
     means = replace(attacker.compute, on_progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
         read(replace(attacker, compute=means))
-    assert len(cache.saved) == 1 + 2 * 5
+    assert len(cache.saved) == 1 + 2 * 6
     assert same(read(attacker), read(knowledge()))
-    assert len(cache.saved) == 1 + 4 * 5
+    assert len(cache.saved) == 1 + 4 * 6
 
 
 def test_refuses_a_probe_with_a_wrong_number_of_readings(monkeypatch) -> None:
