@@ -71,8 +71,8 @@ def _work(audits: int) -> Iterator[tuple[str, Callable[[], dict[str, int]]]]:
 def _count_verdicts(cell: AuditCell, audits: int) -> dict[str, int]:
     drawn = [draw_audit(cell, SEED.child(cell.key, number)) for number in range(audits)]
     return {
+        "small_p": sum(one.has_small_p for one in drawn),
         "leaks": sum(one.leaks for one in drawn),
-        "with_gain": sum(one.leaks_and_gains for one in drawn),
     }
 
 

@@ -61,12 +61,12 @@ class Drawn:
     gains: Float[np.ndarray, " attacks"]
 
     @property
-    def leaks(self) -> bool:
-        """Whether an attack has a p-value that is small enough, so that the verdict is so."""
+    def has_small_p(self) -> bool:
+        """Whether an attack has a p-value that is small enough for "leaks"."""
         return bool(adjusted_p_values(self.fits).min() <= VERDICT_LEVEL)
 
     @property
-    def leaks_and_gains(self) -> bool:
+    def leaks(self) -> bool:
         """Whether an attack with such a p-value also gains on the guess."""
         return bool(((adjusted_p_values(self.fits) <= VERDICT_LEVEL) & (self.gains > 0)).any())
 

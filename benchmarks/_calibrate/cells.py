@@ -24,14 +24,17 @@ AUDITS = 2000
 """Audits of a cell: of 2.5 %, 50 are expected, with a standard deviation of 7."""
 
 MOST_IN_A_CELL = 76
-"""Most "leaks" in a cell. An exact test exceeds it in one of 3,600 cells, and a test with 5 %
-in 99 of 100."""
+"""Most p-values in a cell that are small enough for "leaks". An exact test exceeds it in one of
+3,600 cells, and a test with 5 % in 99 of 100."""
 
 MOST_TOGETHER = 0.027
-"""Largest share of "leaks" in all cells of the grid together."""
+"""Largest share of small p-values in all cells of the grid together."""
 
 LEAST_COVERAGE = 0.93
 """Smallest share of 95 % intervals that cover."""
+
+LEAST_GAINING = 0.5
+"""With this part of the truth, claims err less than a guess, whatever the rest of them is."""
 
 CONTROLS = {1: 39, 2: 6, 3: 3, 5: 2, 10: 1}
 """Natural controls of a seed with a shift, by the number of seeds: enough to judge."""
@@ -62,6 +65,11 @@ class AuditCell:
     between: float
     truth: float = 0.0
     rest: Rest = "contrasts"
+
+    @property
+    def claims_gain(self) -> bool:
+        """Whether claims that know this part of the truth err less than a guess."""
+        return self.rest == "near the population" or self.truth >= LEAST_GAINING
 
     @property
     def key(self) -> str:

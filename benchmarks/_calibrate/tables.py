@@ -47,10 +47,11 @@ def markdown(results: Results) -> str:
     """Return all tables; a cell that is not measured is a dash."""
     return "\n".join(
         [
-            'False "leaks" in label shares, in % of the audits, by runs x clients:\n',
+            "Small p-values in label shares where nothing leaks, in % of the audits, by\n"
+            "runs x clients:\n",
             *_null_rows(results),
-            '\nFalse "leaks" in the other questions, 2 attacks, correlation 0.5, between-run '
-            "variance 0.3:\n",
+            "\nSmall p-values in the other questions where nothing leaks, in %, 2 attacks,\n"
+            "correlation 0.5, between-run variance 0.3:\n",
             *_other_rows(results),
             f"\n{_together(results)}\n",
             '"Leaks" where claims know a part of the truth, 1 run, 4 attacks:\n',
@@ -67,17 +68,18 @@ def markdown(results: Results) -> str:
 def broken_bounds(results: Results) -> list[str]:
     """Return a sentence for each bound that is broken; cells not measured break none."""
     broken = [
-        f"{cell.key}: {found.counts['leaks']} leaks of {found.audits}"
+        f"{cell.key}: {found.counts['small_p']} small p-values of {found.audits}"
         for cell, found in _verdicts(results, null_cells())
-        if found.share("leaks") > MOST_IN_A_CELL / 2000
+        if found.share("small_p") > MOST_IN_A_CELL / 2000
     ]
-    audits, leaks = _sums(results)
-    if leaks > MOST_TOGETHER * audits:
-        broken.append(f"all cells together: {leaks} leaks of {audits}")
+    audits, found_small = _sums(results)
+    if found_small > MOST_TOGETHER * audits:
+        broken.append(f"all cells together: {found_small} small p-values of {audits}")
     broken += [
-        f"{cell.key}: {found.share('leaks'):.1%} of verdicts are leaks"
+        f"{cell.key}: {name} in {found.share(name):.1%}"
         for cell, found in _verdicts(results, power_cells())
-        if found.share("leaks") < POWER_BOUNDS[cell.truth]
+        for name in (("small_p", "leaks") if cell.claims_gain else ("small_p",))
+        if found.share(name) < POWER_BOUNDS[cell.truth]
     ]
     broken += [
         f"{cell.key}: {name} covered in {found.share(name):.1%}"
@@ -100,17 +102,17 @@ def _verdicts(
 
 def _sums(results: Results) -> tuple[int, int]:
     found = [one for _, one in _verdicts(results, null_cells())]
-    return sum(one.audits for one in found), sum(one.counts["leaks"] for one in found)
+    return sum(one.audits for one in found), sum(one.counts["small_p"] for one in found)
 
 
 def _together(results: Results) -> str:
-    audits, leaks = _sums(results)
+    audits, together = _sums(results)
     if not audits:
         return "No cell is measured."
-    found = [one.counts["leaks"] for _, one in _verdicts(results, null_cells())]
+    found = [one.counts["small_p"] for _, one in _verdicts(results, null_cells())]
     return (
-        f'All {len(found)} cells together: {leaks} "leaks" in {audits:,} audits, '
-        f"{leaks / audits:.2%}; at most {max(found)} in a cell."
+        f"All {len(found)} cells together: {together} small p-values in {audits:,} audits, "
+        f"{together / audits:.2%}; at most {max(found)} in a cell."
     )
 
 
@@ -127,7 +129,7 @@ def _null_rows(results: Results) -> Iterator[str]:
             AuditCell("shares", runs, clients, attacks, correlation, between)
             for runs, clients in sizes
         )
-        figures = [_percent(results, f"verdicts: {cell.key}", "leaks") for cell in cells]
+        figures = [_percent(results, f"verdicts: {cell.key}", "small_p") for cell in cells]
         yield _row([attacks, correlation, between, *figures])
 
 
@@ -136,7 +138,7 @@ def _other_rows(results: Results) -> Iterator[str]:
     yield from _head(["claims about", *(f"{r} x {c}" for r, c in sizes)])
     by_kind: dict[str, list[str]] = {}
     for cell in other_cells():
-        figure = _percent(results, f"verdicts: {cell.key}", "leaks")
+        figure = _percent(results, f"verdicts: {cell.key}", "small_p")
         by_kind.setdefault(cell.kind, []).append(figure)
     for kind, figures in by_kind.items():
         yield _row([kind, *figures])
@@ -149,13 +151,13 @@ def _power_rows(results: Results) -> Iterator[str]:
             "rest of it",
             "clients",
             "correlation",
-            "leaks, %",
-            "and beats a guess, %",
+            "small p-value, %",
+            '"leaks", %',
         ]
     )
     for cell in power_cells():
         key = f"verdicts: {cell.key}"
-        figures = [_percent(results, key, name) for name in ("leaks", "with_gain")]
+        figures = [_percent(results, key, name) for name in ("small_p", "leaks")]
         yield _row([cell.truth, cell.rest, cell.clients, cell.correlation, *figures])
 
 

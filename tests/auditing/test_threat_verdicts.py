@@ -53,6 +53,21 @@ def test_a_leak_names_its_attack_and_the_p_value_that_is_adjusted() -> None:
     assert found.gain.mean == pytest.approx(0.9)
 
 
+def test_a_leak_needs_a_small_p_value_and_a_gain_of_the_same_attack() -> None:
+    # l1 is 1 for the guess, 1.2 for the related claims, and 0.9 for those that fit like any.
+    related = pair((1.0, 0.0), (0.4, 0.6), FITS_BEST, "related")
+    gaining = pair((1.0, 0.0), (0.55, 0.45), FITS_LIKE_ANY, "gaining")
+    found = judged(audit_of(*related, *gaining))
+    assert (found.verdict, found.attack) == ("inconclusive", "related")
+    assert found.p_value == 0.005
+    assert found.is_related_without_gain
+    # The p-value of a leak is that of an attack that gains.
+    leaking = pair((1.0, 0.0), (0.55, 0.45), FITS_BEST, "leaking")
+    both = judged(audit_of(*related, *leaking))
+    assert (both.verdict, both.attack) == ("leaks", "leaking")
+    assert not both.is_related_without_gain
+
+
 def test_no_margin_hides_a_leak() -> None:
     audit = audit_of(*pair((1.0, 0.0), (0.9, 0.1), FITS_BEST))
     found = judged(replace(audit, margins={"l1": 1.5}))

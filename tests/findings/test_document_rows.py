@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from overheard.epsilon.epsilon_results import EpsilonVerdict
-from overheard.findings.document_rows import EpsilonRow, VerdictRow
+from overheard.findings.document_rows import EpsilonRow, IntervalEstimate, VerdictRow
 from tests.gate.documents import epsilon_row
 
 
@@ -82,7 +82,7 @@ def verdict_row(**changes: object) -> VerdictRow:
         "attack": "decaf",
         "p_value": 0.005,
         "smallest_p_value": 0.005,
-        "gain": None,
+        "gain": IntervalEstimate(mean=0.2, low=0.1, high=0.3),
         "margins": {"l1": 0.1},
         "is_below_margin": False,
         "why": "",
@@ -95,6 +95,8 @@ def verdict_row(**changes: object) -> VerdictRow:
     [
         {"p_value": 0.03},
         {"p_value": None},
+        {"gain": None},
+        {"gain": IntervalEstimate(mean=0.0, low=-0.1, high=0.1)},
         {"verdict": "no leak above margin"},
         {"verdict": "silent"},
         {"p_value": 1.5},

@@ -58,6 +58,12 @@ def test_p_values_are_adjusted_for_all_covered_verdicts() -> None:
     assert two[0].why == "leaks: p = 0.02 among 2 tests"
 
 
+def test_a_small_p_value_without_a_gain_does_not_help_the_others() -> None:
+    # Were 0.001 the smallest of two, then 0.02 would not be multiplied.
+    rows = [leaks(0.02, "membership"), verdict_row("inconclusive", 0.001, question="shift")]
+    assert judged(*rows)[0].why == "leaks by itself; p = 0.04 among 2 tests"
+
+
 def test_verdicts_without_a_test_do_not_count() -> None:
     rows = [leaks(0.02, "membership"), verdict_row("unmeasured", None, question="shift")]
     assert judged(*rows)[0].status == "fail"

@@ -7,7 +7,7 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.threat_sentences import headlines, threat_sentences
-from overheard.report.verdict_sentences import badge
+from overheard.report.verdict_sentences import RELATED, badge
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
@@ -83,18 +83,24 @@ def test_a_leak_below_the_margin_is_called_so(small: Audit) -> None:
     assert badge(arm.threat_results[0].judgement) == "Leaks, below the margin"
 
 
-def test_a_leak_whose_claims_err_more_than_a_guess_says_so(small: Audit) -> None:
+def test_related_claims_that_err_more_than_a_guess_are_no_leak_but_said_to_be_related(
+    small: Audit,
+) -> None:
     findings = tuple(
         shares_finding("none", client(number), (0.6, 0.4), (0.9, 0.1), fits=FITS_BEST)
         for number in range(2)
     )
     audit = replace(small, findings=findings)
     judgement = collect_arms(audit, Seed(0))[0].threat_results[0].judgement
-    assert badge(judgement) == "Leaks, though a guess is better"
-    assert words(audit)[0].startswith(
-        "The server learns something of each client's label shares, though no claim is better "
-        "than guessing on average: the best attack is off by 30 points"
+    # The gains of both claims are -0.4, without any spread: below the margin of 0.1.
+    assert badge(judgement) == "No leak above the margin"
+    told = words(audit)
+    assert told[0].startswith(
+        "The server gains less than the margin over guessing each client's label shares: the "
+        "best attack is off by 30 points"
     )
+    assert any(RELATED in sentence for sentence in told)
+    assert not any(RELATED in sentence for sentence in words(small))
 
 
 def test_too_few_targets_are_described_with_what_is_needed(small: Audit) -> None:

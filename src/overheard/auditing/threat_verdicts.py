@@ -28,9 +28,9 @@ def judge_attacks(
     """Judge all attacks of one threat on one question in one arm.
 
     The test compares claims with their own targets, and with what might as well have been the
-    truth: see `Question.re_paired_fits`. To leak, claims must fit their own targets better. The
-    margins are compared with the gain over an uninformed guess, less what claims gain that
-    tell no target from another. `statistics.judgement.judge` says what follows.
+    truth: see `Question.re_paired_fits`. The gain is that over an uninformed guess, less what
+    claims gain that tell no target from another. `statistics.judgement.judge` says what follows
+    from both.
 
     Args:
         attack_results: one or more, the best first.
@@ -55,12 +55,14 @@ def judge_attacks(
     is_below = _are_all_below(attack_results, margins, {row.score: own})
     verdict = judge(
         p_values,
-        _excess(fits, len(own)),
+        [gain.mean for gain in own],
         smallest_p=fits.smallest_p_value,
         is_readable=_is_readable(row, margins.get(row.score)),
         is_below_margin=is_below,
     )
-    strongest = min(range(len(own)), key=p_values.__getitem__)
+    leaks = verdict == "leaks"
+    tried = [place for place, gain in enumerate(own) if gain.mean > 0 or not leaks]
+    strongest = min(tried, key=p_values.__getitem__)
     has_test = not fits.why_none
     return ThreatVerdict(
         verdict,
@@ -79,14 +81,6 @@ def _p_values(fits: RePairedFits, attacks: int) -> list[float]:
         return [1.0] * attacks
     p_values: list[float] = adjusted_p_values(fits.fits).tolist()
     return p_values
-
-
-def _excess(fits: RePairedFits, attacks: int) -> list[float]:
-    """Return how much better claims fit their own targets than others, on average."""
-    if fits.why_none:
-        return [0.0] * attacks
-    excess: list[float] = (fits.fits[0] - fits.fits.mean(0)).tolist()
-    return excess
 
 
 def _gain(result: AttackResult, score: str) -> Estimate | None:

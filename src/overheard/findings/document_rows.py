@@ -148,6 +148,9 @@ class VerdictRow(DocumentPart):
     def _check_verdict(self) -> "VerdictRow":
         if self.verdict == "leaks" and (self.p_value is None or self.p_value > VERDICT_LEVEL):
             raise ValueError(f"verdict 'leaks' contradicts the p-value {self.p_value}")
+        gain = None if self.gain is None else self.gain.mean
+        if self.verdict == "leaks" and (gain is None or gain <= 0):
+            raise ValueError("verdict 'leaks' contradicts `gain`, which is not above 0")
         if self.verdict == "no leak above margin" and not self.is_below_margin:
             raise ValueError(f"verdict {self.verdict!r} contradicts `is_below_margin`")
         return self

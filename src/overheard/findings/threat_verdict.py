@@ -21,7 +21,8 @@ class ThreatVerdict:
 
     Args:
         verdict: the verdict.
-        attack: full name of the attack with the smallest p-value; "" = there is no test.
+        attack: full name of the attack with the smallest p-value, of those that gain something
+            if the verdict is "leaks"; "" = there is no test.
         p_value: its p-value, adjusted for the number of attacks; None = there is no test.
         smallest_p_value: the smallest p-value that the test could give; None = there is none.
         gain: the gain of the strongest attack in the headline score, with an interval that
@@ -42,9 +43,9 @@ class ThreatVerdict:
     why: str = ""
 
     @property
-    def is_worse_than_guess(self) -> bool:
-        """Whether no attack gains anything over an uninformed guess, on average."""
-        return self.gain is not None and self.gain.mean <= 0
+    def is_related_without_gain(self) -> bool:
+        """Whether claims are related to their targets, but err as much as a guess or more."""
+        return self.verdict != "leaks" and (self.p_value or 1.0) <= VERDICT_LEVEL
 
     @property
     def is_tested(self) -> bool:

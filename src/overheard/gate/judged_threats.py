@@ -20,7 +20,9 @@ def threat_verdicts(
 ) -> tuple[RuleVerdict, ...]:
     """Return one verdict for each verdict of the findings that a rule covers.
 
-    P-values are adjusted for the number of tests that all rules cover together (Holm 1979).
+    P-values are adjusted for the number of tests that all rules cover together (Holm 1979). A
+    verdict of a test that is not "leaks" counts as p = 1, as claims that gain nothing over a
+    guess may have a small p-value.
 
     Args:
         rules: the rules.
@@ -34,7 +36,11 @@ def threat_verdicts(
         for number, row in enumerate(now.verdicts or ())
         if any(_covers(rule, row) for rule in rules)
     }
-    tested = {number: row.p_value for number, row in covered.items() if row.p_value is not None}
+    tested = {
+        number: row.p_value if row.verdict == "leaks" else 1.0
+        for number, row in covered.items()
+        if row.p_value is not None
+    }
     adjusted = dict(zip(tested, holm_adjusted(list(tested.values())), strict=True))
     return tuple(
         verdict

@@ -20,11 +20,15 @@ BADGES: dict[Verdict, str] = {
     "unmeasured": "Not measured",
 }
 
+RELATED = (
+    "These claims are related to their targets, but a guess does as well or better. This is "
+    "not called a leak, although a better attack could use it."
+)
+"""What a small p-value means where claims gain nothing."""
+
 
 def badge(judgement: ThreatVerdict) -> str:
     """Return the verdict in a few words."""
-    if judgement.verdict == "leaks" and judgement.is_worse_than_guess:
-        return "Leaks, though a guess is better"
     if judgement.verdict == "leaks" and judgement.is_below_margin:
         return "Leaks, below the margin"
     return BADGES[judgement.verdict]
@@ -34,11 +38,6 @@ def lead_phrase(judgement: ThreatVerdict, reading: Statement) -> str:
     """Return what the observers did or did not do, to follow their name."""
     best = f"the best attack is {reading.failure}"
     match judgement.verdict:
-        case "leaks" if judgement.is_worse_than_guess:
-            return (
-                f"learns something of {reading.topic}, though no claim is better than guessing "
-                f"on average: {best}"
-            )
         case "leaks":
             return reading.success
         case "no leak above margin":
@@ -106,6 +105,7 @@ def _p_value_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         f"Test of the claims against other targets: p = {format_number(judgement.p_value)} "
         f"({attack}{adjusted}). A leak needs {VERDICT_LEVEL:g} or less; the smallest possible "
         f"is {format_number(judgement.smallest_p_value)}.",
+        *([RELATED] if judgement.is_related_without_gain else []),
     )
 
 

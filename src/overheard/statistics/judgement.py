@@ -12,7 +12,8 @@ Judgement = Literal[
 ]
 """The verdicts, in the order in which they are tried.
 
-- leaks: an attack's claims fit their own targets better than others, by more than chance.
+- leaks: the claims of an attack fit their own targets better than others, by more than chance,
+  and gain on an uninformed guess.
 - nothing to read: guesses are so good that no attack can gain more than the margin.
 - not enough to judge: there are too few targets and runs for any p-value to be small enough.
 - no leak above margin: every attack's gain is shown to be below the margin.
@@ -32,7 +33,7 @@ def judge(
 
     Args:
         p_values: the p-value of each attack, adjusted for their number.
-        gains: how much better each attack's claims fit their own targets than others.
+        gains: the mean gain of each attack over an uninformed guess.
         smallest_p: the smallest p-value that the number of pairings allows.
         is_readable: whether an attack can gain more than the margin at all.
         is_below_margin: whether all gains are shown to be below the margin.
