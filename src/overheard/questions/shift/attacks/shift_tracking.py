@@ -60,8 +60,9 @@ class ShiftTracking(Attack[Shift]):
     The attacker simulates whole federations like the one that it observes: as many clients of
     the same size, trained by the same recipe for as many rounds, and read in the same way. Each
     is drawn from a population of its own, which is a random sample of the auxiliary examples,
-    with altered copies if there are few (`simulation.federations`). Thus simulated federations differ from the
-    attacker's auxiliary examples as the real one does. In a third of them the target shifts.
+    with altered copies if there are few (`simulation.federations`). Thus simulated federations
+    differ from the attacker's auxiliary examples as the real one does. In a third of them the
+    target shifts.
 
     A regression on simulated federations estimates the target's label shares in each round
     (`estimators.share_regression`). For a rival client, the target is the global model without
