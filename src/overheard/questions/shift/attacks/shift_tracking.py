@@ -59,9 +59,10 @@ class ShiftTracking(Attack[Shift]):
 
     The attacker simulates whole federations like the one that it observes: as many clients of
     the same size, trained by the same recipe for as many rounds, and read in the same way. Each
-    is drawn from a population of its own, which is a random sample of the auxiliary examples
-    with altered copies (`simulation.federations`). Thus simulated federations differ from the
-    attacker's auxiliary examples as the real one does. In a third of them the target shifts.
+    is drawn from a population of its own, which is a random sample of the auxiliary examples,
+    with altered copies if there are few (`simulation.federations`). Thus simulated federations
+    differ from the attacker's auxiliary examples as the real one does. In a third of them the
+    target shifts.
 
     A regression on simulated federations estimates the target's label shares in each round
     (`estimators.share_regression`). For a rival client, the target is the global model without
@@ -82,7 +83,7 @@ class ShiftTracking(Attack[Shift]):
 
     The threshold assumes auxiliary examples like the target's, and fixed label shares of each
     client without a shift. It also assumes that clients exchange examples no more often than
-    `exchange_every` says: with exchanges every three rounds instead of six, 8 of 25 runs on
+    `exchange_every` says: with exchanges every three rounds instead of six, 13 of 50 runs on
     Adult raised a false alarm. The rate does not hold under an unknown defense, or if clients
     with different labels are sampled in each round, as the tracked value then depends on the
     sample.
