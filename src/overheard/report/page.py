@@ -32,6 +32,7 @@ from overheard.findings.threat_verdict import Verdict
 from overheard.report.arm_figures import arm_figures
 from overheard.report.cost_table import cost_table
 from overheard.report.defense_effects import describe_defense_effects
+from overheard.report.evidence.standards import NO_IDENTIFIER, standards_of
 from overheard.report.first_page.first_page import NO_METADATA, make_first_page
 from overheard.report.first_page.matrix import describe_defenses
 from overheard.report.frontier_figures import frontier_figures
@@ -111,6 +112,7 @@ def render_page(audit: Audit, arm_results: Sequence[ArmResult], digest: str = ""
         terms=_terms(question_pages, epsilons),
         glossary_address=GLOSSARY_ADDRESS,
         plan=_escape_lines(audit.plan),
+        standards=_standards(arm_results),
         versions=_versions(audit),
     )
 
@@ -285,6 +287,30 @@ def _refusals(arm_results: Sequence[ArmResult]) -> ReportTable:
                 str(group.claims),
             )
             for group in group_refusals(arm_results)
+        ),
+        5,
+    )
+
+
+def _standards(arm_results: Sequence[ArmResult]) -> ReportTable:
+    """Return the sections of standards that name each kind of finding."""
+    kinds = dict.fromkeys(
+        (one.question, one.target_kind) for arm in arm_results for one in arm.threat_results
+    )
+    return ReportTable(
+        "Standards that name these kinds of findings; this is no statement of compliance",
+        ("Question", "About", "Section", "Read", "Note"),
+        tuple(
+            (
+                make_printable(question).replace("_", " "),
+                entry.level,
+                reference.name if reference else NO_IDENTIFIER,
+                reference.reading_note if reference else "",
+                entry.note,
+            )
+            for question, about in kinds
+            for entry in [standards_of(question, about)]
+            for reference in entry.references or (None,)
         ),
         5,
     )

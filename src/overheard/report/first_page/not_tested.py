@@ -7,16 +7,9 @@ from overheard.findings.finding import Audit, Refusal
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.threat_results import ArmResult
 from overheard.plans.registries import questions
+from overheard.report.evidence.standards import untested_threats
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
-
-NEVER_TESTED = (
-    "a server or client that cheats, for example by sending models made to reveal more",
-    "reconstruction of single records from messages",
-    "what the final model reveals to those who only use it",
-    "messages outside the recorded ones, such as logs, and weaknesses of the software",
-)
-"""What no audit of this version tests."""
 
 
 def untested_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
@@ -25,9 +18,13 @@ def untested_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[
         *_unasked(arm_results),
         *_unasked_observers(arm_results),
         *_refused(arm_results),
-        f"No audit by Overheard tests: {'; '.join(NEVER_TESTED)}.",
+        f"No audit by Overheard tests: {'; '.join(_never_tested())}.",
         *_auxiliary_caveat(audit),
     )
+
+
+def _never_tested() -> tuple[str, ...]:
+    return tuple(_lower_first(one.threat) for one in untested_threats())
 
 
 def _unasked(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
