@@ -449,4 +449,4 @@ def test_flags_recorded_mechanisms_with_broken_claims(
     lines = epsilon_results(found)
     assert {line.verdict for line in lines} == {standing}
     told = render_page(found, collect_arms(found, Seed(0)))
-    assert "Privacy claims that do not hold" in told
+    assert "Does not hold" in told

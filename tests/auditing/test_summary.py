@@ -222,14 +222,18 @@ def test_no_member_found_in_any_run_does_not_show_that_none_can_be():
 
 
 def test_clients_that_differ_more_than_their_records_keep_their_interval():
-    # AUCs 1 and 0.5: Student's interval of two runs is 0.75 +- 12.7 * 0.25.
+    # AUCs 1 and 0.5: Student's interval of two runs is 0.75 +- 12.7 * 0.25. The score ends at 0
+    # and 1; the gain, 0.25 on average, does not.
     rows = rows_by_score(
         [heard_members([2.0] * 50, seed=0), heard_members([0.495] * 50, seed=1)]
     )
     value = rows["membership_auc"].value
     assert value.mean == pytest.approx(0.75)
-    assert value.high == pytest.approx(0.75 + 12.706 * 0.25, abs=1e-3)
+    assert (value.low, value.high) == (0.0, 1.0)
     assert value.basis == "runs"
+    gain = rows["membership_auc"].gain
+    assert gain is not None
+    assert gain.high == pytest.approx(0.25 + 12.706 * 0.25, abs=1e-3)
 
 
 def test_one_claim_alone_has_no_interval_over_clients_or_runs():

@@ -28,8 +28,9 @@ TABLE = ScoreTable(
 def test_a_row_has_value_interval_and_guess(small: Audit) -> None:
     (table,) = score_tables(collect_arms(small, Seed(0)), (TABLE,))
     assert table.headers == ("Arm", "Attack", "Error", "Guessing")
-    # linf of 0.10 and 0.02; guessing 0.5 and 0.3; the interval is Student's for two clients.
-    line = ("none", "decaf", "6.0\u00a0points (−45 to 57\u00a0points)", "40\u00a0points")
+    # linf of 0.10 and 0.02; guessing 0.5 and 0.3; the interval is Student's for two clients,
+    # cut at 0.
+    line = ("none", "decaf", "6.0\u00a0points (0 to 57\u00a0points)", "40\u00a0points")
     assert table.rows[0] == line
     assert table.text_columns == 2
 

@@ -66,9 +66,7 @@ def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None
     )
     (sentence,) = epsilon_sentences(epsilon_results(audited))
     assert "does not hold against the server: peek proves an epsilon of" in sentence
-    assert "Privacy claims that do not hold" in render_page(
-        audited, collect_arms(audited, Seed(0))
-    )
+    assert "Does not hold" in render_page(audited, collect_arms(audited, Seed(0)))
     line = json.loads(as_json(audited, ()))["epsilon"][0]
     assert (line["verdict"], line["observers"], line["claimed"]) == (
         "violated", ["server"], None,
@@ -89,9 +87,7 @@ def test_without_canaries_a_larger_bound_makes_a_claim_doubtful() -> None:
 def test_a_claim_that_holds_has_no_sentence() -> None:
     audited = audit_of(WEAK, noisy_finding(10.0))
     assert epsilon_sentences(epsilon_results(audited)) == ()
-    assert "Privacy claims that do not hold" not in render_page(
-        audited, collect_arms(audited, Seed(0))
-    )
+    assert "Does not hold" not in render_page(audited, collect_arms(audited, Seed(0)))
 
 
 def test_an_overclaim_is_reported_with_both_figures() -> None:
