@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 
 from overheard.core.defense import RunParameters
@@ -109,10 +110,18 @@ def gaussian_epsilon(noise_multiplier: float, rounds: int, delta: float) -> floa
 
     """
     try:
-        from dp_accounting import GaussianDpEvent, NeighboringRelation
-        from dp_accounting.pld import PLDAccountant
+        import dp_accounting.pld  # noqa: F401
     except ImportError as missing:
         raise PlanError(INSTALL_HINT) from missing
+    return _pld_epsilon(noise_multiplier, rounds, delta)
+
+
+@cache
+def _pld_epsilon(noise_multiplier: float, rounds: int, delta: float) -> float:
+    """Compute an epsilon once: it takes a second, and every seed of an arm has the same."""
+    from dp_accounting import GaussianDpEvent, NeighboringRelation
+    from dp_accounting.pld import PLDAccountant
+
     mu = _mu(noise_multiplier, rounds)
     if mu >= MAX_MU:
         return math.inf
