@@ -54,7 +54,9 @@ def test_counts_the_intervals_that_exclude_a_guess(audit: Audit):
 
 
 def test_doubts_follow_the_intervals(audit: Audit):
-    doubted = replace(audit, findings=[replace(one, doubt="noise") for one in audit.findings])
+    doubted = replace(
+        audit, findings=tuple(replace(one, doubt="noise") for one in audit.findings)
+    )
     words = unchecked_claim_sentences(collect_arms(doubted, Seed(0))[0].threat_results[0])
     assert words[2] == "Intervals not trusted here: noise."
     assert '"doubt":"noise"' in as_json(doubted, collect_arms(doubted, Seed(0)))

@@ -1,7 +1,7 @@
 """The commands `evidence` and `verify`: an annex on data protection, and checks of files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -9,14 +9,17 @@ from rich.text import Text
 
 from overheard.cli.options import QuietOption
 from overheard.cli.terminal import escaped_text
-
-if TYPE_CHECKING:
-    from overheard.report.evidence.digests import CheckedFolder, FileState
+from overheard.report.evidence.digests import (
+    DIGESTS_FILE,
+    CheckedFolder,
+    FileState,
+    check_folder,
+)
 
 SUBFOLDER = "evidence"
 """The folder within an audit to which evidence is written by default."""
 
-_STYLES: dict["FileState", str] = {
+_STYLES: dict[FileState, str] = {
     "as written": "green",
     "changed": "bold red",
     "missing": "bold red",
@@ -105,8 +108,6 @@ def verify(
       overheard verify audit --expect 5f2c...
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.report.evidence.digests import DIGESTS_FILE, check_folder
-
     first = check_folder(folder)
     inner = folder / SUBFOLDER
     others = [check_folder(inner)] if (inner / DIGESTS_FILE).is_file() else []
@@ -130,7 +131,7 @@ def verify(
     raise typer.Exit(0 if is_intact else 1)
 
 
-def _print_folder(checked: "CheckedFolder", console: Console) -> None:
+def _print_folder(checked: CheckedFolder, console: Console) -> None:
     console.print(escaped_text(f"{checked.path}, digests.json with SHA-256 {checked.sha256}"))
     for one in checked.files:
         line = escaped_text(f"  {one.state:<10}  {one.name}")

@@ -47,9 +47,9 @@ def test_what_the_font_does_not_have_is_escaped() -> None:
 )
 def test_everything_is_on_a_page(rows: list[tuple[str, str, str]], paragraph: str) -> None:
     layout = PageLayout()
-    layout.add_text("A title", SECTION_TITLE, before=10, after=4)
+    layout.add_text("A title", SECTION_TITLE, before=10.0, after=4.0)
     for _ in range(30):
-        layout.add_text(paragraph, BODY, before=0, after=4)
+        layout.add_text(paragraph, BODY, before=0.0, after=4.0)
     layout.add_table(("One", "Two", "Three"), rows)
     for page in layout.pages:
         for line in page.lines:
@@ -97,7 +97,7 @@ def test_a_title_is_not_left_alone_at_the_end_of_a_page() -> None:
     layout = PageLayout()
     lines = int((HEIGHT - 2 * MARGIN) / BODY.line_height) - 2
     for _ in range(lines):
-        layout.add_text("x", BODY, before=0, after=0)
-    layout.add_text("Title", SECTION_TITLE, before=0, after=0)
+        layout.add_text("x", BODY, before=0.0, after=0.0)
+    layout.add_text("Title", SECTION_TITLE, before=0.0, after=0.0)
     assert [len(page.lines) for page in layout.pages] == [lines, 1]
     assert CELL.size < BODY.size

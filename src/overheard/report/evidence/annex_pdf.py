@@ -47,19 +47,19 @@ def annex_as_pdf(annex: Annex) -> bytes:
 
 def _lay_out(annex: Annex) -> PageLayout:
     layout = PageLayout()
-    layout.add_text(annex.title, TITLE, before=0, after=6)
+    layout.add_text(annex.title, TITLE, before=0.0, after=6.0)
     for paragraph in (f"Made on {annex.made_on}.", *annex.introduction):
-        layout.add_text(paragraph, BODY, before=0, after=5)
+        layout.add_text(paragraph, BODY, before=0.0, after=5.0)
     for section in annex.sections:
-        layout.add_text(section.title, SECTION_TITLE, before=14, after=5)
+        layout.add_text(section.title, SECTION_TITLE, before=14.0, after=5.0)
         for block in section.blocks:
             if block.heading:
-                layout.add_text(block.heading, BLOCK_TITLE, before=7, after=3)
+                layout.add_text(block.heading, BLOCK_TITLE, before=7.0, after=3.0)
             for paragraph in block.paragraphs:
-                layout.add_text(paragraph, BODY, before=0, after=5)
+                layout.add_text(paragraph, BODY, before=0.0, after=5.0)
             for table in block.tables:
                 if table.caption != block.heading:
-                    layout.add_text(table.caption, CAPTION, before=3, after=3)
+                    layout.add_text(table.caption, CAPTION, before=3.0, after=3.0)
                 layout.add_table(table.headers, table.rows)
     return layout
 
