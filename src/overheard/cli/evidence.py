@@ -1,5 +1,6 @@
 """The commands `evidence` and `verify`: an annex on data protection, and checks of files."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,17 +10,11 @@ from rich.text import Text
 
 from overheard.cli.options import QuietOption
 from overheard.cli.terminal import escaped_text
-from overheard.report.evidence.digests import (
-    DIGESTS_FILE,
-    CheckedFolder,
-    FileState,
-    check_folder,
-)
 
 SUBFOLDER = "evidence"
 """The folder within an audit to which evidence is written by default."""
 
-_STYLES: dict[FileState, str] = {
+_STYLES: dict[str, str] = {
     "as written": "green",
     "changed": "bold red",
     "missing": "bold red",
@@ -108,6 +103,8 @@ def verify(
       overheard verify audit --expect 5f2c...
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.report.evidence.digests import DIGESTS_FILE, check_folder
+
     first = check_folder(folder)
     inner = folder / SUBFOLDER
     others = [check_folder(inner)] if (inner / DIGESTS_FILE).is_file() else []
@@ -116,7 +113,8 @@ def verify(
     if not quiet:
         console = Console(highlight=False, soft_wrap=True)
         for one in (first, *others):
-            _print_folder(one, console)
+            files = [(item.state, item.name) for item in one.files]
+            _print_folder(one.path, one.sha256, files, console)
         if not is_expected:
             wrong = f"{DIGESTS_FILE} was changed: its SHA-256 is not the expected one."
             console.print(Text(wrong, style="bold red"))
@@ -131,9 +129,12 @@ def verify(
     raise typer.Exit(0 if is_intact else 1)
 
 
-def _print_folder(checked: CheckedFolder, console: Console) -> None:
-    console.print(escaped_text(f"{checked.path}, digests.json with SHA-256 {checked.sha256}"))
-    for one in checked.files:
-        line = escaped_text(f"  {one.state:<10}  {one.name}")
-        line.stylize(_STYLES[one.state])
+def _print_folder(
+    path: Path, digest: str, files: Iterable[tuple[str, str]], console: Console
+) -> None:
+    """Print the state and the name of each file, below the folder and its list's digest."""
+    console.print(escaped_text(f"{path}, digests.json with SHA-256 {digest}"))
+    for state, name in files:
+        line = escaped_text(f"  {state:<10}  {name}")
+        line.stylize(_STYLES[state])
         console.print(line)
