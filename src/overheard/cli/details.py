@@ -9,7 +9,7 @@ from overheard.core.errors import PlanError
 from overheard.plans.plugin_facts import plugin_facts
 from overheard.plans.registries import REGISTRIES
 from overheard.plans.schema.described_schema import JsonSchema
-from overheard.plans.schema.docstrings import described_class
+from overheard.plans.schema.docstrings import read_description
 from overheard.plans.schema.key_texts import range_text, toml_value, type_text
 from overheard.plans.schema.plan_schema import plugin_tables
 
@@ -34,7 +34,7 @@ def print_details(kind: str, name: str, console: Console) -> None:
     settings = table.keys if table is not None else {}
     console.print(Text(name, style="bold"))
     lines = [
-        *described_class(plugin).splitlines(),
+        *read_description(plugin).splitlines(),
         "",
         *(f"{heading}: {text}" for heading, text in plugin_facts(plugin).items()),
         f"Source: {plugin.source}",

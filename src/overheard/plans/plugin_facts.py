@@ -8,7 +8,7 @@ from overheard.core.defense import Defense, Site
 from overheard.core.needs import NEEDS
 from overheard.core.split import Split
 from overheard.plans.registries import question_of_claim_type
-from overheard.plans.schema.docstrings import described_class
+from overheard.plans.schema.docstrings import read_description
 
 _TRAINED_ON: Mapping[TrainingSource, str] = {
     "virtual clients": "updates of virtual clients, which the attacker trains by itself",
@@ -68,7 +68,7 @@ def _attack_facts(plugin: type[Attack[Any]]) -> Mapping[str, str]:
     if source == "none" and (parts := attack.used_training_parts()):
         adapts = f"to known defenses that change a client's {_listed(parts)}"
     return {
-        "Question": f"`{question.name}`: {described_class(type(question))}",
+        "Question": f"`{question.name}`: {read_description(type(question))}",
         "Needs": "; ".join(need.description for need in needs) or "nothing",
         "Trained on": _TRAINED_ON[source],
         "Adapts to defenses": adapts,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from overheard.plans.schema.docstrings import described_class, described_settings
+from overheard.plans.schema.docstrings import read_arguments, read_description
 
 
 @dataclass
@@ -40,21 +40,21 @@ class _Bare:
 
 
 def test_a_class_is_described_by_the_paragraphs_before_its_sections():
-    assert described_class(_Vehicle) == "A thing on wheels.\n\nIt moves."
+    assert read_description(_Vehicle) == "A thing on wheels.\n\nIt moves."
 
 
 def test_a_setting_is_described_by_all_lines_of_its_entry():
-    assert described_settings(_Vehicle) == {
+    assert read_arguments(_Vehicle) == {
         "wheels": "how many it has.",
         "owner": 'who has it; "nobody": it is free.',
     }
 
 
 def test_settings_of_a_parent_are_described_too_and_a_child_can_say_more():
-    assert described_settings(_Car)["wheels"] == "always four."
-    assert described_settings(_Car)["owner"].startswith("who has it")
+    assert read_arguments(_Car)["wheels"] == "always four."
+    assert read_arguments(_Car)["owner"].startswith("who has it")
 
 
 def test_a_class_without_a_docstring_has_no_description():
-    assert described_class(_Bare) == ""
-    assert described_settings(_Bare) == {}
+    assert read_description(_Bare) == ""
+    assert read_arguments(_Bare) == {}

@@ -61,7 +61,7 @@ def _whole_bound(
 def _bound(
     accepts: Callable[[Number], bool], known: Number, direction: int
 ) -> Mapping[str, Number]:
-    """Return the usual bound in a direction that the setting has; {} if it has no such bound."""
+    """Return the usual bound in a direction that the setting has; {} if it has none."""
     side = "inimum" if direction < 0 else "aximum"
     for bound in _BOUNDS:
         beyond, within = bound + direction * _STEP, bound - direction * _STEP

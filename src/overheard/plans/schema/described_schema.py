@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 from overheard.core.errors import AuditError
 from overheard.plans.plugin_field import SettingsModel
 from overheard.plans.schema.accepted_range import Number, accepted_range
-from overheard.plans.schema.docstrings import described_class, described_settings
+from overheard.plans.schema.docstrings import read_arguments, read_description
 
 # Any: a JSON schema is a nested table of JSON values.
 JsonSchema = dict[str, Any]
@@ -49,7 +49,7 @@ class _DescribedSchema(GenerateJsonSchema):
 
 
 def _describe(schema: JsonSchema, kind: type) -> JsonSchema:
-    texts = {KIND: _KIND_TEXT, **described_settings(kind)}
+    texts = {KIND: _KIND_TEXT, **read_arguments(kind)}
     properties = {
         name: {
             **_with_range(property_, kind, name),
@@ -57,7 +57,7 @@ def _describe(schema: JsonSchema, kind: type) -> JsonSchema:
         }
         for name, property_ in schema.get("properties", {}).items()
     }
-    described = {"description": text} if (text := described_class(kind)) else {}
+    described = {"description": text} if (text := read_description(kind)) else {}
     return schema | described | ({"properties": properties} if properties else {})
 
 

@@ -50,7 +50,7 @@ def plan_schema() -> JsonSchema:
     """
     schema = described_schema(Plan)
     examples = _read_examples()
-    for table in (*_plan_tables(schema, schema, "", False), *_plugin_tables(schema)):
+    for table in (*schema_tables(schema), *_plugin_tables(schema)):
         is_plugin = KIND in table.schema.get("properties", {})
         given = _at(examples, f"plugins.{table.path}" if is_plugin else table.path)
         for name, key in table.keys.items():
@@ -65,8 +65,7 @@ def plan_schema() -> JsonSchema:
 
 def plan_tables() -> tuple[PlanTable, ...]:
     """Return the tables of a plan, each before the tables within it."""
-    schema = plan_schema()
-    return tuple(_plan_tables(schema, schema, "", False))
+    return schema_tables(plan_schema())
 
 
 def plugin_tables() -> Mapping[str, PlanTable]:
@@ -91,7 +90,12 @@ def plugin_registry(key: JsonSchema) -> str | None:
     return None
 
 
-def _plan_tables(
+def schema_tables(schema: JsonSchema) -> tuple[PlanTable, ...]:
+    """Return the tables of a JSON schema, each before the tables within it."""
+    return tuple(_tables_within(schema, schema, "", False))
+
+
+def _tables_within(
     root: JsonSchema, table: JsonSchema, path: str, is_list: bool
 ) -> Iterator[PlanTable]:
     yield PlanTable(path, is_list, table)
@@ -99,12 +103,12 @@ def _plan_tables(
         definition = nested_table(key)
         if definition is not None:
             inner = f"{path}.{name}" if path else name
-            yield from _plan_tables(root, root["$defs"][definition], inner, "items" in key)
+            yield from _tables_within(root, root["$defs"][definition], inner, "items" in key)
 
 
 def _plugin_tables(root: JsonSchema) -> Iterator[PlanTable]:
     """Yield the settings of every plugin; a plugin that two keys name occurs twice."""
-    for table in list(_plan_tables(root, root, "", False)):
+    for table in schema_tables(root):
         for key in table.keys.values():
             registry = plugin_registry(key)
             if registry is not None:
