@@ -45,12 +45,18 @@ def _help(command: click.Command) -> str:
         lines = paragraph.splitlines()
         if lines and lines[0].strip() == "\b":
             heading, *code = [line.replace("\\[", "[") for line in lines[1:]]
-            parts.append(f"{heading}\n\n```text\n{chr(10).join(code)}\n```")
+            parts.append(f"{heading}\n\n```text\n{_code(code)}\n```")
         elif parts and parts[-1].endswith("```") and paragraph.startswith(" "):
-            parts[-1] = f"{parts[-1][:-4]}\n\n{paragraph}\n```"
+            code = paragraph.replace("\\[", "[").splitlines()
+            parts[-1] = f"{parts[-1][:-4]}\n\n{_code(code)}\n```"
         else:
             parts.append(plain(paragraph))
     return "\n\n".join(parts) + "\n"
+
+
+def _code(lines: list[str]) -> str:
+    """Return lines of code, without the two columns by which the help indents them."""
+    return "\n".join(line.removeprefix("  ") for line in lines)
 
 
 def _row(parameter: click.Parameter) -> tuple[str, str]:

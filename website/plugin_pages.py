@@ -79,13 +79,13 @@ def _page(
     settings: Mapping[str, Mapping[str, JsonSchema]],
 ) -> str:
     plugins = registry.plugins()
-    overview = table(
-        ("name", *_columns(registry), "in short"),
-        [
-            (f"[`{name}`](#{name})", *_facts(plugin, registry), cell(_summary(plugin)))
-            for name, plugin in plugins.items()
-        ],
-    )
+    rows = [
+        (f"[`{name}`](#{name})", *_facts(plugin, registry), cell(_summary(plugin)))
+        for name, plugin in plugins.items()
+    ]
+    # By question, for attacks; the others have a name alone.
+    rows.sort(key=lambda row: row[1:-1] if registry is ATTACKS else ())
+    overview = table(("name", *_columns(registry), "in short"), rows)
     sections = "".join(
         _section(registry, name, plugin, settings.get(f"{registry.name}.{name}", {}))
         for name, plugin in plugins.items()

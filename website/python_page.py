@@ -65,8 +65,10 @@ def public_names() -> list[str]:
 
 def _group(name: str) -> str:
     public = getattr(overheard, name)
-    if not inspect.isclass(public):
+    if inspect.isfunction(public):
         return "Functions"
+    if not inspect.isclass(public):
+        return "Contracts and values"
     if issubclass(public, Exception):
         return "Errors"
     is_claim = issubclass(public, overheard.Claim) and public is not overheard.Claim
@@ -119,8 +121,10 @@ def _plugins() -> str:
     for registry in REGISTRIES:
         names = [
             f"[`{plugin.__name__}`]({registry.name}.md#{name})"
+            if registry.name in _PAGES
+            else f"`{plugin.__name__}`"
             for name, plugin in registry.plugins().items()
-            if registry.name in _PAGES and plugin.__name__ in public_names()
+            if plugin.__name__ in public_names()
         ]
         if names:
             lines.append(f"- {registry.name}: {', '.join(names)}\n")

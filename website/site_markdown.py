@@ -23,9 +23,9 @@ def indent_lists(markdown: str) -> str:
         column = len(line) - len(line.lstrip(" "))
         item = None if in_code else _ITEM.match(line)
         if line.strip() and not in_code:
+            follows_paragraph = not columns and bool(lines) and bool(lines[-1].strip())
             columns = [one for one in columns if one <= column]
-            is_paragraph = bool(lines) and bool(lines[-1].strip()) and not columns
-            if item and is_paragraph and not _in_list(lines):
+            if item and follows_paragraph:
                 lines.append("")
         outer = columns[-1] if columns else 0
         shift = INDENT * len(columns) - outer if columns else 0
@@ -35,16 +35,6 @@ def indent_lists(markdown: str) -> str:
         if _FENCE.match(line):
             in_code = not in_code
     return "\n".join(lines) + "\n"
-
-
-def _in_list(lines: list[str]) -> bool:
-    """Whether the paragraph or list that the last line belongs to begins with an item."""
-    for line in reversed(lines):
-        if not line.strip():
-            return False
-        if _ITEM.match(line):
-            return True
-    return False
 
 
 def plain(text: str) -> str:
