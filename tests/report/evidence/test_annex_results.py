@@ -47,6 +47,45 @@ def test_a_sentence_is_that_of_the_report() -> None:
     assert sentence == "Arm “bare”: Leaks. The server tells members from others."
 
 
+def test_the_summary_states_the_gain_of_a_leak() -> None:
+    text = section_of(annex_of(), "In short").replace(SPACE, " ")
+    assert "What leaks in the arm “bare”\nThe server tells members from others." in text
+    # The best attack gains 25 of 100, which is the gain of the verdict: nothing was subtracted.
+    assert "Gain over guessing: 25 of 100 (20 to 30 of 100)." in text
+    assert "contains 0" not in text
+    assert "noisy" not in text
+
+
+def test_the_summary_says_that_a_gain_may_be_nothing() -> None:
+    verdicts = [verdict_row("leaks", gain=estimate(-0.01, 0.03), is_below_margin=True)]
+    text = section_of(annex_of(verdicts=verdicts), "In short")
+    assert "This is below the margin." in text
+    assert "The interval of the gain contains 0" in text
+
+
+def test_says_what_was_subtracted_from_the_gain() -> None:
+    verdicts = [verdict_row("leaks", score="membership_auc", gain=estimate(0.05, 0.1))]
+    smaller = annex_of(verdicts=verdicts)
+    for title in ("In short", "Results"):
+        assert ", less what labels alone give" in section_of(smaller, title)
+        assert ", less what labels alone give" not in section_of(annex_of(), title)
+    assert "subtracted from the gain" in section_of(smaller, "Results")
+
+
+def test_results_do_not_repeat_the_leaks_in_words() -> None:
+    text = section_of(annex_of(), "Results")
+    assert "Arm “noisy”: Not measured." in text
+    assert "Arm “bare”: Leaks." not in text
+    only_leaks = annex_of(verdicts=[verdict_row("leaks")])
+    assert "in words" not in section_of(only_leaks, "Results")
+
+
+def test_several_margins_are_named() -> None:
+    margins = {"membership_auc": 0.05, "tpr_at_1_percent": 0.02}
+    text = section_of(annex_of(verdicts=[verdict_row("leaks", margins=margins)]), "Results")
+    assert "(Members ranked above non-members) and" in text
+
+
 def test_a_reason_stands_in_for_a_sentence() -> None:
     verdict = verdict_row("not enough to judge", None, why="there are too few clients")
     findings = read(verdicts=[verdict])

@@ -28,11 +28,30 @@ def test_a_text_that_is_no_plan_does_no_harm(plan: str) -> None:
 
 
 def test_states_what_travels_in_clear() -> None:
-    assert "examples | 50 examples | bare" in section_of(annex_of(), "Threat model")
+    text = section_of(annex_of(), "Threat model")
+    assert "Numbers of examples | 50 examples | bare" in text
     nothing = section_of(annex_of(arms=[run(in_clear=[])]), "Threat model")
     assert "Nothing is sent besides weights." in nothing
     unknown = section_of(annex_of(arms=[run()]), "Threat model")
     assert "The findings do not state what is sent besides weights." in unknown
+
+
+def test_kinds_of_clear_text_stand_together() -> None:
+    texts = [("examples", "5"), ("metrics", "loss 1"), ("examples", "6"), ("odd", "7")]
+    arms = [
+        run(name, in_clear=[{"kind": kind, "text": text}])
+        for name, (kind, text) in zip("abcd", texts, strict=True)
+    ]
+    text = section_of(annex_of(arms=arms), "Threat model")
+    rows = [
+        line for line in text.splitlines() if line.endswith((" | a", " | b", " | c", " | d"))
+    ]
+    assert rows == [
+        "Numbers of examples | 5 | a",
+        "Numbers of examples | 6 | c",
+        "Training metrics | loss 1 | b",
+        "odd | 7 | d",
+    ]
 
 
 def test_states_defenses_or_that_none_is_known() -> None:

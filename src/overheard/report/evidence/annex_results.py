@@ -1,5 +1,6 @@
 """The results in the annex: verdict, effect, guess, gain with interval, margin and p-value."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from math import inf
 
@@ -18,12 +19,28 @@ from overheard.report.evidence.annex_section import (
     score_measure,
     target_words,
 )
-from overheard.report.verdict_sentences import badge
+from overheard.report.verdict_sentences import LEAST_SUBTRACTED, badge
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.judgement import VERDICT_LEVEL
 
 MAX_SENTENCES = 40
 """Most sentences on results; further results are in the table alone."""
+
+WHAT_A_RESULT_IS = (
+    "A result answers one question, for one group of observers, in one arm. An arm is one "
+    "variant of the federation, with its own defenses. What was not asked and not tested is "
+    "under “Tests”."
+)
+
+MAY_BE_NO_GAIN = (
+    "The interval of the gain contains 0: it is shown that the claims fit their own targets "
+    "better than others, but not that the gain is above 0."
+)
+
+SUBTRACTED = (
+    "Members and non-members may have different labels. What labels alone give is then "
+    "subtracted from the gain, but not from the figure of the best attack."
+)
 
 UNCHECKED = (
     "For some runs the ground truth is unknown: claims about them could not be checked, which "
@@ -32,7 +49,7 @@ UNCHECKED = (
 
 
 def summary_section(findings: FindingsDocument) -> AnnexSection:
-    """Return how many results say what, and a sentence on each leak."""
+    """Return how many results say what, and by arm what leaks and how sure that is."""
     verdicts = findings.verdicts or ()
     leaks = [one for one in verdicts if one.verdict == "leaks"]
     counted = [
@@ -49,19 +66,24 @@ def summary_section(findings: FindingsDocument) -> AnnexSection:
     ]
     numbers = "; ".join(f"{len(found)} {words}" for words, found in counted if found)
     first = (
-        f"Of {len(verdicts)} results, {numbers}. A result is one question by one group of "
-        "observers in one arm."
+        f"Of {len(verdicts)} results, {numbers}. {WHAT_A_RESULT_IS}"
         if verdicts
         else "The findings contain no verdicts: they are of an earlier version. Audit again."
     )
-    sentences = [result_sentence(one) for one in leaks[:MAX_SENTENCES]]
-    return AnnexSection("In short", (SectionBlock("", (first, *sentences)),))
+    by_arm = defaultdict[str, list[str]](list)
+    for one in leaks[:MAX_SENTENCES]:
+        by_arm[make_printable(one.arm)].append(_leak_sentences(findings, one))
+    blocks = [
+        SectionBlock(f"What leaks in the arm “{arm}”", tuple(found))
+        for arm, found in by_arm.items()
+    ]
+    return AnnexSection("In short", (SectionBlock("", (first,)), *blocks))
 
 
 def results_section(findings: FindingsDocument) -> AnnexSection:
-    """Return a table with a row for each verdict, and a sentence on each."""
+    """Return a table with a row for each verdict, and a sentence on each but the leaks."""
     verdicts = findings.verdicts or ()
-    rows = [_row(verdict, judged_row(findings, verdict)) for verdict in verdicts]
+    rows = [_row(findings, verdict) for verdict in verdicts]
     table = limited_table(
         "Results",
         (
@@ -75,23 +97,29 @@ def results_section(findings: FindingsDocument) -> AnnexSection:
         rows,
     )
     reading = (
-        "An arm is one variant of the federation, with its own defenses. Guessing never sees "
-        "the run. The gain is how much better than guessing the best attack is; its 95 % "
-        "interval allows for the choice of the attack. The margin is the smallest gain that "
-        "matters. The p-value is the probability of claims that fit this well by chance. "
+        "Guessing never sees the run. The gain is how much better than guessing the best "
+        "attack is; its 95 % interval allows for the choice of the attack. The margin is the "
+        "smallest gain that matters. The p-value is the probability of claims that fit this "
+        "well by chance. "
         f"“Leaks” needs a p-value of {VERDICT_LEVEL:g} or less and a gain above 0: where "
         f"nothing leaks, this happens with a probability of at most {VERDICT_LEVEL:g}.",
+        *([SUBTRACTED] if any(_omission(findings, one) for one in verdicts) else []),
         *([] if all(run.has_truth for run in findings.arms) else [UNCHECKED]),
     )
-    sentences = tuple(result_sentence(one) for one in verdicts[:MAX_SENTENCES])
+    others = [one for one in verdicts if one.verdict != "leaks"]
     blocks = [SectionBlock("", reading, (table,))]
-    if sentences:
-        blocks.append(SectionBlock("In words", sentences))
+    if others:
+        sentences = map(result_sentence, others[:MAX_SENTENCES])
+        blocks.append(SectionBlock("Results other than leaks, in words", tuple(sentences)))
     return AnnexSection("Results", tuple(blocks))
 
 
 def result_sentence(verdict: VerdictRow) -> str:
     """Return the verdict with the report's sentence, or with its place and reason."""
+    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {_told(verdict)}"
+
+
+def _told(verdict: VerdictRow) -> str:
     text = make_printable(verdict.sentence)
     if not text:
         text = (
@@ -100,7 +128,35 @@ def result_sentence(verdict: VerdictRow) -> str:
         )
         if verdict.why:
             text += f" Reason: {make_printable(verdict.why)}."
-    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {text}"
+    return text
+
+
+def _leak_sentences(findings: FindingsDocument, verdict: VerdictRow) -> str:
+    """Return what leaks, the gain beside the margin, and whether the gain may be 0."""
+    measure = score_measure(verdict.question, verdict.score or _headline(verdict.question))
+    gain = _gain(measure, verdict.gain)
+    if gain == NO_NUMBER or verdict.gain is None:
+        return _told(verdict)
+    below = " This is below the margin." if verdict.is_below_margin else ""
+    low = verdict.gain.low
+    doubt = f" {MAY_BE_NO_GAIN}" if low is not None and low <= 0 else ""
+    return (
+        f"{_told(verdict)} Gain over guessing{_omission(findings, verdict)}: "
+        f"{gain}.{below}{doubt}"
+    )
+
+
+def _omission(findings: FindingsDocument, verdict: VerdictRow) -> str:
+    """Return what was subtracted from the gain, to follow "gain over guessing"; "" = nothing.
+
+    The strongest attack's own gain is larger than the verdict's exactly if something was.
+    """
+    row, judged = judged_row(findings, verdict), verdict.gain
+    if row is None or judged is None or judged.mean is None:
+        return ""
+    if judged.mean >= _gain_for_order(row) - LEAST_SUBTRACTED:
+        return ""
+    return ", less what labels alone give"
 
 
 def badge_of(verdict: VerdictRow) -> str:
@@ -144,15 +200,15 @@ def _gain_for_order(row: SummaryRow) -> float:
     return -inf if row.gain is None or row.gain.mean is None else row.gain.mean
 
 
-def _row(verdict: VerdictRow, row: SummaryRow | None) -> tuple[str, ...]:
+def _row(findings: FindingsDocument, verdict: VerdictRow) -> tuple[str, ...]:
     score = verdict.score or _headline(verdict.question)
     measure = score_measure(verdict.question, score)
     return (
         f"{make_printable(verdict.arm)}. {observer_words(verdict.observers)}",
         f"{question_words(verdict.question)}, about {_target(verdict)}",
         badge_of(verdict),
-        _effect(measure, row),
-        _gain(measure, verdict.gain),
+        _effect(measure, judged_row(findings, verdict)),
+        f"{_gain(measure, verdict.gain)}{_omission(findings, verdict)}",
         _margin_and_p(verdict),
     )
 
@@ -177,8 +233,10 @@ def _gain(measure: Measure, gain: IntervalEstimate | None) -> str:
 
 
 def _margin_and_p(verdict: VerdictRow) -> str:
-    margins = "; ".join(
-        score_measure(verdict.question, score).format(margin)
+    measures = {score: score_measure(verdict.question, score) for score in verdict.margins}
+    margins = " and ".join(
+        measures[score].format(margin)
+        + (f" ({make_printable(measures[score].title)})" if len(measures) > 1 else "")
         for score, margin in verdict.margins.items()
     )
     p = "" if verdict.p_value is None else f"p = {format_number(verdict.p_value)}"

@@ -11,6 +11,7 @@ from overheard.report.evidence.standards import (
     EPSILON,
     NO_IDENTIFIER,
     FindingStandards,
+    Level,
     StandardReference,
     standards_of,
 )
@@ -20,6 +21,13 @@ READING = (
     "find the place, and do not state that anything is met. Sentences are in Overheard’s own "
     "words."
 )
+
+LEVELS: dict[Level, str] = {
+    "client": "about a client",
+    "record": "about a record",
+    "cohort": "about all clients together",
+    "run": "about a run",
+}
 
 
 def standards_section(findings: FindingsDocument) -> AnnexSection:
@@ -36,8 +44,9 @@ def standards_section(findings: FindingsDocument) -> AnnexSection:
 
 def standards_block(entry: FindingStandards) -> SectionBlock:
     """Return the sections of standards on one kind of finding, as a table."""
-    name = question_words(entry.kind)
-    heading = f"{name[:1].upper()}{name[1:]} (level: {entry.level})"
+    is_epsilon = entry.kind == EPSILON
+    name = "claims of differential privacy" if is_epsilon else question_words(entry.kind)
+    heading = f"{name[:1].upper()}{name[1:]} ({LEVELS[entry.level]})"
     if not entry.references:
         return SectionBlock(heading, (f"{NO_IDENTIFIER.capitalize()}. {entry.note}",))
     table = limited_table(

@@ -22,6 +22,7 @@ from overheard.report.evidence.annex_section import (
     target_words,
 )
 from overheard.report.evidence.standards import NO_IDENTIFIER, untested_threats
+from overheard.report.first_page.first_page import METADATA_NAMES
 
 HONEST = (
     "Observers are honest but curious: they follow the protocol and analyse what they read. "
@@ -31,6 +32,11 @@ HONEST = (
 SHARED_EXAMPLES = (
     "Attackers were given examples of their own. Whether some of these are a client’s examples "
     "is not known for this recording. If so, attacks look stronger than they are."
+)
+
+SWITCHES = (
+    "An arm is one variant of the federation, with its own defenses. A defense protects only "
+    "while nobody switches it off who could."
 )
 
 NOTHING_IN_CLEAR = "Nothing is sent besides weights."
@@ -58,7 +64,7 @@ def threat_model_section(findings: FindingsDocument) -> AnnexSection:
     runs = [first_runs[arm] for arm in dict.fromkeys(run.arm for run in planned)]
     clear = limited_table(
         "What messages contain besides weights",
-        ("Kind", "What", "Arms"),
+        ("Kind", "What, and who reads it", "Arms"),
         _clear_rows(runs),
     )
     honest = (HONEST,) if findings.is_auxiliary_separate else (HONEST, SHARED_EXAMPLES)
@@ -69,7 +75,7 @@ def threat_model_section(findings: FindingsDocument) -> AnnexSection:
         (
             SectionBlock("Observers", honest, (knowledge,) if knowledge.rows else ()),
             SectionBlock("Sent in clear text", read, (clear,) if clear.rows else ()),
-            SectionBlock("Defenses", (), (_defenses(runs),)),
+            SectionBlock("Defenses", (SWITCHES,), (_defenses(runs),)),
         ),
     )
 
@@ -139,9 +145,16 @@ def _clear_rows(runs: Sequence[RunRow]) -> Sequence[tuple[str, ...]]:
     for run in runs:
         for item in run.in_clear or ():
             arms[item.kind, item.text][run.arm] = None
+    order = list(dict.fromkeys(kind for kind, _ in arms))
     return [
-        (make_printable(kind), make_printable(text), _arms(names, runs))
-        for (kind, text), names in arms.items()
+        (
+            METADATA_NAMES.get(kind, make_printable(kind)),
+            make_printable(text),
+            _arms(names, runs),
+        )
+        for (kind, text), names in sorted(
+            arms.items(), key=lambda item: order.index(item[0][0])
+        )
     ]
 
 
@@ -224,7 +237,7 @@ def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
     places |= {(one.question, frozenset(one.observers)) for one in findings.verdicts or ()}
     asked = {question for question, _ in places}
     observers = {group for _, group in places}
-    missing = [question_words(name) for name in questions() if name not in asked]
+    missing = [f"“{question_words(name)}”" for name in questions() if name not in asked]
     unseen = [
         words
         for words, is_asked in (
