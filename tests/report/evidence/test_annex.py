@@ -22,6 +22,7 @@ TITLES = (
     "Residual risk",
     "Decision",
     "Retention",
+    "Terms",
     "Standards by finding",
     "Files and versions",
 )

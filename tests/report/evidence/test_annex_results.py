@@ -2,7 +2,7 @@
 
 from overheard.findings.number_format import SPACE
 from overheard.report.evidence.annex_results import judged_row, result_sentence
-from tests.gate.documents import estimate, run, summary_row, verdict_row
+from tests.gate.documents import epsilon_row, estimate, run, summary_row, verdict_row
 from tests.report.evidence.annexes import annex_of, read, section_of
 
 
@@ -111,6 +111,13 @@ def test_the_summary_counts_every_verdict_once() -> None:
     text = section_of(annex_of(verdicts=verdicts), "In short")
     for part in ("Of 4 results, 1 say", "1 show that", "1 are open", "1 could not be"):
         assert part in text, part
+
+
+def test_claims_of_privacy_that_do_not_hold_are_in_short() -> None:
+    broken = epsilon_row(verdict="flawed", flaw="nobody enforces the clip")
+    text = section_of(annex_of(epsilon=[broken]), "In short")
+    assert "guarantees nothing: nobody enforces the clip." in text
+    assert "do not hold or are doubtful" not in section_of(annex_of(), "In short")
 
 
 def test_a_leak_below_the_margin_is_called_so() -> None:

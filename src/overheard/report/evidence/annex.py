@@ -12,7 +12,9 @@ from overheard.report.evidence.annex_epsilon import epsilon_section
 from overheard.report.evidence.annex_results import results_section, summary_section
 from overheard.report.evidence.annex_section import AnnexSection
 from overheard.report.evidence.annex_standards import standards_section
-from overheard.report.evidence.annex_tests import tests_section, threat_model_section
+from overheard.report.evidence.annex_terms import terms_section
+from overheard.report.evidence.annex_tests import tests_section
+from overheard.report.evidence.annex_threats import threat_model_section
 from overheard.report.evidence.digests import CheckedFolder
 from overheard.report.evidence.officer import (
     OFFICER,
@@ -70,6 +72,17 @@ def make_annex(
 
     """
     release = release_fields(words, findings.release)
+    sections = (
+        summary_section(findings),
+        _context_section(findings, tuple(release.values())),
+        threat_model_section(findings),
+        tests_section(findings),
+        results_section(findings),
+        epsilon_section(findings),
+        _words_section("Residual risk", words.residual_risk, RISK_TO_BE_WEIGHED),
+        _words_section("Decision", words.decision, DECISION_TO_BE_STATED),
+        _retention_section(release["retention"]),
+    )
     return Annex(
         f"Evidence for a data-protection impact assessment: {make_printable(findings.title)}",
         made_on,
@@ -78,18 +91,11 @@ def make_annex(
             "messages of a federated-learning run. It is no legal assessment, and it does not "
             "state that a law or a standard is met.",
             "Attacks that were tested are evidence for these attacks only. A stronger attack, "
-            "or one that was not tested, may reveal more.",
+            "or one that was not tested, may reveal more. “Terms” explains words of the field.",
         ),
         (
-            summary_section(findings),
-            _context_section(findings, tuple(release.values())),
-            threat_model_section(findings),
-            tests_section(findings),
-            results_section(findings),
-            epsilon_section(findings),
-            _words_section("Residual risk", words.residual_risk, RISK_TO_BE_WEIGHED),
-            _words_section("Decision", words.decision, DECISION_TO_BE_STATED),
-            _retention_section(release["retention"]),
+            *sections,
+            terms_section(sections),
             standards_section(findings),
             _files_section(findings, folder),
         ),

@@ -11,6 +11,7 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, Measure, format_number
 from overheard.findings.threat_verdict import ThreatVerdict
 from overheard.plans.registries import questions
+from overheard.report.evidence.annex_epsilon import broken_claims_blocks
 from overheard.report.evidence.annex_section import (
     AnnexSection,
     limited_table,
@@ -62,7 +63,11 @@ def summary_section(findings: FindingsDocument) -> AnnexSection:
             "are open (inconclusive, or not enough to judge)",
             _with(verdicts, "inconclusive", "not enough to judge"),
         ),
-        ("could not be measured or checked", _with(verdicts, "unmeasured", "unchecked")),
+        ("could not be measured, because no attack could run", _with(verdicts, "unmeasured")),
+        (
+            "could not be checked, because the ground truth is unknown",
+            _with(verdicts, "unchecked"),
+        ),
     ]
     numbers = "; ".join(f"{len(found)} {words}" for words, found in counted if found)
     first = (
@@ -77,6 +82,7 @@ def summary_section(findings: FindingsDocument) -> AnnexSection:
         SectionBlock(f"What leaks in the arm “{arm}”", tuple(found))
         for arm, found in by_arm.items()
     ]
+    blocks += broken_claims_blocks(findings)
     return AnnexSection("In short", (SectionBlock("", (first,)), *blocks))
 
 
