@@ -43,14 +43,14 @@ def evidence(
 
     \b
     Steps:
-      1. overheard evidence audit   writes the annex, and officer.toml to fill in
-      2. fill in officer.toml       purpose, retention, residual risk, decision
-      3. overheard evidence audit   writes the annex anew, with your words
-      4. overheard verify audit     says later which files were changed
+      1. overheard evidence audit   writes the annex, and officer.toml.
+      2. fill in officer.toml       purpose, retention, residual risk, decision.
+      3. overheard evidence audit   writes the annex anew, with your words.
+      4. overheard verify audit     says later which files were changed.
 
     \b
     Writes to the output folder:
-      annex.pdf, .html, .md    the annex, three times with the same text
+      annex.pdf, .html, .md    the annex, in three formats
       officer.toml             your own words
       model-card.jsonld        a block for a model card
       ro-crate-metadata.json   a description of these files

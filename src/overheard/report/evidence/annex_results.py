@@ -122,10 +122,10 @@ def results_section(findings: FindingsDocument) -> AnnexSection:
 
 def result_sentence(verdict: VerdictRow) -> str:
     """Return the verdict with the report's sentence, or with its place and reason."""
-    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {_told(verdict)}"
+    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {_sentence(verdict)}"
 
 
-def _told(verdict: VerdictRow) -> str:
+def _sentence(verdict: VerdictRow) -> str:
     text = make_printable(verdict.sentence)
     if not text:
         text = (
@@ -142,12 +142,12 @@ def _leak_sentences(findings: FindingsDocument, verdict: VerdictRow) -> str:
     measure = score_measure(verdict.question, verdict.score or _headline(verdict.question))
     gain = _gain(measure, verdict.gain)
     if gain == NO_NUMBER or verdict.gain is None:
-        return _told(verdict)
+        return _sentence(verdict)
     below = " This is below the margin." if verdict.is_below_margin else ""
     low = verdict.gain.low
     doubt = f" {MAY_BE_NO_GAIN}" if low is not None and low <= 0 else ""
     return (
-        f"{_told(verdict)} Gain over guessing{_omission(findings, verdict)}: "
+        f"{_sentence(verdict)} Gain over guessing{_omission(findings, verdict)}: "
         f"{gain}.{below}{doubt}"
     )
 

@@ -16,7 +16,7 @@ from overheard.report.evidence.annex_section import (
     observer_words,
     target_words,
 )
-from overheard.report.first_page.first_page import METADATA_NAMES
+from overheard.report.metadata_names import METADATA_NAMES
 
 HONEST = (
     "Observers are honest but curious: they follow the protocol and analyse what they read. "

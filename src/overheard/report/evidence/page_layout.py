@@ -51,6 +51,9 @@ CAPTION = TextStyle(8.0, is_bold=True)
 HEADER = TextStyle(7.5, is_bold=True)
 CELL = TextStyle(7.5)
 
+LINES_BELOW = {TITLE: 10, SECTION_TITLE: 10, BLOCK_TITLE: 10, CAPTION: 6}
+"""Lines that must fit on a page from a title on: itself, a caption and the start of a table."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,8 @@ class PageLayout:
         A title is not left alone at the end of a page.
         """
         lines = wrap(drawable(text), TEXT_WIDTH, style)
-        follows = 6 * BODY.line_height if style.is_bold else BODY.line_height
+        needed = LINES_BELOW.get(style, 1)
+        follows = needed * BODY.line_height
         if self._top - before - follows < MARGIN:
             self._begin_page()
         elif self._top < HEIGHT - MARGIN:

@@ -15,6 +15,7 @@ from overheard.report.first_page.matrix import Matrix, make_matrices
 from overheard.report.first_page.next_steps import next_steps
 from overheard.report.first_page.not_tested import untested_sentences
 from overheard.report.limitations import limitation_sentences
+from overheard.report.metadata_names import METADATA_NAMES
 
 NO_METADATA = "Besides weights, nothing is sent."
 
@@ -22,17 +23,6 @@ MISTRUST = (
     "Do not rely on a claim of differential privacy that is said below not to hold or to be "
     "doubtful. Mend its settings, and repeat the audit."
 )
-
-METADATA_NAMES = {
-    "examples": "Numbers of examples",
-    "metrics": "Training metrics",
-    "evaluations": "Evaluations",
-    "config": "Settings",
-    "times": "Times",
-    "names": "Names of senders",
-    "missing": "Missing updates",
-}
-"""Headings of the kinds of metadata."""
 
 RELEASE_NAMES = {
     "controller": "Answers for the data",
