@@ -18,5 +18,5 @@ def test_every_explained_term_is_one_of_the_glossary() -> None:
     assert {one.name for one in read_terms()} >= EXPLAINED
 
 
-def test_an_annex_explains_its_arms() -> None:
-    assert "Arm | One variant of the federation" in section_of(annex_of(), "Terms")
+def test_an_annex_explains_its_terms() -> None:
+    assert "Client | A participant of the federation" in section_of(annex_of(), "Terms")

@@ -116,3 +116,14 @@ def test_a_title_stays_with_the_table_below_its_caption(count: int) -> None:
     pages = [[line.text for line in page.lines] for page in layout.pages]
     (last,) = [page for page in pages if "Title" in page]
     assert last[-4:] == ["Title", "Caption", "a", "b"]
+
+
+@pytest.mark.parametrize("count", range(40, 70))
+def test_a_header_stays_with_the_first_row(count: int) -> None:
+    layout = PageLayout()
+    for _ in range(count):
+        layout.add_text("x", BODY, before=0.0, after=0.0)
+    layout.add_table(("head", "other"), [("long " * 80, "b")])
+    pages = [[line.text for line in page.lines] for page in layout.pages]
+    (found,) = [page for page in pages if "head" in page]
+    assert "b" in found

@@ -8,7 +8,6 @@ from overheard.report.terms import GlossaryTerm, read_terms
 
 EXPLAINED = frozenset(
     (
-        "Arm",
         "Canary",
         "Client",
         "Cohort",
