@@ -2,7 +2,7 @@
 
 METADATA_NAMES = {
     "examples": "Numbers of examples",
-    "metrics": "Training metrics",
+    "metrics": "Figures of the training",
     "evaluations": "Evaluations",
     "config": "Settings",
     "times": "Times",

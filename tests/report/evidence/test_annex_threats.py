@@ -46,7 +46,7 @@ def test_kinds_of_clear_text_stand_together() -> None:
     assert rows == [
         "Numbers of examples | 5 | a",
         "Numbers of examples | 6 | c",
-        "Training metrics | loss 1 | b",
+        "Figures of the training | loss 1 | b",
         "odd | 7 | d",
     ]
 

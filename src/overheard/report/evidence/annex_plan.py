@@ -1,22 +1,26 @@
 """What a plan says of its threats: who observes, what they know, and which attacks run."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
 from overheard.findings.threat_verdict import TargetKind
+from overheard.report.evidence.granted_knowledge import (
+    known_words,
+    planned_threats,
+    texts_in,
+)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PlannedThreat:
-    """A threat, as the text of a plan states it; the texts are not printable yet.
+    """A threat, as the text of a plan states it; names are not printable yet.
 
     Args:
         observers: names of the observers.
         about: whether the targets are single clients or the cohort.
-        knows: what the observers know beforehand.
+        knows: what the observers know beforehand, in words.
         attacks: names of the attacks; () = the text states none.
         has_new_names: whether senders have a new name in each round.
 
@@ -29,29 +33,20 @@ class PlannedThreat:
     has_new_names: bool
 
 
-def planned_threats(plan: str) -> Iterator[PlannedThreat]:
+def read_threats(plan: str) -> Iterator[PlannedThreat]:
     """Yield the threats of a plan; none if the text is no plan."""
-    try:
-        threats = tomllib.loads(plan).get("threats", [])
-    except (ValueError, RecursionError):
-        return
-    for threat in threats if isinstance(threats, list) else []:
-        if isinstance(threat, Mapping):
-            yield PlannedThreat(
-                _texts(threat.get("observers")),
-                "cohort" if threat.get("about") == "cohort" else "clients",
-                _texts(threat.get("knows")),
-                _attacks(threat.get("attacks")),
-                threat.get("pseudonyms") == "round",
-            )
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    values = value if isinstance(value, list) else []
-    return tuple(one for one in values if isinstance(one, str))
+    for threat in planned_threats(plan):
+        yield PlannedThreat(
+            tuple(texts_in(threat.get("observers"))),
+            "cohort" if threat.get("about") == "cohort" else "clients",
+            known_words(threat.get("knows")),
+            _attacks(threat.get("attacks")),
+            threat.get("pseudonyms") == "round",
+        )
 
 
 def _attacks(value: object) -> tuple[str, ...]:
     """Return the names of attacks, each a text or the kind in a table of settings."""
     values = value if isinstance(value, list) else []
-    return _texts([one.get("kind") if isinstance(one, Mapping) else one for one in values])
+    names = [one.get("kind") if isinstance(one, Mapping) else one for one in values]
+    return tuple(texts_in(names))

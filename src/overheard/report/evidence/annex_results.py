@@ -9,7 +9,6 @@ from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate, SummaryRow, VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, Measure, format_number
-from overheard.findings.threat_verdict import ThreatVerdict
 from overheard.plans.registries import questions
 from overheard.report.evidence.annex_epsilon import broken_claims_blocks
 from overheard.report.evidence.annex_section import (
@@ -20,7 +19,7 @@ from overheard.report.evidence.annex_section import (
     score_measure,
     target_words,
 )
-from overheard.report.verdict_sentences import LEAST_SUBTRACTED, badge
+from overheard.report.verdict_sentences import badge
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.judgement import VERDICT_LEVEL
 
@@ -34,13 +33,13 @@ WHAT_A_RESULT_IS = (
 )
 
 MAY_BE_NO_GAIN = (
-    "The interval of the gain contains 0: it is shown that the claims fit their own targets "
-    "better than others, but not that the gain is above 0."
+    "Its size is unsure, because its interval contains 0: it is shown that the claims fit "
+    "their own targets better than others, but not that the gain is above 0."
 )
 
-SUBTRACTED = (
-    "Members and non-members may have different labels. What labels alone give is then "
-    "subtracted from the gain, but not from the figure of the best attack."
+LABELS_KNOWN = (
+    "Where members and non-members have different labels, labels alone tell something. The "
+    "guess then knows the labels, and the gain is what the attack adds to them."
 )
 
 UNCHECKED = (
@@ -109,7 +108,7 @@ def results_section(findings: FindingsDocument) -> AnnexSection:
         "well by chance. "
         f"“Leaks” needs a p-value of {VERDICT_LEVEL:g} or less and a gain above 0: where "
         f"nothing leaks, this happens with a probability of at most {VERDICT_LEVEL:g}.",
-        *([SUBTRACTED] if any(_omission(findings, one) for one in verdicts) else []),
+        *([LABELS_KNOWN] if any(one.shared_gains for one in verdicts) else []),
         *([] if all(run.has_truth for run in findings.arms) else [UNCHECKED]),
     )
     others = [one for one in verdicts if one.verdict != "leaks"]
@@ -143,31 +142,29 @@ def _leak_sentences(findings: FindingsDocument, verdict: VerdictRow) -> str:
     gain = _gain(measure, verdict.gain)
     if gain == NO_NUMBER or verdict.gain is None:
         return _sentence(verdict)
+    shared = _shared_gain(verdict, judged_row(findings, verdict))
     below = " This is below the margin." if verdict.is_below_margin else ""
     low = verdict.gain.low
     doubt = f" {MAY_BE_NO_GAIN}" if low is not None and low <= 0 else ""
-    return (
-        f"{_sentence(verdict)} Gain over guessing{_omission(findings, verdict)}: "
-        f"{gain}.{below}{doubt}"
-    )
+    return f"{_sentence(verdict)} Gain over {_guessing(shared)}: {gain}.{below}{doubt}"
 
 
-def _omission(findings: FindingsDocument, verdict: VerdictRow) -> str:
-    """Return what was subtracted from the gain, to follow "gain over guessing"; "" = nothing.
+def _shared_gain(verdict: VerdictRow, row: SummaryRow | None) -> float:
+    """Return what an attack gains although it tells no target from another."""
+    return 0.0 if row is None else verdict.shared_gains.get(row.attack, 0.0)
 
-    The strongest attack's own gain is larger than the verdict's exactly if something was.
-    """
-    row, judged = judged_row(findings, verdict), verdict.gain
-    if row is None or judged is None or judged.mean is None:
-        return ""
-    if judged.mean >= _gain_for_order(row) - LEAST_SUBTRACTED:
-        return ""
-    return ", less what labels alone give"
+
+def _guessing(shared_gain: float) -> str:
+    return "guessing from labels alone" if shared_gain else "guessing"
 
 
 def badge_of(verdict: VerdictRow) -> str:
     """Return the verdict in the words of the report."""
-    return badge(ThreatVerdict(verdict.verdict, is_below_margin=verdict.is_below_margin))
+    return badge(
+        verdict.verdict,
+        is_below_margin=verdict.is_below_margin,
+        least_gain=None if verdict.gain is None else verdict.gain.low,
+    )
 
 
 def judged_row(findings: FindingsDocument, verdict: VerdictRow) -> SummaryRow | None:
@@ -213,8 +210,8 @@ def _row(findings: FindingsDocument, verdict: VerdictRow) -> tuple[str, ...]:
         f"{make_printable(verdict.arm)}. {observer_words(verdict.observers)}",
         f"{question_words(verdict.question)}, about {_target(verdict)}",
         badge_of(verdict),
-        _effect(measure, judged_row(findings, verdict)),
-        f"{_gain(measure, verdict.gain)}{_omission(findings, verdict)}",
+        _effect(measure, verdict, judged_row(findings, verdict)),
+        _gain(measure, verdict.gain),
         _margin_and_p(verdict),
     )
 
@@ -223,11 +220,16 @@ def _target(verdict: VerdictRow) -> str:
     return target_words(verdict.about, verdict.observers)
 
 
-def _effect(measure: Measure, row: SummaryRow | None) -> str:
+def _effect(measure: Measure, verdict: VerdictRow, row: SummaryRow | None) -> str:
     if row is None:
         return NO_NUMBER
-    value, guess = measure.format(row.value.mean), measure.format(row.best_guess)
-    return f"{make_printable(measure.title)}: {value}; guessing: {guess}"
+    shared, guess = _shared_gain(verdict, row), row.best_guess
+    if guess is not None:
+        guess += -shared if row.better == "lower" else shared
+    return (
+        f"{make_printable(measure.title)}: {measure.format(row.value.mean)}; "
+        f"{_guessing(shared)}: {measure.format(guess)}"
+    )
 
 
 def _gain(measure: Measure, gain: IntervalEstimate | None) -> str:

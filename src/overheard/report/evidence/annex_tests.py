@@ -11,7 +11,7 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.threat_verdict import TargetKind
 from overheard.plans.registries import ATTACKS, questions
-from overheard.report.evidence.annex_plan import planned_threats
+from overheard.report.evidence.annex_plan import read_threats
 from overheard.report.evidence.annex_results import rows_of
 from overheard.report.evidence.annex_section import (
     AnnexSection,
@@ -116,7 +116,7 @@ def _planned_attacks(plan: str, verdict: VerdictRow) -> Sequence[str]:
     return list(
         dict.fromkeys(
             make_printable(attack)
-            for threat in planned_threats(plan)
+            for threat in read_threats(plan)
             if (frozenset(threat.observers), threat.about) == place
             for attack in threat.attacks
             if _answers(attack, verdict.question)

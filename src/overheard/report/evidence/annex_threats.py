@@ -9,7 +9,7 @@ from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import RunRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
-from overheard.report.evidence.annex_plan import planned_threats
+from overheard.report.evidence.annex_plan import read_threats
 from overheard.report.evidence.annex_section import (
     AnnexSection,
     limited_table,
@@ -36,14 +36,6 @@ SWITCHES = (
 NOTHING_IN_CLEAR = "Nothing is sent besides weights."
 
 CLEAR_NOT_STATED = "The findings do not state what is sent besides weights."
-
-KNOWLEDGE = {
-    "auxiliary": "labelled examples of the same task",
-    "model": "the architecture of the model",
-    "recipe": "how clients train",
-    "defenses": "which defenses are active",
-}
-"""What a threat of a plan may grant, in words."""
 
 
 def threat_model_section(findings: FindingsDocument) -> AnnexSection:
@@ -76,12 +68,11 @@ def threat_model_section(findings: FindingsDocument) -> AnnexSection:
 
 def _knowledge_rows(plan: str) -> Iterator[tuple[str, ...]]:
     """Yield a row for each threat of the plan."""
-    for threat in planned_threats(plan):
-        known = (KNOWLEDGE.get(one, make_printable(one)) for one in threat.knows)
+    for threat in read_threats(plan):
         yield (
             observer_words(threat.observers),
             target_words(threat.about, threat.observers),
-            ", ".join(known) or "nothing",
+            ", ".join(threat.knows) or "nothing",
             "new in each round" if threat.has_new_names else "the same in all rounds",
         )
 
