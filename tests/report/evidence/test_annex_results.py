@@ -64,13 +64,16 @@ def test_the_summary_says_that_a_gain_may_be_nothing() -> None:
 
 def test_a_guess_that_knows_the_labels_stands_beside_the_attack() -> None:
     verdict = verdict_row("leaks", score="membership_auc", gain=estimate(0.05, 0.1))
-    informed = annex_of(verdicts=[verdict | {"shared_gains": {"strong": 0.175}}])
+    informed = annex_of(verdicts=[verdict | {"shared_gains": {"strong": 0.175, "lira": 0.14}}])
     results = section_of(informed, "Results").replace(SPACE, " ")
     # A coin has 0.5; labels alone add 0.175.
     assert "75 of 100; guessing from labels alone: 68 of 100" in results
     assert "what the attack adds" in results
     assert "Gain over guessing from labels alone: " in section_of(informed, "In short")
     assert "labels alone" not in section_of(annex_of(), "Results")
+    # What labels alone give does not make an attack the strongest: 0.25 - 0.175 < 0.15.
+    other = annex_of(verdicts=[verdict | {"shared_gains": {"strong": 0.175}}])
+    assert "65 of 100; guessing: 50 of 100" in section_of(other, "Results").replace(SPACE, " ")
 
 
 def test_results_do_not_repeat_the_leaks_in_words() -> None:

@@ -170,13 +170,16 @@ def badge_of(verdict: VerdictRow) -> str:
 def judged_row(findings: FindingsDocument, verdict: VerdictRow) -> SummaryRow | None:
     """Return the row of the strongest attack in the judged score; None if there is none.
 
-    The strongest attack has the largest gain, over the most rounds that it observed.
+    The strongest attack has the largest gain, over the most rounds that it observed. What it
+    gains without telling targets apart does not count.
     """
     score = verdict.score or _headline(verdict.question)
     rows = [one for one in rows_of(findings, verdict) if one.score == score]
     most = max((len(one.rounds) for one in rows), default=0)
     return max(
-        (one for one in rows if len(one.rounds) == most), key=_gain_for_order, default=None
+        (one for one in rows if len(one.rounds) == most),
+        key=lambda one: _gain_for_order(one) - _shared_gain(verdict, one),
+        default=None,
     )
 
 
