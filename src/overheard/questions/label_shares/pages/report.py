@@ -71,7 +71,8 @@ class LabelSharesPages(QuestionPages):
         whose = name_target(one.target, threat_result.observers)
         return (
             f"For example, {attack} states that {format_percent(claimed)} of the data of "
-            f"{whose} are of class “{name}”. A guess says {format_percent(guessed)}."
+            f"{whose} are of class “{name}”. A guess that "
+            f"never sees the run says {format_percent(guessed)}."
         )
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
