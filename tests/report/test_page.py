@@ -28,9 +28,9 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
 
 CHARTS_WITHOUT_TABLE = """() => [...document.querySelectorAll("figure")].filter(
-    figure => !figure.querySelector("svg") || !figure.querySelector("table caption")
+    figure => !figure.querySelector(".panel svg") || !figure.querySelector("table caption")
         || !figure.querySelector("tbody td") || !figure.querySelector("figcaption")
-        || [...figure.querySelectorAll("svg")].some(svg => !svg.getAttribute("aria-label"))
+        || [...figure.querySelectorAll(".panel svg")].some(svg => !svg.getAttribute("aria-label"))
 ).length"""
 
 FOLDED_SHOWN = """() => [...document.querySelectorAll("details:not([open]) > *")].filter(
