@@ -9,11 +9,10 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from overheard.drawing.chart_frame import ChartFrame
+from overheard.drawing.chart_frame import ChartFrame, axis_value
 from overheard.drawing.legends import LegendEntry, make_legend
 from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg, name_values
 from overheard.findings.names import make_printable, shorten
-from overheard.findings.number_format import format_number
 
 BAND_OPACITY = 0.16
 """Opacity of the band around a line."""
@@ -161,7 +160,7 @@ def diagonal_chart(
                 mfc="none" if point.is_control else SERIES[0],
                 ms=7,
             )
-            place = f"{x_title} {format_number(point.x)}; {y_title} {format_number(point.y)}"
+            place = f"{axis_value(x_title, point.x)}; {axis_value(y_title, point.y)}"
             name_values(dot, [f"{make_printable(point.name)}: {place}"])
             axes.annotate(
                 shorten(point.name, 24),

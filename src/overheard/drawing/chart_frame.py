@@ -7,6 +7,8 @@ from typing import final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from overheard.findings.number_format import SPACE, format_number
+
 LINE_HEIGHT = 22
 """Line height of a list, in pixels."""
 
@@ -48,6 +50,17 @@ class ChartFrame:
                 self.top - self.bottom / self.height,
             )
         )
+
+
+def axis_value(title: str, value: float) -> str:
+    r"""Return a value with the title and the unit of its axis.
+
+    >>> axis_value("accuracy, %", 9.0), axis_value("number of guesses", 3.0)
+    ('accuracy 9.0\xa0%', 'number of guesses 3.0')
+    """
+    name, _, unit = title.rpartition(", ")
+    number = format_number(value)
+    return f"{name} {number}{SPACE}{unit}" if name else f"{title} {number}"
 
 
 def draw_intervals(

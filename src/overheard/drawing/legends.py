@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
+import numpy as np
 from markupsafe import Markup
 from matplotlib.markers import MarkerStyle
 
@@ -93,7 +94,7 @@ def _marker(entry: LegendEntry) -> Markup:
     style = MarkerStyle(entry.marker)
     shape = style.get_path().transformed(style.get_transform())
     outline = "".join(
-        "M" + "L".join(_corner(x, y, entry) for x, y in line.tolist())
+        "M" + "L".join(_corner(x, y, entry) for x, y in np.asarray(line).tolist())
         for line in shape.to_polygons(closed_only=False)
     )
     fill = "none" if entry.is_hollow else PAGE_COLOURS[entry.colour]

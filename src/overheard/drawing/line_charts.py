@@ -8,7 +8,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from overheard.drawing.chart_frame import GUESS_DASHES, ChartFrame
+from overheard.drawing.chart_frame import GUESS_DASHES, ChartFrame, axis_value
 from overheard.drawing.charts import DASHES, MARKERS
 from overheard.drawing.legends import Dashes, LegendEntry, guess_entry, make_legend
 from overheard.drawing.point_names import NamedPoint, write_names
@@ -25,11 +25,20 @@ MAX_MARKERS = 6
 @final
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One line of a chart; the index of its name in the legend determines its style."""
+    """One line of a chart.
+
+    Args:
+        legend_index: index of its name in the legend, which determines its style.
+        x: horizontal places.
+        y: vertical places.
+        name: named with each value that is looked at; "" = none.
+
+    """
 
     legend_index: int
     x: Sequence[float]
     y: Sequence[float]
+    name: str = ""
 
 
 @final
@@ -89,7 +98,9 @@ def lines_chart(
                 ms=4.5,
             )
             places = zip(line.x[::pitch], line.y[::pitch], strict=True)
-            name_values(drawn, [_place_text(x, y, x_axis, y_axis) for x, y in places])
+            name = f"{make_printable(line.name)}: " if line.name else ""
+            texts = [f"{name}{_place_text(x, y, x_axis, y_axis)}" for x, y in places]
+            name_values(drawn, texts)
 
     return inline_svg(draw, _WIDTH, _HEIGHT, label)
 
@@ -194,7 +205,7 @@ def _draw_tradeoff(axes: Axes, tradeoff: TradeoffSeries, x_axis: Axis, y_axis: A
 
 def _place_text(x: float, y: float, x_axis: Axis, y_axis: Axis) -> str:
     """Return the place of a mark in words."""
-    return f"{x_axis.title} {format_number(x)}; {y_axis.title} {format_number(y)}"
+    return f"{axis_value(x_axis.title, x)}; {axis_value(y_axis.title, y)}"
 
 
 def _axes(figure: Figure, x_axis: Axis, y_axis: Axis) -> Axes:
