@@ -42,7 +42,7 @@ def test_the_guess_is_dashed() -> None:
 
 
 def test_a_hollow_square_is_an_outline_around_the_middle() -> None:
-    (item,) = keys(LegendEntry("a", INK, "s", None, size=4.0, is_hollow=True))
+    (item,) = keys(LegendEntry("a", INK, "s", None, size=4.0, is_outline=True))
     (path,) = item.findall("svg/path")
     assert path.get("fill") == "none"
     # 4 pixels wide around (17, 8), counted downwards.

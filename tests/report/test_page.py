@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH
 CHARTS_WITHOUT_TABLE = """() => [...document.querySelectorAll("figure")].filter(
     figure => !figure.querySelector(".panel svg") || !figure.querySelector("table caption")
         || !figure.querySelector("tbody td") || !figure.querySelector("figcaption")
-        || [...figure.querySelectorAll(".panel svg")].some(svg => !svg.getAttribute("aria-label"))
+        || figure.querySelector(".panel svg:not([aria-label])")
 ).length"""
 
 FOLDED_SHOWN = """() => [...document.querySelectorAll("details:not([open]) > *")].filter(

@@ -185,7 +185,7 @@ def marks_legend(attack_results: Sequence[AttackResult], label: str) -> Markup:
         [
             LegendEntry("attack", ACCENT, "o", None, size=7.0),
             LegendEntry("95 % interval of a score", ACCENT, width=1.5, has_caps=True),
-            LegendEntry("guessing", INK, "D", None, size=7.0, is_hollow=True),
+            LegendEntry("guessing", INK, "D", None, size=7.0, is_outline=True),
             LegendEntry(reference, SOFT, "+", None, size=9.0),
         ],
         label,

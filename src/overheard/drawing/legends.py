@@ -33,7 +33,7 @@ class LegendEntry:
         dashes: how the line is dashed; None = no line.
         width: width of the line, in pixels.
         size: size of the marker, in pixels.
-        is_hollow: whether the marker is an outline.
+        is_outline: whether the marker is an outline.
         has_caps: whether the line is an interval with caps at its ends.
         opacity: opacity of the line.
 
@@ -45,7 +45,7 @@ class LegendEntry:
     dashes: Dashes | None = "-"
     width: float = 1.8
     size: float = 5.5
-    is_hollow: bool = False
+    is_outline: bool = False
     has_caps: bool = False
     opacity: float = 1.0
 
@@ -97,7 +97,7 @@ def _marker(entry: LegendEntry) -> Markup:
         "M" + "L".join(_corner(x, y, entry) for x, y in np.asarray(line).tolist())
         for line in shape.to_polygons(closed_only=False)
     )
-    fill = "none" if entry.is_hollow else PAGE_COLOURS[entry.colour]
+    fill = "none" if entry.is_outline else PAGE_COLOURS[entry.colour]
     return Markup('<path d="{}" stroke-width="1.5" fill="{}"/>').format(outline, fill)
 
 

@@ -208,7 +208,7 @@ def _add_values(element: Xml.Element) -> None:
         return
     marks = [one for one in element.iter() if one.tag.endswith("use")] or list(element)
     texts = json.loads(name.removeprefix(_VALUES))
-    # Matplotlib leaves out marks beyond the chart; then texts cannot be told apart.
+    # Matplotlib leaves out marks beyond the chart; then the texts have no clear owner.
     if len(marks) == len(texts):
         for mark, text in zip(marks, texts, strict=True):
             mark.set("class", VALUE_CLASS)

@@ -76,7 +76,7 @@ def test_reads_what_a_report_writes(small: Audit, tmp_path: Path) -> None:
     assert "Contact | dpo@example.org | the plan" in section_of(annex, "Context of the release")
     results = section_of(annex, "Results")
     assert "none. The server | " in results
-    assert "Arm “none”: Leaks. The server infers each client" in results
+    assert "Arm “none”: Leaks, size unsure. The server infers each client" in results
     assert "noise | LocalDP(clip=1.0, noise_multiplier=0.5) | client" in section_of(
         annex, "Threat model"
     )

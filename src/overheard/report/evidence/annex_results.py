@@ -8,7 +8,6 @@ from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate, SummaryRow, VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, Measure, format_number
-from overheard.findings.threat_verdict import ThreatVerdict
 from overheard.plans.registries import questions
 from overheard.report.evidence.annex_section import (
     AnnexSection,
@@ -105,7 +104,11 @@ def result_sentence(verdict: VerdictRow) -> str:
 
 def badge_of(verdict: VerdictRow) -> str:
     """Return the verdict in the words of the report."""
-    return badge(ThreatVerdict(verdict.verdict, is_below_margin=verdict.is_below_margin))
+    return badge(
+        verdict.verdict,
+        is_below_margin=verdict.is_below_margin,
+        least_gain=None if verdict.gain is None else verdict.gain.low,
+    )
 
 
 def judged_row(findings: FindingsDocument, verdict: VerdictRow) -> SummaryRow | None:

@@ -122,7 +122,12 @@ def _precision_panel(best: _RankedAttack, name: str, title: str) -> Panel:
 def _open_set_panels(attacks: Sequence[_RankedAttack], title: str) -> list[Panel]:
     percents = (100 * FALSE_POSITIVE_RATES[::2]).tolist()
     lines = [
-        ChartLine(index, percents, (100 * rates).tolist(), attack.curve.label)
+        ChartLine(
+            index,
+            percents,
+            (100 * rates).tolist(),
+            attack.curve.label,
+        )
         for index, attack in enumerate(attacks)
         if (rates := identification_curve(attack.rankings, percents)) is not None
     ]

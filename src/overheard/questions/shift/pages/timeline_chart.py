@@ -88,7 +88,7 @@ def timeline_legend(label: str) -> Markup:
             LegendEntry("control run", SOFT, width=1.0),
             LegendEntry("true shift", INK, dashes=":", width=1.6),
             LegendEntry("threshold", INK, dashes="--", width=1.2),
-            LegendEntry("alarm", INK, "D", None, size=9.0, is_hollow=True),
+            LegendEntry("alarm", INK, "D", None, size=9.0, is_outline=True),
         ],
         label,
     )
