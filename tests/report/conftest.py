@@ -23,6 +23,12 @@ def report(rich: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
+@pytest.fixture
+def short_report(small: Audit, tmp_path: Path) -> Path:
+    write_report(small, tmp_path, Seed(0))
+    return tmp_path / "report.html"
+
+
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

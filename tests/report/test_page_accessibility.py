@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
-from overheard.report.write import write_report
 from tests.report.browsers import BROWSER
 
 if TYPE_CHECKING:
@@ -28,13 +25,12 @@ HEADINGS = """() => [...document.querySelectorAll('h1, h2, h3, h4')].map(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing(
-    browser: "Browser", small: Audit, tmp_path: Path, width: int, scheme: str
+    browser: "Browser", short_report: Path, width: int, scheme: str
 ) -> None:
-    write_report(small, tmp_path, Seed(0))
     page = browser.new_page(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
     )
-    page.goto((tmp_path / "report.html").as_uri())
+    page.goto(short_report.as_uri())
     for is_open in (False, True):
         page.evaluate(SET_FOLDS, is_open)
         found = axe.Axe().run(page).response["violations"]
@@ -43,19 +39,19 @@ def test_axe_finds_nothing(
 
 
 def test_headings_have_one_root_and_leave_out_no_level(
-    browser: "Browser", report: Path
+    browser: "Browser", short_report: Path
 ) -> None:
     page = browser.new_page()
-    page.goto(report.as_uri())
+    page.goto(short_report.as_uri())
     levels = page.evaluate(HEADINGS)
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     page.close()
 
 
-def test_the_first_key_leads_to_the_results(browser: "Browser", report: Path) -> None:
+def test_the_first_key_leads_to_the_results(browser: "Browser", short_report: Path) -> None:
     page = browser.new_page()
-    page.goto(report.as_uri())
+    page.goto(short_report.as_uri())
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
@@ -64,9 +60,9 @@ def test_the_first_key_leads_to_the_results(browser: "Browser", report: Path) ->
     page.close()
 
 
-def test_what_has_the_focus_is_outlined(browser: "Browser", report: Path) -> None:
+def test_what_has_the_focus_is_outlined(browser: "Browser", short_report: Path) -> None:
     page = browser.new_page()
-    page.goto(report.as_uri())
+    page.goto(short_report.as_uri())
     for place in ("nav a", ".filter select", ".scroll", "nav button", "summary"):
         page.keyboard.press("Tab")  # The outline is for those who use the keyboard.
         page.locator(place).first.focus()
@@ -75,9 +71,11 @@ def test_what_has_the_focus_is_outlined(browser: "Browser", report: Path) -> Non
     page.close()
 
 
-def test_every_chart_has_a_name_and_a_description(browser: "Browser", report: Path) -> None:
+def test_every_chart_has_a_name_and_a_description(
+    browser: "Browser", short_report: Path
+) -> None:
     page = browser.new_page()
-    page.goto(report.as_uri())
+    page.goto(short_report.as_uri())
     charts = page.locator("svg[aria-label]")
     assert charts.count() >= 5
     for place in range(charts.count()):

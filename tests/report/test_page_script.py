@@ -34,7 +34,7 @@ class Watched:
 
 
 @pytest.fixture
-def watched(browser: "Browser", report: Path) -> Iterator[Watched]:
+def watched(browser: "Browser", short_report: Path) -> Iterator[Watched]:
     page = browser.new_page(viewport={"width": 1280, "height": 900}, offline=True)
     complaints: list[str] = []
     requests: list[str] = []
@@ -44,10 +44,10 @@ def watched(browser: "Browser", report: Path) -> Iterator[Watched]:
     page.add_init_script(
         "addEventListener('securitypolicyviolation', e => console.error(e.violatedDirective))"
     )
-    page.goto(report.as_uri())
+    page.goto(short_report.as_uri())
     yield Watched(page, complaints, requests)
     assert complaints == []
-    assert set(requests) == {report.as_uri()}
+    assert set(requests) == {short_report.as_uri()}
     page.close()
 
 
@@ -162,11 +162,11 @@ def test_a_column_is_sorted_as_what_it_is(browser: "Browser", head: str) -> None
 
 
 def test_a_page_without_scripts_has_all_results_and_no_dead_controls(
-    browser: "Browser", report: Path
+    browser: "Browser", short_report: Path
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(report.as_uri())
+    page.goto(short_report.as_uri())
     assert page.locator(".matrix td").first.is_visible()
     assert page.locator("button:visible, select:visible, .tip").count() == 0
     assert page.locator("svg[role=img] .value title").count() > 10
