@@ -17,6 +17,7 @@ from overheard.report.first_page.matrix import Matrix, make_matrices
 from overheard.report.first_page.next_steps import next_steps
 from overheard.report.first_page.not_tested import untested_sentences
 from overheard.report.limitations import limitation_sentences
+from overheard.report.metadata_names import METADATA_NAMES
 
 NEW_NAMES = (
     "the attacks of this audit did not use these names: they were tried as if each sender had "
@@ -30,17 +31,6 @@ MISTRUST = (
     "Do not count a promise of differential privacy that is said above not to hold as a "
     "safeguard. Have engineers mend what is said there, and repeat the audit."
 )
-
-METADATA_NAMES = {
-    "examples": "Numbers of examples",
-    "metrics": "Figures of the training",
-    "evaluations": "Evaluations",
-    "config": "Settings",
-    "times": "Times",
-    "names": "Names of senders",
-    "missing": "Missing updates",
-}
-"""Headings of the kinds of metadata."""
 
 RELEASE_NAMES = {
     "controller": "Answers for the data",
