@@ -27,7 +27,7 @@ def test_a_defense_that_only_keeps_attacks_from_running_is_told_apart(small: Aud
     cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = tuple(Refusal(cell, client(k), ("an update",)) for k in (0, 1))
     (first, *_) = steps(replace(small, findings=small.findings[:2], refusals=refused))
-    assert "no attack of this audit can run under “noise”" in first
+    assert "no attack of this audit on this question can run under “noise”" in first
     assert "shown to stop" not in first
 
 

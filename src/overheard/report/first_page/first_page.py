@@ -10,7 +10,8 @@ from overheard.findings.finding import Audit
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
-from overheard.report.evidence.granted_knowledge import granted_knowledge, planned_threats
+from overheard.plans.registries import DEFENSES
+from overheard.report.evidence.granted_knowledge import attacker_knowledge, planned_threats
 from overheard.report.first_page.answers import answer_sentences
 from overheard.report.first_page.legend import legend_sentences
 from overheard.report.first_page.matrix import Matrix, make_matrices
@@ -28,8 +29,9 @@ NEW_NAMES = (
 NO_METADATA = "Besides weights, nothing is sent."
 
 MISTRUST = (
-    "Do not count a promise of differential privacy that is said above not to hold as a "
-    "safeguard. Have engineers mend what is said there, and repeat the audit."
+    "Do not count a promise of differential privacy that does not hold as a safeguard. Have "
+    "engineers mend the cause that is stated above, choose noise that gives the promised "
+    "epsilon, and repeat the audit."
 )
 
 RELEASE_NAMES = {
@@ -92,7 +94,7 @@ def make_first_page(
     broken = epsilon_sentences(epsilons)
     return FirstPage(
         broken,
-        answer_sentences(arm_results),
+        answer_sentences(audit, arm_results),
         make_matrices(arm_results),
         _in_clear(arm_results, has_new_names=_has_new_names(audit.plan)),
         epsilon_summaries(epsilons),
@@ -120,17 +122,17 @@ def _has_new_names(plan: str) -> bool:
     return any(threat.get("pseudonyms") == "round" for threat in planned_threats(plan))
 
 
-def _knowledge(plan: str) -> str:
-    """Return what the threats of a plan grant to attackers, in words."""
-    known = dict.fromkeys(one for granted in granted_knowledge(plan) for one in granted)
-    return "; ".join(known)
-
-
 def _defenses(audit: Audit) -> str:
-    return ", ".join(
-        dict.fromkeys(
-            one.settings.partition("(")[0] for run in audit.arms for one in run.defenses
-        )
+    """Return the defenses of all arms, each with what it does."""
+    summaries = {
+        plugin.__name__: (plugin.__doc__ or "").partition("\n")[0].rstrip(".")
+        for plugin in DEFENSES.plugins().values()
+    }
+    names = dict.fromkeys(
+        one.settings.partition("(")[0] for run in audit.arms for one in run.defenses
+    )
+    return "; ".join(
+        f"{name} ({summaries[name]})" if summaries.get(name) else name for name in names
     )
 
 
@@ -165,7 +167,7 @@ def _file_rows(audit: Audit, digest: str) -> tuple[tuple[str, str], ...]:
         *((name, audit.release.get(key, "")) for key, name in RELEASE_NAMES.items()),
         ("What was audited", audit.subject),
         ("Attacks tried", _attacks(audit)),
-        ("Known to attackers", _knowledge(audit.plan)),
+        ("Known to attackers", "; ".join(attacker_knowledge(audit.plan))),
         ("Defenses tried", _defenses(audit)),
         ("Seeds", ", ".join(map(str, seeds))),
         ("Versions", versions),

@@ -28,8 +28,8 @@ def _words_on_arms(
     for observers in insiders:
         name = name_observers(observers)
         yield (
-            f"{name[0].upper()}{name[1:]} takes part like the others, and tries to learn "
-            "about them from what it receives."
+            f"{name[0].upper()}{name[1:]} takes part like the others. It is an example of one "
+            "that tries to learn about them from what it receives."
         )
 
 
@@ -39,7 +39,8 @@ def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
     if measured:
         yield (
             "Each field has the verdict, the result of the best attack on average, and that of "
-            "guessing, which never sees the run. The gain is the difference."
+            "guessing. Guessing never sees the run. At most it knows what such data look like "
+            "in general. The gain is the difference."
         )
     for question in dict.fromkeys(one.question for one in measured):
         if intro := pages_of(question).intro():

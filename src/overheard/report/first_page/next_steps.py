@@ -20,6 +20,12 @@ CHECK_CLAIMS = (
 )
 
 
+SEND_LESS = (
+    "Have engineers leave out what is sent in clear and not needed: it is read without any "
+    "attack."
+)
+
+
 def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return what this audit says about each leak, and what it leaves to be tried.
 
@@ -43,6 +49,8 @@ def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...
         )
     if any(one.verdict == "unchecked" for one in results):
         steps.append(CHECK_CLAIMS)
+    if reference.runs[0].in_clear:
+        steps.append(SEND_LESS)
     return (
         *steps,
         *_unsimulated(audit),
@@ -56,7 +64,7 @@ def _leak_steps(
     """Yield a sentence on the leak, and one on each group of arms."""
     groups: dict[str, list[str]] = {
         "it is shown to stop under {}.": [],
-        "no attack of this audit can run under {}. This is no proof: others may.": [],
+        "no attack of this audit on this question can run under {}. This is no proof.": [],
         "it is smaller, and not shown to remain, under {}.": [],
         "it is smaller, but remains, under {}.": [],
         "it was not shown to be smaller under {}.": [],

@@ -18,7 +18,7 @@ def untested_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[
         *_unasked(arm_results),
         *_unasked_observers(arm_results),
         *_refused(arm_results),
-        f"No audit by Overheard tests: {'; '.join(_never_tested())}.",
+        f"Overheard cannot test: {'; '.join(_never_tested())}.",
         *_auxiliary_caveat(audit),
     )
 
