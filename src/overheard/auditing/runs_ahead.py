@@ -26,7 +26,7 @@ from overheard.learning.initialization import fresh_model
 from overheard.learning.threads import available_cores, one_thread
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import Job, WorkerTask
-from overheard.plans.plan import Plan, parse_plan
+from overheard.plans.plan import parse_plan
 
 FEWEST_SECONDS = 8.0
 """Seconds to be saved before workers attack whole runs: opening the audit takes them four."""
@@ -55,9 +55,9 @@ def attack_ahead(
         progress: where to report finished runs.
 
     """
-    workers = _worker_count(audit_inputs)
-    kinds = len(audit_inputs.plan.seeds) * len(run_kinds(audit_inputs.plan))
-    left = kinds * len(audit_inputs.plan.arms)
+    plan, workers = audit_inputs.plan, _available_workers(audit_inputs.resources)
+    kinds = len(plan.seeds) * len(run_kinds(plan))
+    left = kinds * len(plan.arms)
     for run in runs:
         start = perf_counter()
         yield run
@@ -66,12 +66,15 @@ def attack_ahead(
         # With fewer runs than that, workers would wait for the last of them.
         if saved < FEWEST_SECONDS or left < 2 * workers:
             continue
+        if not _can_be_shared(audit_inputs):
+            workers = 1
+            continue
         later = list(runs)
-        numbers = range(kinds * len(audit_inputs.plan.arms))[-left:]
+        numbers = range(kinds * len(plan.arms))[-left:]
         _attack_in_workers(
             [
                 AttackRun(
-                    audit_inputs.plan.toml(),
+                    plan.toml(),
                     home.path.absolute(),
                     replace(audit_inputs.resources, workers=1),
                     each.record.arm,
@@ -122,23 +125,24 @@ class AttackRun(Job):
         return {}
 
 
-def _worker_count(audit_inputs: AuditInputs) -> int:
-    """Return how many workers may attack runs; 1 = none, the caller attacks all of them."""
-    plan, resources = audit_inputs.plan, audit_inputs.resources
-    workers = available_cores() if resources.workers is None else resources.workers
+def _available_workers(resources: Resources) -> int:
+    """Return how many worker processes may attack runs; 1 = none."""
     is_cpu = choose_device(resources.device).type == "cpu"
     if not is_cpu or resources.cluster is not None or not processes.are_supported():
         return 1
+    return available_cores() if resources.workers is None else resources.workers
+
+
+def _can_be_shared(audit_inputs: AuditInputs) -> bool:
+    """Return whether each worker has room for the audit, and can build its plan from text."""
+    plan = audit_inputs.plan
     model = fresh_model(partial(plan.training.model.build, audit_inputs.dataset.task), Seed(0))
     inputs = audit_inputs.dataset.train.inputs
     needed = inputs.numel() * inputs.element_size() + MODELS_AT_ONCE * sum(
         weight.numel() * weight.element_size() for weight in model.parameters()
     )
-    return workers if needed <= MOST_BYTES and _can_be_sent(plan) else 1
-
-
-def _can_be_sent(plan: Plan) -> bool:
-    """Return whether a worker can build the same plan from its text."""
+    if needed > MOST_BYTES:
+        return False
     try:
         return parse_plan(plan.toml(), "the plan of a worker") == plan
     except PlanError:
