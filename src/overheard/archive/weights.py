@@ -23,7 +23,7 @@ CHECKED_AT_ONCE = 2**24
 SMALL_FILE_BYTES = 2**18
 """Files up to this size are read whole and kept, as opening one takes longer than reading."""
 
-KEPT_FILES = 256
+CACHED_FILES = 256
 """The most small files in memory, those that were read last: 64 MiB in all."""
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -37,7 +37,7 @@ class StoredWeights(Mapping[str, Tensor]):
 
     Each access opens the file, maps it into memory and closes it; its memory is freed with the
     tensor. A transcript may be larger than memory: access a tensor once if you use it twice.
-    Only the last `KEPT_FILES` small files stay in memory, until they change on disk.
+    Only the last `CACHED_FILES` small files stay in memory, until they change on disk.
 
     Args:
         path: the path of the safetensors file.
@@ -122,7 +122,7 @@ def read_tensors(
     return {name: tensor.float() for name, tensor in read.items()}
 
 
-@lru_cache(KEPT_FILES)
+@lru_cache(CACHED_FILES)
 def _read_small_file(
     path: Path, version: tuple[int, ...], shapes: tuple[tuple[str, tuple[int, ...]], ...]
 ) -> dict[str, Tensor]:
