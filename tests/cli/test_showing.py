@@ -119,8 +119,8 @@ def test_lists_all_metadata_with_its_readers(overheard: Command, tmp_path: Path)
         "Noise(1.0), enforced at the client, can be switched off by the client; states noise "
         "of 1 x clip 2 for one client, added at the client",
         "As stated by the recording; Overheard has not verified it.",
-        # the update's 5 and the aggregate's 5
-        "examples 2 senders with 5 examples, read by server",
+        # Nobody reads the aggregate.
+        "examples 1 sender with 5 examples, read by server metrics",
         "metrics loss 0.75, read by server",
         "evaluations 1 sender: accuracy 0.5, read by server; on 7 examples",
         "config lr = 0.1, read by client/0, client/1",

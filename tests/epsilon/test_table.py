@@ -12,7 +12,12 @@ from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.epsilon.epsilon_results import epsilon_results
-from overheard.epsilon.table import COLUMN_NAMES, epsilon_sentences, epsilon_table
+from overheard.epsilon.table import (
+    COLUMN_NAMES,
+    epsilon_sentences,
+    epsilon_summaries,
+    epsilon_table,
+)
 from overheard.findings.finding import Audit
 from overheard.report.exports import as_json
 from overheard.report.page import render_page
@@ -113,7 +118,8 @@ def test_an_observer_of_unnoised_values_has_no_guarantee() -> None:
 def test_an_unenforced_clip_guarantees_nothing() -> None:
     audited = cells(audit_of(replace(LOCAL, bounded_at=None)))
     assert audited["Verdict"] == (
-        "guarantees nothing: its noise is calibrated to a sensitivity that nobody enforces"
+        "guarantees nothing: its noise suits updates of limited length, but nobody enforces "
+        "that limit (clipping)"
     )
     assert "enforced by nobody" in audited["Mechanism"]
 
@@ -164,3 +170,16 @@ def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> 
         small, collect_arms(small, Seed(0))
     )
     assert json.loads(as_json(small, ()))["epsilon"] == []
+
+
+def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
+    (told,) = epsilon_summaries(epsilon_results(audit_of(WEAK, noisy_finding(10.0))))
+    assert "no epsilon is claimed. From its settings follows " in told
+    assert "protects nobody in practice" not in told
+    loud = replace(WEAK, noise_multiplier=0.1, stated=2.0)
+    (told,) = epsilon_summaries(epsilon_results(audit_of(loud, noisy_finding(10.0))))
+    assert "an epsilon of 2 is claimed" in told
+    assert ", which protects nobody in practice." in told
+    open_clip = replace(loud, bounded_at=None)
+    (told,) = epsilon_summaries(epsilon_results(audit_of(open_clip, noisy_finding(10.0))))
+    assert "as it is run, nothing follows, since its noise suits updates of limited" in told

@@ -18,10 +18,10 @@ def test_the_last_limitation_is_that_tests_prove_no_absence(small: Audit) -> Non
     )
 
 
-def test_refusals_are_counted(small: Audit) -> None:
+def test_refusals_are_told(small: Audit) -> None:
     refused = replace(small, refusals=(Refusal(CELL, client(0), ("auxiliary examples",)),) * 3)
     assert limitation_sentences(refused, collect_arms(refused, Seed(0)))[0].startswith(
-        "3 claims were not made"
+        "Some attacks could not run"
     )
 
 

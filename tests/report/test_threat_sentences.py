@@ -6,8 +6,9 @@ from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.report.page_registry import pages_of
 from overheard.report.threat_sentences import headlines, threat_sentences
-from overheard.report.verdict_sentences import RELATED, badge, omission
+from overheard.report.verdict_sentences import RELATED, badge, badge_of, guess_words
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
@@ -24,7 +25,7 @@ def test_a_leak_is_described_with_guess_interval_and_rounds(
     # and 0.3. For two clients, Student's 97.5 % quantile is 12.7.
     assert words(small)[0] == (
         "The server infers each client's label shares, and assigns 6.0 % of the data to the "
-        "wrong class (95 % interval 0 to 57 %; guessing: 40 %), from 2 rounds."
+        "wrong class (95 % interval 0 to 57 %; guessing: wrong about 40 %), from 2 rounds."
     )
 
 
@@ -77,7 +78,7 @@ def test_a_leak_below_the_margin_is_called_so(small: Audit) -> None:
     )
     (arm, _) = collect_arms(replace(small, findings=findings), Seed(0))
     # l1 is 0.38, that of the guess 0.4: a gain of 0.02 twice.
-    assert badge(arm.threat_results[0].judgement) == "Leaks, below the margin"
+    assert badge_of(arm.threat_results[0].judgement) == "Leaks, below the margin"
 
 
 def test_related_claims_that_err_more_than_a_guess_are_no_leak_but_said_to_be_related(
@@ -90,7 +91,7 @@ def test_related_claims_that_err_more_than_a_guess_are_no_leak_but_said_to_be_re
     audit = replace(small, findings=findings)
     judgement = collect_arms(audit, Seed(0))[0].threat_results[0].judgement
     # The gains of both claims are -0.4, without any spread: below the margin of 0.1.
-    assert badge(judgement) == "No leak above the margin"
+    assert badge_of(judgement) == "No leak above the margin"
     told = words(audit)
     assert told[0].startswith(
         "The server gains less than the margin over guessing each client's label shares: the "
@@ -202,20 +203,32 @@ def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
 
 def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> None:
     first, second, expected = headlines(small, Seed(0))
-    assert first.startswith("none: Leaks. The server infers each client's")
+    assert first.startswith("none: Leaks, size unsure. The server infers each client's")
     assert second.startswith("noise: No leak above the margin. The server gains less than")
     # Two verdicts: 2 * 0.025.
     assert expected == (
-        "2 verdicts rest on a test. If nothing leaked anywhere, up to 0.05 of them would say "
-        "“leaks” by chance, on average (0.025 each)."
+        "2 verdicts rest on a test. If nothing leaked anywhere, one of them in 20 such audits "
+        "would say “leaks” by chance: each does so in at most 25 of 1,000 audits."
     )
 
 
-def test_what_labels_alone_give_is_said_to_be_subtracted(small: Audit) -> None:
+def test_guessing_from_labels_alone_takes_the_place_of_a_blind_guess(small: Audit) -> None:
     (arm, _) = collect_arms(small, Seed(0))
     result = arm.threat_results[0]
-    assert omission(result) == ""
-    judged = result.judgement.gain
-    assert judged is not None
-    less = replace(result.judgement, gain=replace(judged, mean=judged.mean - 0.1))
-    assert omission(replace(result, judgement=less)) == ", less what labels alone give,"
+    pages = pages_of(result.question)
+    assert guess_words(result, pages).replace("\u00a0", " ") == "guessing: wrong about 40 %"
+    # l1 of 0.8 less a gain of 0.2 is 0.6: 30 % of the data.
+    shared = replace(result.judgement, shared_gains={"decaf": 0.2})
+    told = guess_words(replace(result, judgement=shared), pages).replace("\u00a0", " ")
+    assert told == "guessing from labels alone: wrong about 30 %"
+
+
+def test_a_leak_whose_gain_may_be_nothing_is_of_unsure_size() -> None:
+    for least, words_of in (
+        (0.01, "Leaks"),
+        (0.0, "Leaks, size unsure"),
+        (None, "Leaks, size unsure"),
+    ):
+        assert badge("leaks", is_below_margin=False, least_gain=least) == words_of
+    assert badge("leaks", is_below_margin=True, least_gain=None) == "Leaks, below the margin"
+    assert badge("inconclusive", is_below_margin=False, least_gain=None) == "Inconclusive"

@@ -118,6 +118,11 @@ def _threat_result(
         key=_sort_key,
     )
     unchecked = _unchecked_claims(findings)
+    judgement = (
+        judge(judged) if judged else ThreatVerdict("unchecked" if unchecked else "unmeasured")
+    )
+    # What claims gain by labels alone makes no attack the best.
+    judged.sort(key=lambda one: _sort_key(one, judgement.shared_gains.get(one.attack, 0.0)))
     return ThreatResult(
         threat.arm,
         threat.observers,
@@ -126,7 +131,7 @@ def _threat_result(
         tuple(judged),
         tuple(refusals),
         rows,
-        judge(judged) if judged else ThreatVerdict("unchecked" if unchecked else "unmeasured"),
+        judgement,
         unchecked,
         labels,
     )
@@ -167,9 +172,9 @@ def _attack_result(
     )
 
 
-def _sort_key(attack_result: AttackResult) -> float:
+def _sort_key(attack_result: AttackResult, shared_gain: float = 0.0) -> float:
     """Return a sort key: smaller is a stronger attack; undefined scores sort last."""
     mean = attack_result.headline_row.value.mean
     if not isfinite(mean):
         return inf
-    return mean if attack_result.headline_row.better == "lower" else -mean
+    return shared_gain + (mean if attack_result.headline_row.better == "lower" else -mean)

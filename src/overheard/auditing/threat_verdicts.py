@@ -15,6 +15,9 @@ from overheard.statistics.judgement import VERDICT_LEVEL, judge
 from overheard.statistics.max_t import adjusted_p_values
 from overheard.statistics.selection import are_below, estimate_strongest
 
+LEAST_SHARED = 1e-9
+"""Smaller gains are rounding errors."""
+
 NO_GUESS = "there is no guess to compare with"
 
 
@@ -50,7 +53,10 @@ def judge_attacks(
     if len(known) < len(gains):
         return ThreatVerdict("not enough to judge", margins=margins, why=NO_GUESS)
     common = fits.common_gains or (0.0,) * len(gains)
-    own = [_less(gain, shared) for gain, shared in zip(known, common, strict=True)]
+    own = [
+        _less(_cut(gain, _largest_gain(result.rows_by_score[row.score])), shared)
+        for result, gain, shared in zip(attack_results, known, common, strict=True)
+    ]
     p_values = _p_values(fits, len(own))
     is_below = _are_all_below(attack_results, margins, {row.score: own})
     verdict = judge(
@@ -73,6 +79,11 @@ def judge_attacks(
         margins,
         is_below,
         _why_too_few(fits) if verdict == "not enough to judge" else "",
+        {
+            result.attack: shared
+            for result, shared in zip(attack_results, common, strict=True)
+            if abs(shared) > LEAST_SHARED
+        },
     )
 
 
@@ -91,6 +102,20 @@ def _gain(result: AttackResult, score: str) -> Estimate | None:
 def _less(gain: Estimate, shared: float) -> Estimate:
     low, high = (None if end is None else end - shared for end in (gain.low, gain.high))
     return replace(gain, mean=gain.mean - shared, low=low, high=high)
+
+
+def _cut(gain: Estimate, most: float | None) -> Estimate:
+    """Return the gain; its interval ends where a perfect claim does, as Student's may not."""
+    if gain.high is None or most is None:
+        return gain
+    return replace(gain, high=max(gain.mean, min(gain.high, most)))
+
+
+def _largest_gain(row: ScoreRow) -> float | None:
+    """Return what a perfect claim would gain; scores end at 0 or at 1. None = no guess."""
+    if row.blind is None:
+        return None
+    return abs((0.0 if row.better == "lower" else 1.0) - row.blind)
 
 
 def _are_all_below(
@@ -113,10 +138,9 @@ def _are_all_below(
 
 
 def _is_readable(row: ScoreRow, margin: float | None) -> bool:
-    """Return whether a perfect claim would gain the margin; scores end at 0 or at 1."""
-    if margin is None or row.blind is None:
-        return True
-    return abs((0.0 if row.better == "lower" else 1.0) - row.blind) >= margin
+    """Return whether a perfect claim would gain the margin."""
+    most = _largest_gain(row)
+    return margin is None or most is None or most >= margin
 
 
 def _why_too_few(fits: RePairedFits) -> str:

@@ -12,7 +12,9 @@ PrivacyUnit = Literal["client", "record"]
 EpsilonScope = Literal["run", "round"]
 """What a stated epsilon covers: all rounds together, or one message."""
 
-UNENFORCED_SENSITIVITY = "its noise is calibrated to a sensitivity that nobody enforces"
+UNENFORCED_SENSITIVITY = (
+    "its noise suits updates of limited length, but nobody enforces that limit (clipping)"
+)
 """The flaw of a mechanism without enforced clipping: no amount of noise protects then."""
 
 

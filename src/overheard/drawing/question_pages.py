@@ -59,6 +59,14 @@ class QuestionPages(ABC):
         """Return a sentence that explains the headline score; "" for none."""
         return ""
 
+    def guess_statement(self, value: str) -> str:
+        """Return what a guess achieves, given its headline score with unit."""
+        return value
+
+    def unchecked_size(self, threat_result: ThreatResult) -> str:
+        """Return how far claims without ground truth differ from a guess; "" = not known."""
+        return ""
+
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Return the sentences after a threat's first sentence, before those on its attacks."""
         row = threat_result.attack_results[0].headline_row

@@ -80,6 +80,47 @@ def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
     )
 
 
+def epsilon_summaries(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
+    """Return a sentence on each mechanism: epsilon claimed, recomputed and measured."""
+    by_mechanism: dict[str, list[EpsilonResult]] = {}
+    for line in lines:
+        by_mechanism.setdefault(_place(line), []).append(line)
+    return tuple(
+        f"{place}: {_claim_words(found[0])}. {_recomputed_words(found[0])}. "
+        f"{_measured_words(found)}."
+        for place, found in by_mechanism.items()
+    )
+
+
+def _place(line: EpsilonResult) -> str:
+    name, _, _ = line.defense.settings.partition("(")
+    return f"{make_printable(name)} in the arm “{make_printable(line.arm)}”"
+
+
+def _claim_words(line: EpsilonResult) -> str:
+    if line.accounted.mechanism.stated is None:
+        return "no epsilon is claimed"
+    return f"an epsilon of {_claimed(line)} is claimed"
+
+
+def _recomputed_words(line: EpsilonResult) -> str:
+    found, flaw = line.accounted.recomputed, line.accounted.mechanism.flaw
+    if found is None:
+        return "It was not recomputed from the settings"
+    smallest = min(filter(None, (found.pld, found.rdp, found.subsampled)))
+    worth = ", which protects nobody in practice" if smallest > MEANINGLESS_EPSILON else ""
+    text = f"From its settings follows {_round_up(smallest)}{worth}"
+    return f"{text}; as it is run, nothing follows, since {flaw}" if flaw else text
+
+
+def _measured_words(lines: Sequence[EpsilonResult]) -> str:
+    bounds = [line.lower_bound for line in lines if line.lower_bound is not None]
+    if not bounds:
+        return "No attack of this audit could measure it"
+    strongest = max(bounds, key=lambda bound: bound.epsilon)
+    return f"Attacks show that it is {_round_down(strongest)} or more"
+
+
 def _is_broken(line: EpsilonResult) -> bool:
     if line.verdict == "flawed":
         return line.accounted.mechanism.stated is not None
@@ -87,10 +128,10 @@ def _is_broken(line: EpsilonResult) -> bool:
 
 
 def _broken_claim_sentence(line: EpsilonResult) -> str:
-    what = f"{make_printable(line.arm)}: the claim of {make_printable(line.defense.settings)}"
+    what = f"The promise of differential privacy by {_place(line)}"
     if line.verdict == "flawed":
         return (
-            f"{what}, epsilon {_claimed(line)}, guarantees nothing to anybody: "
+            f"{what} (epsilon {_claimed(line)}) protects nobody: "
             f"{make_printable(line.accounted.mechanism.flaw)}."
         )
     if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:

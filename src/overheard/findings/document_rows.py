@@ -141,7 +141,8 @@ class SummaryRow(DocumentPart):
 class VerdictRow(DocumentPart):
     """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`.
 
-    Files of earlier versions have neither the score that is judged nor a sentence.
+    Files of earlier versions have neither the score that is judged nor a sentence, nor what is
+    gained by telling no target from another.
     """
 
     arm: str
@@ -158,6 +159,7 @@ class VerdictRow(DocumentPart):
     why: str
     score: str = ""
     sentence: str = ""
+    shared_gains: dict[str, FiniteFloat] = {}
 
     @model_validator(mode="after")
     def _check_verdict(self) -> "VerdictRow":

@@ -33,7 +33,13 @@ MIN_CLIENTS = 5
 
 @dataclass(frozen=True, slots=True)
 class MetadataItem:
-    """One kind of metadata, and what it reveals."""
+    """What messages contain besides weights, of one kind, such as numbers of examples.
+
+    Args:
+        kind: the kind, such as "examples" or "names".
+        text: the range of its values and who reads it, in words.
+
+    """
 
     kind: str
     text: str
@@ -66,10 +72,25 @@ def _example_counts(messages: Sequence[Message]) -> Iterator[str]:
     sized = [
         (message, message.body.examples)
         for message in messages
-        if isinstance(message.body, Update | Aggregate) and message.body.examples is not None
+        if isinstance(message.body, Update)
+        and message.body.examples is not None
+        and not is_shadow_device(message.sender)
+        and message.readers
     ]
-    if not sized:
-        return
+    if sized:
+        yield from _count_sentences(sized)
+    sums = [
+        (message, message.body.examples)
+        for message in messages
+        if isinstance(message.body, Aggregate)
+        and message.body.examples is not None
+        and message.readers
+    ]
+    if sums:
+        yield f"sums of {_range([one for _, one in sums])} examples, read by {_readers(sums)}"
+
+
+def _count_sentences(sized: Sequence[tuple[Message, int]]) -> Iterator[str]:
     by_sender = defaultdict[Party, list[int]](list)
     for message, examples in sized:
         by_sender[message.sender].append(examples)
@@ -85,7 +106,10 @@ def _metrics(messages: Sequence[Message]) -> Iterator[str]:
     found = [
         (message, message.body.metrics)
         for message in messages
-        if isinstance(message.body, Update) and message.body.metrics
+        if isinstance(message.body, Update)
+        and message.body.metrics
+        and not is_shadow_device(message.sender)
+        and message.readers
     ]
     if found:
         yield f"{_ranges(metrics for _, metrics in found)}, read by {_readers(found)}"
@@ -186,7 +210,10 @@ def _names(messages: Sequence[Message]) -> Iterator[str]:
         if isinstance(message.body, Update | DistilledSet | Evaluation)
         and message.sender != SERVER
         and not is_shadow_device(message.sender)
+        and message.readers
     ]
+    if not named:
+        return
     for message, _ in named:
         rounds[message.sender].add(message.round)
     if len(set().union(*rounds.values())) < 2:

@@ -30,6 +30,9 @@ class ThreatVerdict:
         margins: by score, the smallest gain that matters.
         is_below_margin: whether the gains of all attacks are shown to be below the margins.
         why: why it is not enough to judge; "" otherwise.
+        shared_gains: by full name of an attack, what its claims gain although they tell no
+            target from another, as labels alone do in membership; `gain` is without it. An
+            attack that is not named gains nothing so.
 
     """
 
@@ -41,6 +44,12 @@ class ThreatVerdict:
     margins: Mapping[str, float] = field(default_factory=dict)
     is_below_margin: bool = False
     why: str = ""
+    shared_gains: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def least_gain(self) -> float | None:
+        """Lower end of the interval of the gain; None if there is none."""
+        return None if self.gain is None else self.gain.low
 
     @property
     def is_related_without_gain(self) -> bool:

@@ -10,7 +10,6 @@ from overheard.report.verdict_sentences import false_leak_sentences
 
 def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return the limitations of the results, one per sentence."""
-    count = len(audit.refusals)
     updates = sum(run.answers for run in audit.arms)
     missing = sum(run.missing for run in audit.arms)
     unattacked = [make_printable(arm.name) for arm in arm_results if not arm.threat_results]
@@ -25,9 +24,9 @@ def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tupl
             if unchecked
             else []
         ),
-        f"{count} {'claim was' if count == 1 else 'claims were'} not made, since an attack "
-        "lacked what it needs. Not measured does not mean that there is no leak."
-        if count
+        "Some attacks could not run, since they lacked what they need. Not measured does not "
+        "mean that there is no leak."
+        if audit.refusals
         else "Every attack of the plan could run.",
         *(f"No attack ran on the arm {name}." for name in unattacked),
         *(
@@ -42,9 +41,8 @@ def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tupl
         ),
         "A stronger attack than those tried may reveal more."
         if unchecked
-        else "The best of several attacks is selected by these same results. Tests and the "
-        "interval of the strongest attack’s gain allow for that. A stronger attack than those "
-        "tried may reveal more.",
+        else "Of several attacks the best is shown. Tests and intervals allow for this choice. "
+        "A stronger attack than those tried may reveal more.",
         *false_leak_sentences(arm_results),
         "An audit cannot prove that there is no risk.",
     )

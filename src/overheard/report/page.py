@@ -43,7 +43,7 @@ from overheard.report.round_figures import accuracy_figure, round_figures
 from overheard.report.template import load_template
 from overheard.report.terms import GLOSSARY_ADDRESS
 from overheard.report.threat_sentences import threat_sentences
-from overheard.report.verdict_sentences import badge
+from overheard.report.verdict_sentences import badge_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ def render_page(audit: Audit, arm_results: Sequence[ArmResult], digest: str = ""
     question_pages = [pages_of(name) for name in _questions(arm_results)]
     return load_template("page.html.j2").render(
         title=make_printable(audit.title),
-        subject=make_printable(audit.subject),
+        is_recorded=audit.is_recorded,
+        made_on=make_printable(audit.made_on),
         no_metadata=NO_METADATA,
         first=make_first_page(audit, arm_results, epsilons, digest),
         arms=[_arm_summary(arm) for arm in arm_results],
-        intros=[intro for pages in question_pages if (intro := pages.intro())],
         changes=describe_defense_effects(arm_results),
         costs=cost_table(arm_results),
         side_by_side=arm_figures(arm_results),
@@ -192,7 +192,7 @@ def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
     return ThreatSummary(
         threat_result.title,
         threat_result.verdict,
-        badge(threat_result.judgement),
+        badge_of(threat_result.judgement),
         threat_sentences(threat_result),
     )
 

@@ -18,9 +18,10 @@ from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
 from overheard.report.unchecked_claims import unchecked_claim_sentences
 from overheard.report.verdict_sentences import (
-    badge,
+    badge_of,
     evidence_sentences,
     false_leak_sentences,
+    guess_words,
     lead_phrase,
 )
 
@@ -30,7 +31,7 @@ def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
     arm_results = collect_arms(audit, seed)
     return (
         *(
-            f"{make_printable(arm.name)}: {badge(threat_result.judgement)}. "
+            f"{make_printable(arm.name)}: {badge_of(threat_result.judgement)}. "
             f"{threat_sentences(threat_result)[0]}"
             for arm in arm_results
             for threat_result in arm.threat_results
@@ -82,11 +83,7 @@ def _headline_sentence(
     reading = pages.headline_statement(row, _target_possessive(threat_result, attack_result))
     lead = lead_phrase(threat_result.judgement, reading)
     measure = pages.question.measure(row.score)
-    details = (
-        "no guess to compare with"
-        if row.blind is None
-        else f"guessing: {measure.format(row.blind)}"
-    )
+    details = guess_words(threat_result, pages) or "no guess to compare with"
     span = measure.format_interval(row.value)
     if span != NO_NUMBER:
         details = f"95 % interval {span}; {details}"

@@ -26,15 +26,35 @@ RELATED = (
 )
 """What a small p-value means where claims gain nothing."""
 
-LEAST_SUBTRACTED = 1e-9
-"""Smaller differences of two gains are rounding errors."""
 
+def badge(verdict: Verdict, *, is_below_margin: bool, least_gain: float | None) -> str:
+    """Return the verdict in a few words.
 
-def badge(judgement: ThreatVerdict) -> str:
-    """Return the verdict in a few words."""
-    if judgement.verdict == "leaks" and judgement.is_below_margin:
+    Args:
+        verdict: the verdict.
+        is_below_margin: whether the gains of all attacks are shown to be below the margins.
+        least_gain: lower end of the interval of the gain over a guess; None = unknown.
+
+    """
+    if verdict != "leaks":
+        return BADGES[verdict]
+    if is_below_margin:
         return "Leaks, below the margin"
-    return BADGES[judgement.verdict]
+    return "Leaks" if is_size_settled(least_gain) else "Leaks, size unsure"
+
+
+def is_size_settled(least_gain: float | None) -> bool:
+    """Return whether a gain over a guess with this lower end is surely above 0."""
+    return least_gain is not None and least_gain > 0
+
+
+def badge_of(judgement: ThreatVerdict) -> str:
+    """Return a judgement in a few words."""
+    return badge(
+        judgement.verdict,
+        is_below_margin=judgement.is_below_margin,
+        least_gain=judgement.least_gain,
+    )
 
 
 def lead_phrase(judgement: ThreatVerdict, reading: Statement) -> str:
@@ -84,25 +104,38 @@ def false_leak_sentences(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     count = sum(judgement.is_tested for judgement in _judgements(arm_results))
     if not count:
         return ()
-    expected = format_number(count * VERDICT_LEVEL)
+    expected = count * VERDICT_LEVEL
+    often = (
+        f"about {format_number(expected)} of them"
+        if expected >= 1
+        else f"one of them in {1 / expected:.0f} such audits"
+    )
     return (
         f"{count} {'verdict rests' if count == 1 else 'verdicts rest'} on a test. If nothing "
-        f"leaked anywhere, up to {expected} of them would say “leaks” by chance, on average "
-        f"({VERDICT_LEVEL:g} each).",
+        f"leaked anywhere, {often} would say “leaks” by chance: each does so in at most "
+        f"{1000 * VERDICT_LEVEL:.0f} of 1,000 audits.",
     )
 
 
-def omission(threat_result: ThreatResult) -> str:
-    """Return what was subtracted from the gain, to follow "gain over guessing"; "" = nothing.
+def guess_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
+    """Return what guessing achieves beside the best attack; "" if there is no guess.
 
     If the members among candidate records have other labels than non-members, then labels alone
-    gain something, and tell nobody from anybody: see `findings.re_paired_fits`.
+    gain something, and tell nobody from anybody. The guess is then one that knows the labels.
     """
-    judged, rows = threat_result.judgement.gain, threat_result.attack_results
-    gains = [row.gain.mean for one in rows if (row := one.headline_row).gain is not None]
-    if judged is None or not gains or judged.mean >= max(gains) - LEAST_SUBTRACTED:
+    row, shared = threat_result.attack_results[0].headline_row, _shared_gain(threat_result)
+    if row.blind is None:
         return ""
-    return ", less what labels alone give,"
+    sign = -1 if row.better == "lower" else 1
+    value = pages.question.measure(row.score).format(row.blind + sign * shared)
+    what = "guessing from labels alone" if shared else "guessing"
+    return f"{what}: {pages.guess_statement(value)}"
+
+
+def _shared_gain(threat_result: ThreatResult) -> float:
+    """Return what the best attack gains although it tells no target from another."""
+    best = threat_result.attack_results[0].attack
+    return threat_result.judgement.shared_gains.get(best, 0.0)
 
 
 def _judgements(arm_results: Sequence[ArmResult]) -> Iterable[ThreatVerdict]:
@@ -132,6 +165,7 @@ def _gain_sentences(
     gain = judgement.gain
     if gain is None:
         return ()
+    guess = "guessing from labels alone" if _shared_gain(threat_result) else "guessing"
     headline = threat_result.attack_results[0].headline
     measure = pages.question.measure(headline)
     span = measure.format_gain_interval(gain)
@@ -140,6 +174,6 @@ def _gain_sentences(
     beside = "" if margin == NO_NUMBER else f"; the margin is {margin}"
     title = f"{measure.title[:1].lower()}{measure.title[1:]}"
     return (
-        f"Gain of the strongest attack over guessing{omission(threat_result)} ({title}): "
+        f"Gain of the strongest attack over {guess} ({title}): "
         f"{measure.format(gain.mean)}{interval}{beside}.",
     )

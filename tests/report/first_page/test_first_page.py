@@ -7,7 +7,12 @@ from overheard.core.seeds import Seed
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.finding import Audit
 from overheard.findings.metadata import MetadataItem
-from overheard.report.first_page.first_page import MISTRUST, FirstPage, make_first_page
+from overheard.report.first_page.first_page import (
+    MISTRUST,
+    NEW_NAMES,
+    FirstPage,
+    make_first_page,
+)
 from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 
 
@@ -17,15 +22,33 @@ def page_of(audit: Audit, digest: str = "") -> FirstPage:
 
 def test_the_file_rows_hold_only_what_is_known(small: Audit) -> None:
     assert [name for name, _ in page_of(small).file_rows] == [
-        "Title", "What was audited", "Seeds", "Versions"
+        "Title", "What was audited", "Attacks tried", "Defenses tried", "Seeds", "Versions"
     ]  # fmt: skip
     told = replace(small, made_on="2026-11-22", release={"contact": "dpo@example.org"})
     rows = dict(page_of(told, "ab12").file_rows)
     assert rows["Contact"] == "dpo@example.org"
     assert rows["Day of the audit"] == "2026-11-22"
     assert rows["SHA-256 of findings.json"] == "ab12"
-    recorded = page_of(replace(small, is_recorded=True))
-    assert dict(recorded.file_rows)["What was audited"] == "a recorded run"
+    assert rows["Attacks tried"] == "label shares: decaf"
+    assert rows["Defenses tried"] == "LocalDP"
+
+
+def test_what_attackers_know_is_told_in_words(small: Audit) -> None:
+    plan = 'threats = [{knows = ["auxiliary", "recipe"]}, {knows = ["recipe"]}]'
+    rows = dict(page_of(replace(small, plan=plan)).file_rows)
+    assert rows["Known to attackers"] == (
+        "labelled examples of the same task; how clients train"
+    )
+    assert "Known to attackers" not in dict(page_of(replace(small, plan="= no")).file_rows)
+
+
+def test_new_names_in_each_round_are_told_beside_those_in_clear(small: Audit) -> None:
+    names = (MetadataItem("names", "read by all"),)
+    arms = tuple(replace(arm, in_clear=names) for arm in small.arms)
+    each_round = 'threats = [{pseudonyms = "round"}]'
+    for plan, texts in (("", ("read by all",)), (each_round, ("read by all", NEW_NAMES))):
+        page = page_of(replace(small, arms=arms, plan=plan))
+        assert page.in_clear == (("Names of senders", texts),)
 
 
 def test_equal_metadata_of_all_arms_are_stated_once(small: Audit) -> None:
@@ -35,15 +58,15 @@ def test_equal_metadata_of_all_arms_are_stated_once(small: Audit) -> None:
         replace(small.arms[1], in_clear=(sizes,)),
     )
     assert page_of(replace(small, arms=arms)).in_clear == (
-        ("Numbers of examples", "sizes"),
-        ("Names of senders", "none: names"),
+        ("Numbers of examples", ("sizes",)),
+        ("Names of senders", ("none: names",)),
     )
 
 
 def test_an_unknown_kind_of_metadata_keeps_its_name(small: Audit) -> None:
     arm = replace(small.arms[0], in_clear=(MetadataItem("smells", "\x1b"),))
     audit = replace(small, arms=(arm, small.arms[1]))
-    assert page_of(audit).in_clear == (("smells", "none: \\x1b"),)
+    assert page_of(audit).in_clear == (("smells", ("none: \\x1b",)),)
 
 
 def test_a_claim_that_does_not_hold_comes_first_among_the_steps() -> None:
@@ -53,6 +76,6 @@ def test_a_claim_that_does_not_hold_comes_first_among_the_steps() -> None:
         audit = audit_of(mechanism, noisy_finding(1.0), are_canaries=True)
         results = epsilon_results(audit)
         page = make_first_page(audit, collect_arms(audit, Seed(0)), results, "")
-        assert page.epsilon is not None
+        assert len(page.epsilons) == 1
         assert bool(page.broken_claims) == is_broken
         assert (page.steps[:1] == (MISTRUST,)) == is_broken

@@ -27,15 +27,15 @@ def test_a_cell_states_effect_guess_and_surety(small: Audit) -> None:
     assert (row.observers, row.about) == ("The server", "each client")
     leak, hidden = row.cells
     assert leak is not None
-    assert (leak.badge, leak.style) == ("Leaks", "leaks")
+    assert (leak.badge, leak.style) == ("Leaks, size unsure", "leaks")
     # l1 / 2: 0.10 and 0.02 against 0.5 and 0.3.
     assert plain(leak.effect) == "Wrong about the class of 6.0 % of the data"
-    assert plain(leak.guess) == "Guessing: 40 %"
+    assert plain(leak.guess) == "Guessing: wrong about 40 %"
     assert plain(leak.surety).startswith("Gain over guessing 34 % (95 % sure: ")
-    assert plain(leak.surety).endswith("chance alone: p = 0.005; margin 5.0 %.")
+    assert plain(leak.surety).endswith("By chance: 5 in 1,000.")
     assert hidden is not None
     assert (hidden.badge, hidden.style) == ("No leak above the margin", "no-leak-above-margin")
-    assert "chance" not in hidden.surety
+    assert plain(hidden.surety).endswith("Below the margin of 5.0 %.")
 
 
 def test_who_was_not_asked_in_an_arm_has_no_cell(small: Audit) -> None:
@@ -81,7 +81,7 @@ def test_no_defenses_are_stated_only_if_that_is_known(small: Audit) -> None:
     assert describe_defenses(untold) == UNKNOWN_DEFENSES
 
 
-def test_unchecked_claims_say_how_many_intervals_exclude_a_guess(small: Audit) -> None:
+def test_unchecked_claims_say_how_far_from_a_guess_they_are(small: Audit) -> None:
     claimed = shares_finding("none", client(0), (0.5, 0.5), (0.9, 0.1), reach=0.1)
     unchecked = replace(
         claimed, true=(), scores=(), is_checked=False, blind={"uniform": (0.5, 0.5)}
@@ -92,5 +92,8 @@ def test_unchecked_claims_say_how_many_intervals_exclude_a_guess(small: Audit) -
     assert found is not None
     assert found.badge == "Claimed, not checked"
     told = plain(found.surety)
-    assert told.startswith("Claims about 1 target; nobody could check them. 100.0 % of the 2 ")
-    assert "exclude the uninformed guess" in told
+    # 0.9 and 0.1 instead of a half each: 0.4 of the data. Both ranges have a reach of 0.1.
+    assert told == (
+        "What attacks state differs from a guess for 40 % of the data. Of 2 ranges that an "
+        "attack states, 2 exclude the guess. None of this tells whether it is right."
+    )

@@ -11,13 +11,15 @@ from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
 def steps(audit: Audit) -> list[str]:
-    return [text.replace("\u00a0", " ") for text in next_steps(collect_arms(audit, Seed(0)))]
+    return [
+        text.replace("\u00a0", " ") for text in next_steps(audit, collect_arms(audit, Seed(0)))
+    ]
 
 
 def test_a_defense_that_stops_the_leak_is_named_with_its_cost(small: Audit) -> None:
     assert steps(small)[0] == (
-        "The server, about each client: label shares. This leaks; it is shown to stop under "
-        "“noise” (costs 2.0 percentage points of accuracy (91.0 % without, 89.0 % with))."
+        "Against the leak “The server, about each client: label shares”: it is shown to stop "
+        "under “noise” (the model is 89.0 % accurate, 91.0 % without)."
     )
 
 
@@ -33,11 +35,34 @@ def test_untried_defenses_are_named_only_if_something_leaks(small: Audit) -> Non
     tried = ArmDefense("SecureAggregation()", "protocol", "nobody", "none")
     arms = (small.arms[0], replace(small.arms[1], defenses=(tried,)))
     *_, last = steps(replace(small, arms=arms))
-    assert last.startswith("Defenses not tried in this audit:")
+    assert last.startswith("For engineers: not tried were ")
     assert "dropout" in last
     assert "secure_aggregation" not in last
     hidden = replace(small, arms=small.arms[1:], findings=small.findings[2:])
     assert not any("not tried" in text for text in steps(hidden))
+
+
+def test_where_no_defense_helps_this_is_said_first(small: Audit) -> None:
+    findings = tuple(
+        shares_finding(arm, client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
+        for arm in ("none", "noise")
+        for k in (0, 1)
+    )
+    (first, *_) = steps(replace(small, findings=findings))
+    assert first == (
+        "Against the leak “The server, about each client: label shares”: no defense of this "
+        "audit was shown to help. It was not shown to be smaller under “noise”."
+    )
+
+
+def test_the_defenses_of_a_recordings_plan_are_named_as_not_compared(small: Audit) -> None:
+    plan = 'arms = [{name = "bare"}, {name = "quiet", defenses = [{kind = "noise"}]}]'
+    recorded = replace(small, is_recorded=True, plan=plan, arms=small.arms[:1])
+    told = " ".join(steps(recorded))
+    assert "Have the defenses of the plan compared: “quiet”." in told
+    assert "bare" not in told
+    assert "of the plan compared" not in " ".join(steps(replace(recorded, plan="= no plan")))
+    assert "of the plan compared" not in " ".join(steps(replace(recorded, is_recorded=False)))
 
 
 def test_what_is_not_settled_asks_for_more_seeds(small: Audit) -> None:
@@ -46,7 +71,7 @@ def test_what_is_not_settled_asks_for_more_seeds(small: Audit) -> None:
         shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7), fits=FITS_LIKE_ANY),
     )
     (only,) = steps(replace(small, arms=small.arms[:1], findings=findings))
-    assert only.startswith("Not settled in the arm “none”: The server, about each client")
+    assert only.startswith("Settle what is open (The server, about each client: label shares)")
 
 
 def test_a_leak_without_any_defense_says_that_none_was_tried(small: Audit) -> None:
@@ -55,4 +80,4 @@ def test_a_leak_without_any_defense_says_that_none_was_tried(small: Audit) -> No
         for k in (0, 1)
     )
     (first, *_) = steps(replace(small, arms=small.arms[:1], findings=findings))
-    assert first.endswith("This leaks; no defense was tried in this audit.")
+    assert first.endswith(": no defense was tried in this audit.")

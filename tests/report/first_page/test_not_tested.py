@@ -16,7 +16,7 @@ def untested(audit: Audit) -> str:
 
 def test_questions_and_observers_that_were_not_asked_are_named(small: Audit) -> None:
     text = untested(small)
-    assert "whether a given record is among the training data" in text
+    assert "whether a given record, such as a patient's, is among the training data" in text
     assert "the share of each class" not in text  # this was asked
     assert "Observers not asked about: a client that takes part" in text
     assert len(untested_threats()) >= 5
@@ -26,7 +26,7 @@ def test_questions_and_observers_that_were_not_asked_are_named(small: Audit) -> 
 def test_refused_attacks_are_listed_with_arm_observer_and_reason(small: Audit) -> None:
     cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(small, refusals=(Refusal(cell, client(0), ("an update",)),))
-    assert "Attacks that could not run: noise, the server. Missing: an update." in untested(
+    assert "could not run, by the server under “noise”. They lacked an update." in untested(
         refused
     )
     assert "could not run" not in untested(small)

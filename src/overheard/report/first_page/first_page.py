@@ -4,35 +4,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.drawing.figures import ReportTable
 from overheard.epsilon.epsilon_results import EpsilonResult
-from overheard.epsilon.table import epsilon_sentences, epsilon_table
+from overheard.epsilon.table import epsilon_sentences, epsilon_summaries
 from overheard.findings.finding import Audit
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
+from overheard.report.evidence.granted_knowledge import granted_knowledge, planned_threats
+from overheard.report.first_page.answers import answer_sentences
+from overheard.report.first_page.legend import legend_sentences
 from overheard.report.first_page.matrix import Matrix, make_matrices
 from overheard.report.first_page.next_steps import next_steps
 from overheard.report.first_page.not_tested import untested_sentences
 from overheard.report.limitations import limitation_sentences
+from overheard.report.metadata_names import METADATA_NAMES
+
+NEW_NAMES = (
+    "the attacks of this audit did not use these names: they were tried as if each sender had "
+    "a new name in each round"
+)
+"""What holds for a threat with pseudonyms that last for a round."""
 
 NO_METADATA = "Besides weights, nothing is sent."
 
 MISTRUST = (
-    "Do not rely on a claim of differential privacy that is said below not to hold or to be "
-    "doubtful. Mend its settings, and repeat the audit."
+    "Do not count a promise of differential privacy that is said above not to hold as a "
+    "safeguard. Have engineers mend what is said there, and repeat the audit."
 )
-
-METADATA_NAMES = {
-    "examples": "Numbers of examples",
-    "metrics": "Training metrics",
-    "evaluations": "Evaluations",
-    "config": "Settings",
-    "times": "Times",
-    "names": "Names of senders",
-    "missing": "Missing updates",
-}
-"""Headings of the kinds of metadata."""
 
 RELEASE_NAMES = {
     "controller": "Answers for the data",
@@ -50,10 +48,13 @@ class FirstPage:
     """The contents of the first page; all texts are printable.
 
     Args:
+        broken_claims: sentences on claims of differential privacy that do not hold.
+        answers: what leaks to whom, in sentences.
         matrices: the verdicts, by question and observers, arm by arm.
-        in_clear: what travels besides weights, by kind; () = nothing.
-        epsilon: the table of claimed, recomputed and measured epsilon; None = no such claim.
-        broken_claims: sentences on claims of epsilon that do not hold.
+        in_clear: what travels besides weights: each kind, with the arms in which this is so
+            and a text for each; () = nothing.
+        epsilons: sentences on claimed, recomputed and measured epsilon; () = no noise is added.
+        legend: what the words of the matrix mean.
         steps: what to do next.
         untested: what was not asked, not run or never tested.
         limits: how far the results can be trusted.
@@ -61,10 +62,12 @@ class FirstPage:
 
     """
 
-    matrices: tuple[Matrix, ...]
-    in_clear: tuple[tuple[str, str], ...]
-    epsilon: ReportTable | None
     broken_claims: tuple[str, ...]
+    answers: tuple[str, ...]
+    matrices: tuple[Matrix, ...]
+    in_clear: tuple[tuple[str, tuple[str, ...]], ...]
+    epsilons: tuple[str, ...]
+    legend: tuple[str, ...]
     steps: tuple[str, ...]
     untested: tuple[str, ...]
     limits: tuple[str, ...]
@@ -88,31 +91,68 @@ def make_first_page(
     """
     broken = epsilon_sentences(epsilons)
     return FirstPage(
-        make_matrices(arm_results),
-        _in_clear(arm_results),
-        epsilon_table(epsilons) if epsilons else None,
         broken,
-        (*((MISTRUST,) if broken else ()), *next_steps(arm_results)),
+        answer_sentences(arm_results),
+        make_matrices(arm_results),
+        _in_clear(arm_results, has_new_names=_has_new_names(audit.plan)),
+        epsilon_summaries(epsilons),
+        legend_sentences(arm_results),
+        (*((MISTRUST,) if broken else ()), *next_steps(audit, arm_results)),
         untested_sentences(audit, arm_results),
         limitation_sentences(audit, arm_results),
         _file_rows(audit, digest),
     )
 
 
-def _in_clear(arm_results: Sequence[ArmResult]) -> tuple[tuple[str, str], ...]:
+def _attacks(audit: Audit) -> str:
+    """Return the names of the attacks that ran, by question."""
+    by_question: dict[str, dict[str, None]] = {}
+    for one in audit.findings:
+        by_question.setdefault(one.cell.question, {})[one.cell.part or one.cell.attack] = None
+    return "; ".join(
+        f"{question.replace('_', ' ')}: {', '.join(sorted(names))}"
+        for question, names in by_question.items()
+    )
+
+
+def _has_new_names(plan: str) -> bool:
+    """Return whether attacks were tried with pseudonyms that last for one round."""
+    return any(threat.get("pseudonyms") == "round" for threat in planned_threats(plan))
+
+
+def _knowledge(plan: str) -> str:
+    """Return what the threats of a plan grant to attackers, in words."""
+    known = dict.fromkeys(one for granted in granted_knowledge(plan) for one in granted)
+    return "; ".join(known)
+
+
+def _defenses(audit: Audit) -> str:
+    return ", ".join(
+        dict.fromkeys(
+            one.settings.partition("(")[0] for run in audit.arms for one in run.defenses
+        )
+    )
+
+
+def _in_clear(
+    arm_results: Sequence[ArmResult], *, has_new_names: bool
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return what the first run of each arm sends besides weights; equal texts once."""
     arms_by_item: dict[MetadataItem, list[str]] = {}
     for arm in arm_results:
         for item in arm.runs[0].in_clear:
             arms_by_item.setdefault(item, []).append(make_printable(arm.name))
-    return tuple(
-        (
-            METADATA_NAMES.get(item.kind, make_printable(item.kind)),
-            make_printable(item.text)
-            if len(arms) == len(arm_results)
-            else f"{'; '.join(arms)}: {make_printable(item.text)}",
+    by_kind: dict[str, list[str]] = {}
+    for item, arms in arms_by_item.items():
+        text = make_printable(item.text)
+        by_kind.setdefault(item.kind, []).append(
+            text if len(arms) == len(arm_results) else f"{', '.join(arms)}: {text}"
         )
-        for item, arms in arms_by_item.items()
+    if has_new_names and "names" in by_kind:
+        by_kind["names"].append(NEW_NAMES)
+    return tuple(
+        (METADATA_NAMES.get(kind, make_printable(kind)), tuple(texts))
+        for kind, texts in by_kind.items()
     )
 
 
@@ -123,7 +163,10 @@ def _file_rows(audit: Audit, digest: str) -> tuple[tuple[str, str], ...]:
         ("Title", audit.title),
         ("Day of the audit", audit.made_on),
         *((name, audit.release.get(key, "")) for key, name in RELEASE_NAMES.items()),
-        ("What was audited", "a recorded run" if audit.is_recorded else "simulated runs"),
+        ("What was audited", audit.subject),
+        ("Attacks tried", _attacks(audit)),
+        ("Known to attackers", _knowledge(audit.plan)),
+        ("Defenses tried", _defenses(audit)),
         ("Seeds", ", ".join(map(str, seeds))),
         ("Versions", versions),
         ("SHA-256 of findings.json", digest),

@@ -7,13 +7,17 @@ from typing import final
 from overheard.core.parties import Party
 from overheard.drawing.question_pages import QuestionPages
 from overheard.findings.names import make_printable, name_observers, name_other_clients
-from overheard.findings.number_format import NO_NUMBER, format_number, format_percent
+from overheard.findings.number_format import NO_NUMBER, format_percent
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
+from overheard.findings.unchecked_claims import (
+    attacks_with_claims,
+    count_guess_exclusions,
+    select_claims,
+)
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
-from overheard.report.unchecked_claims import exclusion_sentences
-from overheard.report.verdict_sentences import badge, margin_text, omission
+from overheard.report.verdict_sentences import badge_of, guess_words, margin_text
 
 ARMS_IN_A_PART = 4
 """Most columns of a part of the matrix, so that it fits on paper."""
@@ -115,7 +119,13 @@ def _key(threat_result: ThreatResult) -> Key:
 
 def _head(arm: ArmResult) -> ArmHead:
     accuracy = "" if arm.accuracy is None else format_percent(arm.accuracy)
-    return ArmHead(make_printable(arm.name), describe_defenses(arm), accuracy)
+    return ArmHead(make_printable(arm.name), name_defenses(arm), accuracy)
+
+
+def name_defenses(arm: ArmResult) -> str:
+    """Return the defenses of an arm without their settings, or that none is known."""
+    names = [one.settings.partition("(")[0] for one in arm.runs[0].defenses]
+    return ", ".join(map(make_printable, names)) if names else describe_defenses(arm)
 
 
 def describe_defenses(arm: ArmResult) -> str:
@@ -145,10 +155,9 @@ def _cell(threat_result: ThreatResult, pages: QuestionPages) -> MatrixCell:
     if threat_result.attack_results:
         row = threat_result.attack_results[0].headline_row
         effect = _capitalised(pages.headline_statement(row, "").failure)
-        if row.blind is not None:
-            guess = f"Guessing: {pages.question.measure(row.score).format(row.blind)}"
+        guess = _capitalised(guess_words(threat_result, pages))
     return MatrixCell(
-        badge(judgement),
+        badge_of(judgement),
         threat_result.verdict.replace(" ", "-"),
         effect,
         guess,
@@ -163,17 +172,31 @@ def _surety(threat_result: ThreatResult, pages: QuestionPages) -> str:
             why = list_missing(threat_result.refusals)
             return f"No attack could run. Missing: {why}." if why else "No attack could run."
         case "unchecked":
-            targets = len({one.target for one in threat_result.unchecked_claims})
-            about = f"Claims about {targets} target{'' if targets == 1 else 's'}"
-            exclusions = exclusion_sentences(threat_result)
-            return " ".join((f"{about}; nobody could check them.", *exclusions[:1]))
+            return _unchecked_words(threat_result, pages)
         case "not enough to judge":
             return f"Too few to judge: {judgement.why}."
     return _gain_words(threat_result, pages)
 
 
+def _unchecked_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
+    """Return how far unchecked claims are from a guess, and that this proves nothing."""
+    size = pages.unchecked_size(threat_result)
+    parts = [f"{_capitalised(size)}."] if size else []
+    counts = [
+        found
+        for attack in attacks_with_claims(threat_result)
+        if (found := count_guess_exclusions(select_claims(threat_result, attack)))
+    ]
+    if counts:
+        most = max(counts, key=lambda one: one.count / one.intervals)
+        parts.append(
+            f"Of {most.intervals} ranges that an attack states, {most.count} exclude the guess."
+        )
+    return " ".join((*parts, "None of this tells whether it is right."))
+
+
 def _gain_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
-    """Return the gain over a guess, and how often chance alone gives as much."""
+    """Return the gain over a guess, and what it means for the verdict."""
     judgement = threat_result.judgement
     parts = []
     if judgement.gain is not None:
@@ -181,14 +204,27 @@ def _gain_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
         span = measure.format_gain_interval(judgement.gain)
         interval = "" if span == NO_NUMBER else f" (95 % sure: {span})"
         value = measure.format(judgement.gain.mean)
-        parts.append(f"Gain over guessing{omission(threat_result)} {value}{interval}")
-    if judgement.verdict == "leaks" and judgement.p_value is not None:
-        parts.append(f"chance alone: p = {format_number(judgement.p_value)}")
+        parts.append(f"Gain over guessing {value}{interval}.")
     margin = margin_text(judgement, pages)
-    if margin != NO_NUMBER:
-        parts.append(f"margin {margin}")
-    text = "; ".join(parts)
-    return f"{text}." if text else ""
+    match judgement.verdict:
+        case "leaks" if judgement.p_value is not None:
+            parts.append(f"By chance: {_per_thousand(judgement.p_value)}.")
+        case "no leak above margin" if margin != NO_NUMBER:
+            parts.append(f"Below the margin of {margin}.")
+        case "nothing to read" if margin != NO_NUMBER:
+            parts.append(f"Not even a perfect claim gains the margin of {margin}.")
+        case "inconclusive" if margin != NO_NUMBER:
+            parts.append(f"Not shown to be below the margin of {margin}.")
+    return " ".join(parts)
+
+
+def _per_thousand(p_value: float) -> str:
+    """Return a probability as a count of 1,000.
+
+    >>> _per_thousand(0.005), _per_thousand(0.00012)
+    ('5 in 1,000', '0.12 in 1,000')
+    """
+    return f"{1000 * p_value:.2g} in 1,000"
 
 
 def _capitalised(text: str) -> str:

@@ -1,76 +1,123 @@
 """What to do next, from the arms that the audit compared."""
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 
+from overheard.findings.finding import Audit
 from overheard.findings.names import make_printable
-from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
+from overheard.findings.number_format import format_percent
+from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.plans.registries import DEFENSES
-from overheard.report.defense_effects import accuracy_cost, effect_words
+from overheard.report.defense_effects import effect_words
+from overheard.report.first_page.answers import listed, reference_arm
 
 STOPS = ("no leak above margin", "nothing to read")
 """Verdicts that show that a defense stops a leak."""
 
+CHECK_CLAIMS = (
+    "Have checked what the attacks state: compare it with the true figures of a few clients, "
+    "where they may be used for this, or simulate a federation like this one."
+)
 
-def next_steps(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+
+def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return what this audit says about each leak, and what it leaves to be tried.
 
     Only arms of the audit are recommended, each with what it costs. A defense under which no
     attack could run is not said to stop the leak.
     """
-    reference = find_undefended_arm(arm_results) or (arm_results[0] if arm_results else None)
+    reference = reference_arm(arm_results)
     if reference is None:
         return ()
-    leaks = [one for one in reference.threat_results if one.verdict == "leaks"]
+    results = reference.threat_results
+    leaks = [one for one in results if one.verdict == "leaks"]
     others = [arm for arm in arm_results if arm is not reference]
-    steps = [_leak_step(leak, reference, others) for leak in leaks]
+    steps = [" ".join(_leak_steps(leak, reference, others)) for leak in leaks]
     open_titles = [
-        one.title
-        for one in reference.threat_results
-        if one.verdict in ("inconclusive", "not enough to judge")
+        one.title for one in results if one.verdict in ("inconclusive", "not enough to judge")
     ]
     if open_titles:
         steps.append(
-            f"Not settled in the arm “{make_printable(reference.name)}”: "
-            f"{'; '.join(open_titles)}. More seeds or clients narrow the intervals: four times "
-            "as many make them half as wide."
+            f"Settle what is open ({'; '.join(open_titles)}): repeat the audit with more seeds "
+            "or clients. Four times as many make the ranges half as wide."
         )
-    if any(one.verdict == "unchecked" for one in reference.threat_results):
-        steps.append(
-            "The claims could not be checked. To learn how accurate they are, record the "
-            "ground truth with the run, or simulate a federation like this one."
-        )
-    return (*steps, *_untried(arm_results, has_leaks=bool(leaks)))
+    if any(one.verdict == "unchecked" for one in results):
+        steps.append(CHECK_CLAIMS)
+    return (
+        *steps,
+        *_unsimulated(audit),
+        *_untried(arm_results, has_leaks=bool(leaks)),
+    )
 
 
-def _leak_step(leak: ThreatResult, reference: ArmResult, others: Sequence[ArmResult]) -> str:
-    stopping, hiding, reducing, useless = [], [], [], []
+def _leak_steps(
+    leak: ThreatResult, reference: ArmResult, others: Sequence[ArmResult]
+) -> Iterator[str]:
+    """Yield a sentence on the leak, and one on each group of arms."""
+    groups: dict[str, list[str]] = {
+        "it is shown to stop under {}.": [],
+        "no attack of this audit can run under {}. This is no proof: others may.": [],
+        "it is smaller, and not shown to remain, under {}.": [],
+        "it is smaller, but remains, under {}.": [],
+        "it was not shown to be smaller under {}.": [],
+    }
+    stopped, hidden, unshown, reduced, unchanged = groups.values()
     for arm in others:
         same = [one for one in arm.threat_results if one.title == leak.title]
         if not same:
             continue
         (after,) = same
-        name = f"“{make_printable(arm.name)}” ({accuracy_cost(arm, reference)})"
+        text = f"“{make_printable(arm.name)}” ({_accuracies(arm, reference)})"
         if after.verdict in STOPS:
-            stopping.append(name)
+            stopped.append(text)
         elif after.verdict == "unmeasured":
-            hiding.append(name)
-        elif effect_words(after, leak) in ("helps", "reduces the leak but does not stop it"):
-            reducing.append(name)
+            hidden.append(text)
+        elif (effect := effect_words(after, leak)) == "helps":
+            unshown.append(text)
+        elif effect == "reduces the leak but does not stop it":
+            reduced.append(text)
         else:
-            useless.append(f"“{make_printable(arm.name)}”")
-    parts = [
-        f"{words} {_listed(names)}"
-        for words, names in (
-            ("it is shown to stop under", stopping),
-            ("no attack of this audit can run under", hiding),
-            ("it is less under", reducing),
-            ("there is no clear difference under", useless),
-        )
-        if names
+            unchanged.append(f"“{make_printable(arm.name)}”")
+    sentences = [words.format(listed(names)) for words, names in groups.items() if names] or [
+        "no defense was tried in this audit."
     ]
-    if not parts:
-        parts = ["no defense was tried in this audit"]
-    return f"{leak.title}. This leaks; {'; '.join(parts)}."
+    helps = stopped or hidden or unshown or reduced
+    none = "" if helps or not unchanged else " no defense of this audit was shown to help."
+    yield f"Against the leak “{leak.title}”:{none or f' {sentences[0]}'}"
+    rest = sentences if none else sentences[1:]
+    yield from (f"{text[0].upper()}{text[1:]}" for text in rest)
+
+
+def _accuracies(arm: ArmResult, reference: ArmResult) -> str:
+    if arm.accuracy is None or reference.accuracy is None:
+        return "its cost in accuracy was not measured"
+    after, before = format_percent(arm.accuracy), format_percent(reference.accuracy)
+    if after == before:
+        return f"the model stays {after} accurate"
+    return f"the model is {after} accurate, {before} without"
+
+
+def _unsimulated(audit: Audit) -> Iterator[str]:
+    """Point to the defenses of the plan, if a recording was audited in their place."""
+    if not audit.is_recorded:
+        return
+    names = [f"“{make_printable(one)}”" for one in _defended_arms(audit.plan)]
+    if names:
+        yield (
+            f"Have the defenses of the plan compared: {listed(names)}. For engineers: the same "
+            "command without --transcript simulates them."
+        )
+
+
+def _defended_arms(plan: str) -> Iterator[str]:
+    """Yield the names of the arms with defenses; none if the text is no plan."""
+    try:
+        arms = tomllib.loads(plan).get("arms", [])
+    except (ValueError, RecursionError):
+        return
+    for arm in arms if isinstance(arms, list) else []:
+        if isinstance(arm, Mapping) and arm.get("defenses"):
+            yield str(arm.get("name", ""))
 
 
 def _untried(arm_results: Sequence[ArmResult], *, has_leaks: bool) -> tuple[str, ...]:
@@ -88,11 +135,6 @@ def _untried(arm_results: Sequence[ArmResult], *, has_leaks: bool) -> tuple[str,
     if not missing:
         return ()
     return (
-        f"Defenses not tried in this audit: {', '.join(map(make_printable, missing))}. Add one "
-        "as an arm of the plan and repeat the audit.",
+        f"For engineers: not tried were {listed([make_printable(one) for one in missing])}. "
+        "Add one as an arm of the plan, and repeat the audit.",
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last

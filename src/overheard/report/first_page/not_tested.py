@@ -54,15 +54,15 @@ def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     places: dict[str, list[Refusal]] = {}
     for arm in arm_results:
         for one in arm.threat_results:
-            place = f"{make_printable(arm.name)}, {name_observers(one.observers)}"
+            place = f"{name_observers(one.observers)} under “{make_printable(arm.name)}”"
             places.setdefault(place, []).extend(one.refusals)
     by_reason: dict[str, list[str]] = {}
     for place, refusals in places.items():
         if refusals:
             by_reason.setdefault(list_missing(refusals), []).append(place)
     return tuple(
-        f"Attacks that could not run: {'; '.join(found)}. Missing: {missing}. This does not "
-        "show protection."
+        f"Attacks that could not run, by {'; by '.join(found)}. They lacked {missing}. This "
+        "does not show protection."
         for missing, found in by_reason.items()
     )
 

@@ -2,16 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import final
 
 from overheard.drawing.coverage import LEVEL_TEXT
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_sentences
-from overheard.findings.finding import Audit
-from overheard.findings.number_format import SPACE
+from overheard.findings.finding import Audit, Finding
+from overheard.findings.number_format import SPACE, format_number
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
+from overheard.findings.unchecked_claims import (
+    attacks_with_claims,
+    select_claims,
+    select_guess,
+)
 from overheard.questions.label_shares.measures import MEASURES
 from overheard.questions.label_shares.pages.absence import absence_sentences
 from overheard.questions.label_shares.pages.claims_figures import claims_figures
@@ -31,7 +37,9 @@ class LabelSharesPages(QuestionPages):
     """Report pages on label shares: inferred against true ones, and interval coverage."""
 
     name = "label_shares"
-    plain_question = "What the data consist of: the share of each class"
+    plain_question = (
+        "What the data consist of: the share of each class, such as of each diagnosis"
+    )
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how much of the data is assigned to the wrong class."""
@@ -43,9 +51,26 @@ class LabelSharesPages(QuestionPages):
             f"wrong about the class of {value} of the data",
         )
 
+    def guess_statement(self, value: str) -> str:
+        """State how much of the data a guess assigns to the wrong class."""
+        return f"wrong about {value}"
+
     def intro(self) -> str:
         """Explain the headline score."""
         return "For label shares: the part of the data that is assigned to the wrong class."
+
+    def unchecked_size(self, threat_result: ThreatResult) -> str:
+        """State for how much of the data the claims of each attack differ from a guess."""
+        distances = [
+            fmean(found)
+            for attack in attacks_with_claims(threat_result)
+            if (found := _distances_to_guess(select_claims(threat_result, attack)))
+        ]
+        if not distances:
+            return ""
+        low, high = (format_number(100 * one) for one in (min(distances), max(distances)))
+        span = high if low == high else f"{low} to {high}"
+        return f"what attacks state differs from a guess for {span}{SPACE}% of the data"
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe the worst class, the target read best, absent classes and intervals."""
@@ -97,6 +122,16 @@ class LabelSharesPages(QuestionPages):
     def terms(self) -> tuple[Term, ...]:
         """Define both errors of shares, and intervals."""
         return _TERMS
+
+
+def _distances_to_guess(claims: Sequence[Finding]) -> list[float]:
+    """Return for each claim the share of the data that a guess assigns to another class."""
+    pairs = [(one.claimed, guess[1]) for one in claims if (guess := select_guess(one))]
+    return [
+        sum(abs(a - b) for a, b in zip(claimed, guess, strict=True)) / 2
+        for claimed, guess in pairs
+        if len(claimed) == len(guess)
+    ]
 
 
 def _worst_class_sentences(attack_result: AttackResult) -> tuple[str, ...]:

@@ -18,20 +18,20 @@ class MembershipPages(QuestionPages):
     """How well members are distinguished from non-members."""
 
     name = "membership"
-    plain_question = "Whether a given record is among the training data"
+    plain_question = "Whether a given record, such as a patient's, is among the training data"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a member ranks above a non-member."""
         value = self.question.measure(row.score).format(row.value.mean)
         what = f"which records {whose} training data contain"
-        pairs = f"correct in {value} pairs of a member and a non-member"
+        pairs = f"correct in {value} pairs of a training record and another record"
         return Statement(what, f"identifies {what}, {pairs}", pairs)
 
     def intro(self) -> str:
         """Explain the pairs of a member and a non-member."""
         return (
-            "For training records: in how many of 100 pairs of a member and a non-member the "
-            "attack gives the member the higher score."
+            "For records: the attack is shown a training record and another one, and says "
+            "which is which; a coin is correct in 50 of 100 such pairs."
         )
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:

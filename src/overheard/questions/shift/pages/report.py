@@ -27,7 +27,7 @@ class ShiftPages(QuestionPages):
     """How well shifts are distinguished from controls, and the evidence by round."""
 
     name = "shift"
-    plain_question = "Whether and when the data changed"
+    plain_question = "Whether and when the data changed, such as by a new disease"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often a run with a shift is distinguished from its control."""

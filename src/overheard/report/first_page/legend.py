@@ -1,0 +1,63 @@
+"""What the words of the matrix of verdicts mean, as far as this report uses them."""
+
+from collections.abc import Iterator, Sequence
+
+from overheard.core.parties import SERVER
+from overheard.findings.names import name_observers
+from overheard.findings.threat_results import ArmResult, ThreatResult
+from overheard.report.page_registry import pages_of
+from overheard.report.verdict_sentences import is_size_settled
+
+
+def legend_sentences(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """Return a sentence on each word that the matrix of these arms uses."""
+    results = [one for arm in arm_results for one in arm.threat_results]
+    return (*_words_on_arms(arm_results, results), *_words_on_verdicts(results))
+
+
+def _words_on_arms(
+    arm_results: Sequence[ArmResult], results: Sequence[ThreatResult]
+) -> Iterator[str]:
+    if len(arm_results) > 1:
+        yield "Each column is an arm: a variant of the federation with its own defenses."
+    if any(one.target_kind == "cohort" for one in results):
+        yield "The cohort is all clients together."
+    insiders = dict.fromkeys(
+        one.observers for one in results if one.observers and SERVER not in one.observers
+    )
+    for observers in insiders:
+        name = name_observers(observers)
+        yield (
+            f"{name[0].upper()}{name[1:]} takes part like the others, and tries to learn "
+            "about them from what it receives."
+        )
+
+
+def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
+    measured = [one for one in results if one.attack_results]
+    leaks = [one for one in measured if one.verdict == "leaks"]
+    if measured:
+        yield (
+            "Each field has the verdict, the result of the best attack on average, and that of "
+            "guessing, which never sees the run. The gain is the difference."
+        )
+    for question in dict.fromkeys(one.question for one in measured):
+        if intro := pages_of(question).intro():
+            yield intro
+    if leaks:
+        yield (
+            "“Leaks”: more than chance, and better than guessing. “By chance” says in how many "
+            "of 1,000 audits this would come up if nothing leaked."
+        )
+    if any(not is_size_settled(one.judgement.least_gain) for one in leaks):
+        yield (
+            "“Size unsure”: what the attack states depends on the data, but it may be no "
+            "better than guessing."
+        )
+    if any(one.verdict in ("inconclusive", "no leak above margin") for one in measured):
+        yield "The margin is the smallest gain that the plan takes seriously."
+    if any(one.judgement.shared_gains for one in measured):
+        yield (
+            "“Guessing from labels alone” knows which labels are more frequent among training "
+            "records, and nothing else."
+        )

@@ -1,0 +1,71 @@
+"""The first sentences say what leaks to whom, in which arms, and what is not known."""
+
+from dataclasses import replace
+
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.report.first_page.answers import answer_sentences, listed
+from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
+
+
+def answers(audit: Audit) -> list[str]:
+    found = answer_sentences(collect_arms(audit, Seed(0)))
+    return [text.replace("\u00a0", " ") for text in found]
+
+
+def test_a_leak_is_told_with_its_guess(small: Audit) -> None:
+    assert answers(small) == [
+        "Without defenses: the server infers each client's label shares, and assigns 6.0 % of "
+        "the data to the wrong class (guessing: wrong about 40 %). This may gain nothing on a "
+        "guess.",
+    ]
+
+
+def test_a_leak_that_defenses_leave_names_them(small: Audit) -> None:
+    findings = tuple(
+        shares_finding(arm, client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
+        for arm in ("none", "noise")
+        for k in (0, 1)
+    )
+    (only,) = answers(replace(small, findings=findings))
+    # Both clients gain the same, so that the size is settled.
+    assert only.endswith("(guessing: wrong about 50 %). It also leaks under “noise”.")
+
+
+def test_a_leak_under_one_defense_only_is_told_apart(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), fits=FITS_LIKE_ANY),
+        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7), fits=FITS_LIKE_ANY),
+        *(
+            shares_finding("noise", client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
+            for k in (0, 1)
+        ),
+    )
+    told = answers(replace(small, findings=findings))
+    assert told[0].startswith("Without defenses, not settled: The server, about each client")
+    assert told[1] == "Under “noise” only, leaks: The server, about each client: label shares."
+
+
+def test_unchecked_and_unmeasured_answers_promise_nothing(small: Audit) -> None:
+    claimed = shares_finding("none", client(0), (0.5, 0.5), (0.9, 0.1))
+    unchecked = replace(claimed, true=(), scores=(), is_checked=False)
+    run = replace(small.arms[0], has_truth=False, are_defenses_known=False)
+    recorded = replace(small, arms=(run,), findings=(unchecked,))
+    (only,) = answers(recorded)
+    assert only.startswith("In this run, attacks state something, but nobody could check")
+    assert "neither a leak nor its absence" in only
+    cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+    refused = (Refusal(cell, client(0), ("an update",)),)
+    (unmeasured,) = answers(replace(small, findings=(), refusals=refused))
+    assert "No attack could run, which shows no protection." in unmeasured
+
+
+def test_an_audit_without_runs_has_no_answer() -> None:
+    assert answer_sentences(()) == ()
+
+
+def test_names_are_listed_with_one_and() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
