@@ -192,7 +192,7 @@ class _FusedAdamW:
     """
 
     def __init__(self, networks: nn.Module, weight_decay: float) -> None:
-        self._parameters = list(networks.parameters())
+        self._parameters: list[Tensor] = list(networks.parameters())
         self._weight_decay = weight_decay
         self._means = [torch.zeros_like(one) for one in self._parameters]
         self._squares = [torch.zeros_like(one) for one in self._parameters]
