@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.evidence.standards import untested_threats
 from overheard.report.first_page.not_tested import untested_sentences
+from tests.runs.audits import FITS_BEST, shares_finding
 
 
 def untested(audit: Audit) -> str:

@@ -128,8 +128,8 @@ def _assessment(
         yield "Enter the promise of differential privacy that does not hold as no safeguard."
     if "unchecked" in verdicts:
         yield (
-            "Enter what nobody could check as an open risk without a size, with a date to check "
-            "it."
+            "Enter what nobody could check as an open risk without a size, and by when it will "
+            "be checked."
         )
     if not audit.is_recorded:
         yield (

@@ -16,7 +16,7 @@ STOPS = ("no leak above margin", "nothing to read")
 
 CHECK_CLAIMS = (
     "Ask a few clients for their true figures, where these may be used for this. Have "
-    "engineers compare them with what the attacks state, or simulate a federation like this one."
+    "engineers compare them with what the attacks state, or simulate such a federation."
 )
 
 NAME_DEFENSES = (

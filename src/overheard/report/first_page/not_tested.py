@@ -52,15 +52,10 @@ def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
 
 def _one_sided(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """State which questions were asked about the server alone, or about clients alone."""
-    found = [
-        (one.question, SERVER in one.observers)
-        for arm in arm_results
-        for one in arm.threat_results
-    ]
-    asked = {
-        is_server: {name for name, side in found if side == is_server}
-        for is_server in (True, False)
-    }
+    asked: dict[bool, set[str]] = {True: set(), False: set()}
+    for arm in arm_results:
+        for one in arm.threat_results:
+            asked[SERVER in one.observers].add(one.question)
     if not all(asked.values()):
         return ()
     return tuple(
