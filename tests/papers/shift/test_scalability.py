@@ -49,7 +49,7 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
     # A legend and two charts.
     assert page.count('role="img"') + page.count('class="keys"') == 3
     for clients in CLIENTS:
-        assert page.count(f"{clients} clients</span>") == 1
+        assert page.count(f"<bdi>{clients} clients</bdi>") == 1
 
 
 def test_a_shift_hidden_among_ten_clients_does_not_show_at_every_number() -> None:
