@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.evidence import evidence, verify
+from overheard.cli.gate_commands import check, compare
 from overheard.cli.options import (
     DataOption,
     Device,
@@ -336,83 +337,8 @@ def show(
         Console().print(Text(f"{verify_transcript(folder)} weight files are intact."))
 
 
-@app.command()
-def check(
-    findings: Annotated[Path, typer.Argument(help="findings.json of an audit.")],
-    policy: Annotated[Path, typer.Option("--policy", help="The policy (TOML).")],
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            "--against", help="findings.json of an earlier audit, for rules on growth."
-        ),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", help="Write the verdicts to this file as JUnit XML."),
-    ] = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option("--markdown", help="Write the verdicts to this file as Markdown."),
-    ] = None,
-    quiet: QuietOption = False,
-) -> None:
-    """Check an audit's findings against a policy, as a gate in a pipeline.
-
-    Rules ask for verdicts without a leak (verdicts), and limit the success of
-    attacks (leaks), claimed and proven epsilon (epsilons), and the cost of
-    arms (costs). A limit is compared with the whole confidence interval of a
-    value, never with its mean.
-
-    \b
-    Exit codes:
-      0  every rule passes
-      1  a rule fails: a limit is exceeded, or a privacy claim is refuted
-      2  inconclusive, not measured, or an input is invalid
-
-    \b
-    A policy is TOML:
-      [\\[verdicts]]
-      name = "nothing leaks"
-
-      [\\[leaks]]
-      name = "membership stays hidden"
-      question = "membership"
-      score = "membership_auc"
-      no_better_than = 0.6
-
-      [\\[epsilons]]
-      name = "local DP guarantee"
-      arms = ["local DP"]
-      guaranteed_at_most = 8.0
-
-    \b
-    Examples:
-      overheard check findings.json --policy policy.toml
-      overheard check findings.json --policy policy.toml --against earlier.json
-      overheard check findings.json --policy policy.toml --junit check.xml
-
-    """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.archive.atomic import write_text
-    from overheard.cli.checking import EXIT_CODES, print_check_result, refuse_to_overwrite
-    from overheard.findings.document_reader import read_findings
-    from overheard.gate.check import check as check_findings
-    from overheard.gate.junit import as_junit
-    from overheard.gate.markdown import as_markdown
-    from overheard.gate.policy import read_policy
-
-    refuse_to_overwrite((findings, policy, against), (junit, markdown))
-    rules = read_policy(policy)
-    before = None if against is None else read_findings(against)
-    checked = check_findings(rules, read_findings(findings), before)
-    if junit is not None:
-        write_text(junit, as_junit(checked))
-    if markdown is not None:
-        write_text(markdown, as_markdown(checked))
-    if not quiet:
-        print_check_result(checked, Console(highlight=False))
-    raise typer.Exit(EXIT_CODES[checked.status])
-
-
+app.command()(check)
+app.command()(compare)
 app.command()(evidence)
 app.command()(verify)
 

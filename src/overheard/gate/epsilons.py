@@ -74,6 +74,15 @@ def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[RuleVerd
     return (*map(judge.judge_row, rows), *judge.missing_rows(now))
 
 
+def epsilon_limit_text(rule: EpsilonRule) -> str:
+    """Describe a rule's limit, such as "guaranteed at most 8"."""
+    if rule.guaranteed_at_most is not None:
+        return Limit("at most", rule.guaranteed_at_most, "guaranteed ").text
+    if rule.proven_at_most is not None:
+        return Limit("at most", rule.proven_at_most, "proven ").text
+    return "claims hold"
+
+
 def _applies_to(rule: EpsilonRule, arm: str, observers: tuple[str, ...]) -> bool:
     """Return whether the rule applies to this arm and these observers.
 
@@ -167,7 +176,13 @@ class _EpsilonJudge:
 
     def _inconclusive(self, what: str, why: str = "") -> RuleVerdict:
         return RuleVerdict(
-            self.rule.name, SCORE, what, "inconclusive", _limit_text(self.rule), None, why
+            self.rule.name,
+            SCORE,
+            what,
+            "inconclusive",
+            epsilon_limit_text(self.rule),
+            None,
+            why,
         )
 
 
@@ -206,14 +221,6 @@ def _judge_claim(verdict: RuleVerdict, row: EpsilonRow) -> RuleVerdict:
 
 def _reason(row: EpsilonRow) -> str:
     return f"{REASONS[row.verdict]}: {row.flaw}" if row.flaw else REASONS[row.verdict]
-
-
-def _limit_text(rule: EpsilonRule) -> str:
-    if rule.guaranteed_at_most is not None:
-        return Limit("at most", rule.guaranteed_at_most, "guaranteed ").text
-    if rule.proven_at_most is not None:
-        return Limit("at most", rule.proven_at_most, "proven ").text
-    return "claims hold"
 
 
 def _status(figure: float, limit: float) -> Status:

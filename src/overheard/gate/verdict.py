@@ -98,12 +98,7 @@ class RuleVerdict:
     @property
     def figure_text(self) -> str:
         """The value with its interval, such as "0.593 (0.568 to 0.609)"; "" for none."""
-        if self.figure is None or self.figure.mean is None:
-            return ""
-        mean, low, high = self.figure.mean, self.figure.low, self.figure.high
-        if low is None or high is None:
-            return format_number(mean)
-        return f"{format_number(mean)} ({format_number(low)} to {format_number(high)})"
+        return format_estimate(self.figure)
 
 
 def judge_interval(
@@ -157,6 +152,16 @@ def overall_status(verdicts: Sequence[RuleVerdict]) -> Status:
         return "fail"
     is_decided = "inconclusive" not in found and found & {"pass", "excepted"}
     return "pass" if is_decided else "inconclusive"
+
+
+def format_estimate(figure: IntervalEstimate | None) -> str:
+    """Write a value with its interval, such as "0.593 (0.568 to 0.609)"; "" for none."""
+    if figure is None or figure.mean is None:
+        return ""
+    mean, low, high = figure.mean, figure.low, figure.high
+    if low is None or high is None:
+        return format_number(mean)
+    return f"{format_number(mean)} ({format_number(low)} to {format_number(high)})"
 
 
 def format_number(value: float) -> str:
