@@ -23,9 +23,11 @@ from overheard.cli.options import (
     DeviceOption,
     FileContent,
     ListedKind,
+    MlflowOption,
     OutOption,
     QuietOption,
     SeedOption,
+    WandbOption,
     WorkersOption,
 )
 from overheard.cli.terminal import escaped_text
@@ -87,6 +89,8 @@ def audit(
     seed: SeedOption = None,
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
+    mlflow: MlflowOption = None,
+    wandb: WandbOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
@@ -100,18 +104,21 @@ def audit(
       overheard audit
       overheard audit plan.toml --data ~/data --out audits/march
       overheard audit plan.toml --transcript recordings/march
+      overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.inputs import Resources
     from overheard.auditing.run import audit as run_audit
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.progress import progress_bar
+    from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import built_in_plan
     from overheard.plans.plan import read_plan
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
+    require_trackers(mlflow, wandb)
     worker_options = workers or WorkerOptions()
     audit_plan = built_in_plan() if plan is None else read_plan(plan)
     if seed is not None:
@@ -139,6 +146,7 @@ def audit(
         for sentence in headlines(found, Seed(0)):
             console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
         console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
+    log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
 
 
 @app.command()

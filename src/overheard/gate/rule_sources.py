@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from overheard.gate.policy import Policy
+from overheard.gate.policy import Policy, PolicyRule
 
 _HEADER = re.compile(r"\s*\[\[\s*(verdicts|leaks|epsilons|costs)\s*\]\]")
 
@@ -49,7 +49,7 @@ def rule_sources(policy: Policy, path: Path, text: str) -> RuleSources:
         header = _HEADER.match(line)
         if header:
             found.setdefault(header[1], []).append(number)
-    tables = {
+    tables: dict[str, tuple[PolicyRule, ...]] = {
         "verdicts": policy.verdicts,
         "leaks": policy.leaks,
         "epsilons": policy.epsilons,
