@@ -15,8 +15,9 @@ MAX_PLAIN_NUMBER = 1e15
 
 Status = Literal["pass", "fail", "inconclusive", "excused", "excepted"]
 """pass: the whole interval keeps the limit; fail: the whole interval breaks it; inconclusive:
-neither, or nothing was measured; excused: not measured, which the policy allows; excepted: it
-does not pass, which an exception of the policy accepts until a date."""
+neither, or nothing was measured; excused: not measured, which the policy allows.
+
+excepted: it does not pass, which an exception of the policy accepts until a date."""
 
 Side = Literal["at most", "at least"]
 
