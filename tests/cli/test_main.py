@@ -36,6 +36,8 @@ def test_audits_reports_and_resumes(overheard: Command, plan: Path, tmp_path: Pa
     assert said.code == 0
     assert said.err == ""
     assert str(tmp_path / "out" / "report.html") in said.out.replace("\n", "")
+    last = said.out.splitlines()[-1]
+    assert last == f"Evidence for a data-protection file: overheard evidence {tmp_path / 'out'}"
     left = contents(tmp_path / "out")
     assert {"report.html", "findings.json", "findings.csv", "plan.toml"} <= set(left)
     assert overheard("audit", plan, "--out", tmp_path / "out", *CPU) == said

@@ -118,8 +118,8 @@ def test_an_observer_of_unnoised_values_has_no_guarantee() -> None:
 def test_an_unenforced_clip_guarantees_nothing() -> None:
     audited = cells(audit_of(replace(LOCAL, bounded_at=None)))
     assert audited["Verdict"] == (
-        "guarantees nothing: its noise suits updates of limited length, but nobody enforces "
-        "that limit (clipping)"
+        "guarantees nothing: its noise suits updates whose size is limited by clipping, but "
+        "nobody clips them"
     )
     assert "enforced by nobody" in audited["Mechanism"]
 
@@ -174,12 +174,13 @@ def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> 
 
 def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
     (told,) = epsilon_summaries(epsilon_results(audit_of(WEAK, noisy_finding(10.0))))
-    assert "no epsilon is claimed. From its settings follows " in told
-    assert "protects nobody in practice" not in told
+    assert "no epsilon is promised. Its settings give an epsilon of " in told
+    assert "no guarantee in practice" not in told
     loud = replace(WEAK, noise_multiplier=0.1, stated=2.0)
     (told,) = epsilon_summaries(epsilon_results(audit_of(loud, noisy_finding(10.0))))
-    assert "an epsilon of 2 is claimed" in told
-    assert ", which protects nobody in practice." in told
+    assert told.startswith("LocalDp: an epsilon of 2 is promised, for all data of a client.")
+    assert ", which is no guarantee in practice." in told
     open_clip = replace(loud, bounded_at=None)
     (told,) = epsilon_summaries(epsilon_results(audit_of(open_clip, noisy_finding(10.0))))
-    assert "as it is run, nothing follows, since its noise suits updates of limited" in told
+    assert "Its settings would give an epsilon of " in told
+    assert "As it is run, there is no guarantee at all: its noise suits updates whose" in told

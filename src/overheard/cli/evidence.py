@@ -34,16 +34,23 @@ def evidence(
 
     The annex states the context of the release, the threat model, which tests
     were made and which were not, the results, claims of differential privacy,
-    and which standards describe each kind of finding. It is no legal
-    assessment.
+    and which standards describe each kind of finding. It contains neither
+    messages nor the ground truth about clients, so that it can be handed on.
+    It is no legal assessment.
 
     What only people can state, such as the residual risk, belongs in
-    officer.toml. The first run writes this file with empty texts. Fill them in
-    and run the command again: it reads the file and never overwrites it.
+    officer.toml. The command reads this file and never overwrites it.
+
+    \b
+    Steps:
+      1. overheard evidence audit   writes the annex, and officer.toml.
+      2. fill in officer.toml       purpose, retention, residual risk, decision.
+      3. overheard evidence audit   writes the annex anew, with your words.
+      4. overheard verify audit     says later which files were changed.
 
     \b
     Writes to the output folder:
-      annex.pdf, annex.html, annex.md
+      annex.pdf, .html, .md    the annex, in three formats
       officer.toml             your own words
       model-card.jsonld        a block for a model card
       ro-crate-metadata.json   a description of these files

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 from typing import Annotated, Any, final
 
@@ -146,6 +147,11 @@ def audit(
         for sentence in headlines(found, Seed(0)):
             console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
         console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
+        # Without wrapping, so that the command can be copied.
+        command = f"overheard evidence {quote(str(folder))}"
+        console.print(
+            escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
+        )
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
 
 

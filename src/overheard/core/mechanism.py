@@ -13,7 +13,7 @@ EpsilonScope = Literal["run", "round"]
 """What a stated epsilon covers: all rounds together, or one message."""
 
 UNENFORCED_SENSITIVITY = (
-    "its noise suits updates of limited length, but nobody enforces that limit (clipping)"
+    "its noise suits updates whose size is limited by clipping, but nobody clips them"
 )
 """The flaw of a mechanism without enforced clipping: no amount of noise protects then."""
 

@@ -63,8 +63,14 @@ class QuestionPages(ABC):
         """Return what a guess achieves, given its headline score with unit."""
         return value
 
-    def unchecked_size(self, threat_result: ThreatResult) -> str:
-        """Return how far claims without ground truth differ from a guess; "" = not known."""
+    def unchecked_example(self, threat_result: ThreatResult, classes: Sequence[str]) -> str:
+        """Return a sentence on the claim without ground truth that is farthest from a guess.
+
+        Args:
+            threat_result: the result, with such claims.
+            classes: names of the classes, not yet escaped.
+
+        """
         return ""
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ MAX_SHOWN_EPSILON = 1000.0
 """Epsilon above which its digits have no meaning."""
 
 
+CERTAIN = "This follows from the settings, and is certain if they are those in use."
+
+
 def epsilon_table(lines: Sequence[EpsilonResult]) -> ReportTable:
     """Return the table, with one line per mechanism and group of observers."""
     return ReportTable(
@@ -81,26 +84,29 @@ def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
 
 
 def epsilon_summaries(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
-    """Return a sentence on each mechanism: epsilon claimed, recomputed and measured."""
+    """Return a sentence on each mechanism: epsilon promised, recomputed and measured."""
+    has_arms = len({line.arm for line in lines}) > 1
     by_mechanism: dict[str, list[EpsilonResult]] = {}
     for line in lines:
-        by_mechanism.setdefault(_place(line), []).append(line)
+        by_mechanism.setdefault(_name(line, with_arm=has_arms), []).append(line)
     return tuple(
-        f"{place}: {_claim_words(found[0])}. {_recomputed_words(found[0])}. "
+        f"{name}: {_promise_words(found[0])}. {_recomputed_words(found[0])}. "
         f"{_measured_words(found)}."
-        for place, found in by_mechanism.items()
+        for name, found in by_mechanism.items()
     )
 
 
-def _place(line: EpsilonResult) -> str:
+def _name(line: EpsilonResult, *, with_arm: bool) -> str:
     name, _, _ = line.defense.settings.partition("(")
-    return f"{make_printable(name)} in the arm “{make_printable(line.arm)}”"
+    arm = f" under “{make_printable(line.arm)}”" if with_arm else ""
+    return f"{make_printable(name)}{arm}"
 
 
-def _claim_words(line: EpsilonResult) -> str:
+def _promise_words(line: EpsilonResult) -> str:
     if line.accounted.mechanism.stated is None:
-        return "no epsilon is claimed"
-    return f"an epsilon of {_claimed(line)} is claimed"
+        return "no epsilon is promised"
+    unit = UNITS[line.accounted.mechanism.unit]
+    return f"an epsilon of {_claimed(line)} is promised, for {unit}"
 
 
 def _recomputed_words(line: EpsilonResult) -> str:
@@ -108,17 +114,22 @@ def _recomputed_words(line: EpsilonResult) -> str:
     if found is None:
         return "It was not recomputed from the settings"
     smallest = min(filter(None, (found.pld, found.rdp, found.subsampled)))
-    worth = ", which protects nobody in practice" if smallest > MEANINGLESS_EPSILON else ""
-    text = f"From its settings follows {_round_up(smallest)}{worth}"
-    return f"{text}; as it is run, nothing follows, since {flaw}" if flaw else text
+    figure = f"{ceil(smallest)}" if 10 < smallest < MAX_SHOWN_EPSILON else _round_up(smallest)
+    worth = ", which is no guarantee in practice" if smallest > MEANINGLESS_EPSILON else ""
+    if flaw:
+        return (
+            f"Its settings would give an epsilon of {figure} at best{worth}. As it is run, "
+            f"there is no guarantee at all: {make_printable(flaw)}"
+        )
+    return f"Its settings give an epsilon of {figure}{worth}"
 
 
 def _measured_words(lines: Sequence[EpsilonResult]) -> str:
     bounds = [line.lower_bound for line in lines if line.lower_bound is not None]
     if not bounds:
-        return "No attack of this audit could measure it"
+        return "No attack of this audit could measure epsilon"
     strongest = max(bounds, key=lambda bound: bound.epsilon)
-    return f"Attacks show that it is {_round_down(strongest)} or more"
+    return f"Attacks show an epsilon of {_round_down(strongest)} or more"
 
 
 def _is_broken(line: EpsilonResult) -> bool:
@@ -128,16 +139,17 @@ def _is_broken(line: EpsilonResult) -> bool:
 
 
 def _broken_claim_sentence(line: EpsilonResult) -> str:
-    what = f"The promise of differential privacy by {_place(line)}"
+    name = _name(line, with_arm=True)
+    what = f"The promise of differential privacy by {name}"
     if line.verdict == "flawed":
         return (
-            f"{what} (epsilon {_claimed(line)}) protects nobody: "
-            f"{make_printable(line.accounted.mechanism.flaw)}."
+            f"{what} (epsilon {_claimed(line)}) guarantees nobody anything: "
+            f"{make_printable(line.accounted.mechanism.flaw)}. {CERTAIN}"
         )
     if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:
         return (
             f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
-            f"claimed, {_recomputed(line)} is recomputed (PLD / RDP)."
+            f"claimed, {_recomputed(line)} is recomputed (PLD / RDP). {CERTAIN}"
         )
     if line.verdict == "contradicted":
         return (

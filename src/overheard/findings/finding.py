@@ -229,7 +229,8 @@ class ArmRun:
         record_exchange: which candidate records might as well have had another owner.
         control: how its examples are drawn; see `Cell`.
         control_number: its number among the controls of its kind; see `Cell`.
-        in_clear: what its messages contain besides weights; () = nothing, or a control.
+        in_clear: what its messages contain besides weights; () = nothing. It is () for a
+            control, too.
         are_defenses_known: whether `defenses` are all that were in force. False for a
             recording that names none: it may not have been told.
 

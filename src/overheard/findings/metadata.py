@@ -33,7 +33,13 @@ MIN_CLIENTS = 5
 
 @dataclass(frozen=True, slots=True)
 class MetadataItem:
-    """One kind of metadata, and what it reveals."""
+    """What messages contain besides weights, of one kind, such as numbers of examples.
+
+    Args:
+        kind: the kind, such as "examples" or "names".
+        text: the range of its values and who reads it, in words.
+
+    """
 
     kind: str
     text: str

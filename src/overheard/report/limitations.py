@@ -27,7 +27,7 @@ def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tupl
         "Some attacks could not run, since they lacked what they need. Not measured does not "
         "mean that there is no leak."
         if audit.refusals
-        else "Every attack of the plan could run.",
+        else "No planned attack had to be left out.",
         *(f"No attack ran on the arm {name}." for name in unattacked),
         *(
             ["There was one run per arm: another run may give other results."]

@@ -22,6 +22,7 @@ TITLES = (
     "Residual risk",
     "Decision",
     "Retention",
+    "Terms",
     "Standards by finding",
     "Files and versions",
 )
@@ -44,6 +45,11 @@ def test_states_what_is_known_and_who_has_to_state_the_rest() -> None:
     assert "Contact | dpo@example.org | the plan" in text
     assert "Whose data | To be filled in by the controller. | –" in text
     assert "simulated: they show" not in text
+    assert "Some statements are open." in text
+    stated = dict.fromkeys(OfficerWords.model_fields, "x")
+    assert "are open" not in section_of(
+        annex_of(OfficerWords(**stated)), "Context of the release"
+    )
 
 
 def test_says_what_a_simulation_does_not_show() -> None:
@@ -57,6 +63,7 @@ def test_the_officers_words_are_printed_as_paragraphs() -> None:
     (block,) = next(one for one in annex.sections if one.title == "Residual risk").blocks
     assert block.paragraphs == ("Low, as decided.", "See the <b>minutes</b>.")
     assert "To be filled in by the data-protection officer" in section_of(annex, "Decision")
+    assert "what was not tested (“Tests”)" in section_of(annex_of(), "Residual risk")
 
 
 def test_names_the_files_with_their_digests_and_state() -> None:
@@ -76,7 +83,8 @@ def test_reads_what_a_report_writes(small: Audit, tmp_path: Path) -> None:
     assert "Contact | dpo@example.org | the plan" in section_of(annex, "Context of the release")
     results = section_of(annex, "Results")
     assert "none. The server | " in results
-    assert "Arm “none”: Leaks, size unsure. The server infers each client" in results
+    in_short = section_of(annex, "In short")
+    assert "What leaks in the arm “none”\nThe server infers each client" in in_short
     assert "noise | LocalDP(clip=1.0, noise_multiplier=0.5) | client" in section_of(
         annex, "Threat model"
     )

@@ -1,5 +1,6 @@
 """The page loads nothing, runs nothing, and shows every text literally."""
 
+import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -65,3 +66,11 @@ def test_the_policy_allows_the_style_sheet_of_the_page_alone() -> None:
     assert f"style-src 'sha256-{digest}'" in page.policy
     assert "style" not in page.attributes
     assert "http" not in page.style
+
+
+def test_every_table_has_a_name_and_none_repeats_its_heading() -> None:
+    text = annex_as_html(annex_of())
+    assert text.count("<table>") == text.count('role="region"') == text.count("aria-label=")
+    headings = set(re.findall(r"<h3>(.*)</h3>", text))
+    assert headings
+    assert not headings & set(re.findall(r"<caption>(.*)</caption>", text))

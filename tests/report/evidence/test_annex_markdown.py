@@ -1,6 +1,7 @@
 """The Markdown shows every text literally, and has all parts of the annex."""
 
 import re
+from itertools import pairwise
 
 from overheard.report.evidence.annex_markdown import annex_as_markdown
 from overheard.report.evidence.officer import OfficerWords
@@ -27,3 +28,10 @@ def test_no_name_becomes_markup() -> None:
     assert "](" not in bare
     assert "**" not in bare
     assert "\n# heading" not in text
+
+
+def test_a_caption_that_repeats_its_heading_is_left_out() -> None:
+    text = annex_as_markdown(annex_of())
+    lines = [one.lstrip("# ").rstrip(":") for one in text.splitlines() if one.strip()]
+    assert not [one for one, after in pairwise(lines) if one == after]
+    assert "Whether a given record" in text

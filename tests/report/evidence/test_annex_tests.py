@@ -1,46 +1,10 @@
-"""The annex states who reads what, which tests were made, refused, not asked and never made."""
-
-import pytest
+"""The annex states which tests were made, not checked, refused, not asked and never made."""
 
 from overheard.plans.registries import questions
 from overheard.report.evidence.annex_section import question_words
 from overheard.report.evidence.standards import untested_threats
-from tests.gate.documents import run
+from tests.gate.documents import verdict_row
 from tests.report.evidence.annexes import annex_of, section_of
-
-
-def test_states_the_observers_and_their_knowledge() -> None:
-    text = section_of(annex_of(), "Threat model")
-    row = "The server and client 1 together | the other clients | labelled examples"
-    assert row in text
-    assert "a new word | new in each round" in text
-    assert "deviate from the protocol were not tested" in text
-    assert "attacks look stronger" not in text
-    doubtful = section_of(annex_of(is_auxiliary_separate=False), "Threat model")
-    assert "attacks look stronger than they are" in doubtful
-
-
-@pytest.mark.parametrize(
-    "plan", ["", "not TOML", "threats = 3", "threats = [1]", "[[threats]]\nknows = 7"]
-)
-def test_a_text_that_is_no_plan_does_no_harm(plan: str) -> None:
-    assert "Threat model" in section_of(annex_of(plan=plan), "Threat model")
-
-
-def test_states_what_travels_in_clear() -> None:
-    assert "examples | 50 examples | bare" in section_of(annex_of(), "Threat model")
-    nothing = section_of(annex_of(arms=[run(in_clear=[])]), "Threat model")
-    assert "Nothing is sent besides weights." in nothing
-    unknown = section_of(annex_of(arms=[run()]), "Threat model")
-    assert "The findings do not state what is sent besides weights." in unknown
-
-
-def test_states_defenses_or_that_none_is_known() -> None:
-    text = section_of(annex_of(), "Threat model")
-    assert "bare | none" in text
-    assert "noisy | LocalDp(clip=1.0) | client | the client itself | epsilon 2" in text
-    unknown = section_of(annex_of(arms=[run(are_defenses_known=False)]), "Threat model")
-    assert "bare | not stated by the recording" in unknown
 
 
 def test_lists_tests_that_were_made_and_those_that_were_refused() -> None:
@@ -63,7 +27,22 @@ def test_names_what_no_audit_tests() -> None:
     assert all(one.threat in text for one in untested_threats())
 
 
-def test_controls_are_no_arms_of_their_own() -> None:
-    arms = [run(is_control=True, seed=7), run()]
-    text = section_of(annex_of(arms=arms), "Threat model")
-    assert text.count("bare | none") == 1
+PLAN = """
+[[threats]]
+observers = ["server"]
+attacks = ["lira", { kind = "loss_membership", x = 1 }, "decaf", "one of a plugin"]
+
+[[threats]]
+observers = ["client/0"]
+attacks = ["gradient_membership"]
+"""
+
+
+def test_names_the_attacks_whose_claims_could_not_be_checked() -> None:
+    verdicts = [verdict_row("unchecked", None, gain=None, attack="", smallest_p_value=None)]
+    text = section_of(annex_of(verdicts=verdicts, summary=[], plan=PLAN), "Tests")
+    assert "No attack ran whose claims could be checked." in text
+    assert "Attacks that ran" not in text
+    # `decaf` answers another question, and the other threat has other observers.
+    assert " | lira; loss_membership; one of a plugin | bare" in text
+    assert "Claims without a check" not in section_of(annex_of(), "Tests")

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.report.evidence.page_layout import (
+    BLOCK_TITLE,
     BODY,
+    CAPTION,
     CELL,
     HEIGHT,
     MARGIN,
@@ -101,3 +103,27 @@ def test_a_title_is_not_left_alone_at_the_end_of_a_page() -> None:
     layout.add_text("Title", SECTION_TITLE, before=0.0, after=0.0)
     assert [len(page.lines) for page in layout.pages] == [lines, 1]
     assert CELL.size < BODY.size
+
+
+@pytest.mark.parametrize("count", range(40, 70))
+def test_a_title_stays_with_the_table_below_its_caption(count: int) -> None:
+    layout = PageLayout()
+    for _ in range(count):
+        layout.add_text("x", BODY, before=0.0, after=0.0)
+    layout.add_text("Title", BLOCK_TITLE, before=7.0, after=3.0)
+    layout.add_text("Caption", CAPTION, before=3.0, after=3.0)
+    layout.add_table(("a",), [("b",)])
+    pages = [[line.text for line in page.lines] for page in layout.pages]
+    (last,) = [page for page in pages if "Title" in page]
+    assert last[-4:] == ["Title", "Caption", "a", "b"]
+
+
+@pytest.mark.parametrize("count", range(40, 70))
+def test_a_header_stays_with_the_first_row(count: int) -> None:
+    layout = PageLayout()
+    for _ in range(count):
+        layout.add_text("x", BODY, before=0.0, after=0.0)
+    layout.add_table(("head", "other"), [("long " * 80, "b")])
+    pages = [[line.text for line in page.lines] for page in layout.pages]
+    (found,) = [page for page in pages if "head" in page]
+    assert "b" in found

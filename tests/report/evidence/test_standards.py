@@ -47,13 +47,23 @@ def test_a_reference_has_all_fields(reference: StandardReference) -> None:
         assert str(getattr(reference, field.name)).strip(), field.name
     assert reference.was_read in get_args(WasRead)
     assert reference.sentence.endswith(".")
-    assert re.search(r"20\d\d", reference.checked_by)
+    # Who checked it, on which day, and in what.
+    assert re.fullmatch(r"Overheard, \d{1,2} [A-Z][a-z]+ 20\d\d: .+", reference.checked_by)
+    assert reference.source.startswith("https://")
 
 
 @pytest.mark.parametrize("reference", all_references(), ids=lambda one: one.key)
 def test_a_reference_that_was_not_read_says_so(reference: StandardReference) -> None:
     is_original = reference.was_read in ("original", "public copy")
     assert ("not verified against the original" in reference.reading_note) == (not is_original)
+
+
+@pytest.mark.parametrize("reference", all_references(), ids=lambda one: one.key)
+def test_of_a_table_of_contents_only_titles_are_stated(reference: StandardReference) -> None:
+    is_title = reference.sentence.startswith(
+        ("Title of the clause: “", "Title of the annex: “")
+    )
+    assert is_title == (reference.was_read == "contents")
 
 
 def test_every_reference_is_used() -> None:
@@ -89,7 +99,7 @@ def test_the_cohort_has_an_entry_of_its_own_where_it_differs() -> None:
 
 def test_membership_is_named_by_its_own_identifiers() -> None:
     ids = {one.id for one in standards_of("membership").references}
-    assert {"NISTAML.033 (section 2.4.2)", "ML04:2023", "11.2.5"} <= ids
+    assert {"NISTAML.033 (section 2.4.2)", "ML04:2023", "v1.0-C11.2.5"} <= ids
 
 
 def test_linkage_has_no_identifier_of_nist_or_mitre() -> None:

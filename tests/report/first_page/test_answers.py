@@ -6,20 +6,21 @@ from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
-from overheard.report.first_page.answers import answer_sentences, listed
+from overheard.findings.metadata import MetadataItem
+from overheard.report.first_page.answers import NEW_NAMES, answer_sentences, listed
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
 def answers(audit: Audit) -> list[str]:
-    found = answer_sentences(collect_arms(audit, Seed(0)))
+    found = answer_sentences(audit, collect_arms(audit, Seed(0)))
     return [text.replace("\u00a0", " ") for text in found]
 
 
 def test_a_leak_is_told_with_its_guess(small: Audit) -> None:
     assert answers(small) == [
         "Without defenses: the server infers each client's label shares, and assigns 6.0 % of "
-        "the data to the wrong class (guessing: wrong about 40 %). This may gain nothing on a "
-        "guess.",
+        "the data to the wrong class (guessing: wrong about 40 %). This may gain nothing on "
+        "guessing.",
     ]
 
 
@@ -30,8 +31,11 @@ def test_a_leak_that_defenses_leave_names_them(small: Audit) -> None:
         for k in (0, 1)
     )
     (only,) = answers(replace(small, findings=findings))
-    # Both clients gain the same, so that the size is settled.
-    assert only.endswith("(guessing: wrong about 50 %). It also leaks under “noise”.")
+    # Both clients gain the same, so that the size is settled: l1 of 0.2 instead of 1.0.
+    assert only.endswith(
+        "(guessing: wrong about 50 %). Of what guessing leaves open, it learns 80 %. It also "
+        "leaks under “noise”."
+    )
 
 
 def test_a_leak_under_one_defense_only_is_told_apart(small: Audit) -> None:
@@ -56,16 +60,41 @@ def test_unchecked_and_unmeasured_answers_promise_nothing(small: Audit) -> None:
     (only,) = answers(recorded)
     assert only.startswith("In this run, attacks state something, but nobody could check")
     assert "neither a leak nor its absence" in only
+    guessed = replace(unchecked, blind={"uniform": (0.6, 0.4)})
+    *_, example = answers(replace(recorded, findings=(guessed,), class_names=("no", "yes")))
+    assert example == (
+        "For example, decaf states that 90.0 % of the data of client 0 are of class “no”. A "
+        "guess that never sees the run says 60.0 %."
+    )
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = (Refusal(cell, client(0), ("an update",)),)
     (unmeasured,) = answers(replace(small, findings=(), refusals=refused))
     assert "No attack could run, which shows no protection." in unmeasured
 
 
-def test_an_audit_without_runs_has_no_answer() -> None:
-    assert answer_sentences(()) == ()
+def test_an_audit_without_runs_has_no_answer(small: Audit) -> None:
+    assert answer_sentences(small, ()) == ()
 
 
 def test_names_are_listed_with_one_and() -> None:
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_what_attackers_know_and_what_is_in_clear_come_last(small: Audit) -> None:
+    plan = 'threats = [{knows = ["recipe"]}]\n[data.people]\nshare = 0.25'
+    names = (MetadataItem("names", "read"), MetadataItem("smells", "read"))
+    arms = tuple(replace(arm, in_clear=names) for arm in small.arms)
+    *_, known, clear = answers(replace(small, arms=arms, plan=plan))
+    assert known == (
+        "The attackers were assumed to know: 25% of each user's examples; how clients train."
+    )
+    assert clear == (
+        "Read without any attack, since it is sent in clear: names of senders and smells."
+    )
+
+
+def test_new_names_in_each_round_are_told(small: Audit) -> None:
+    each_round = 'threats = [{pseudonyms = "round"}]'
+    assert NEW_NAMES in answers(replace(small, plan=each_round))
+    assert NEW_NAMES not in answers(small)

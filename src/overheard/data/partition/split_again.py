@@ -27,9 +27,9 @@ def split_again(
 ) -> tuple[Rows, ...]:
     """Return the rows of each client: the kept ones, and new ones of the rest for the others.
 
-    The others get what the split might have given them, given what is kept. This is exact while
-    the pool has enough examples of each label. If examples run short, the order in which
-    clients get theirs matters, and it is an approximation. `iid` with `balanced = false` takes
+    The draw of the others is conditional on the kept rows. It is exact while the pool has
+    enough examples of each label. If examples run short, the order in which clients get theirs
+    matters, and the draw is an approximation. `iid` with `balanced = false` takes
     the shares of the rest instead of those of the whole pool.
 
     Args:

@@ -12,7 +12,9 @@ from overheard.report.evidence.annex_epsilon import epsilon_section
 from overheard.report.evidence.annex_results import results_section, summary_section
 from overheard.report.evidence.annex_section import AnnexSection
 from overheard.report.evidence.annex_standards import standards_section
-from overheard.report.evidence.annex_tests import tests_section, threat_model_section
+from overheard.report.evidence.annex_terms import terms_section
+from overheard.report.evidence.annex_tests import tests_section
+from overheard.report.evidence.annex_threats import threat_model_section
 from overheard.report.evidence.digests import CheckedFolder
 from overheard.report.evidence.officer import (
     OFFICER,
@@ -20,6 +22,20 @@ from overheard.report.evidence.officer import (
     OfficerWords,
     StatedField,
     release_fields,
+)
+
+TO_BE_FILLED_IN = f"To be filled in by {OFFICER}, in {OFFICER_FILE}."
+
+RISK_TO_BE_WEIGHED = (
+    f"{TO_BE_FILLED_IN} To be weighed: what leaks (“In short” and “Results”), what was not "
+    "tested (“Tests”), who could read the messages (“Threat model”) and who gets the model."
+)
+
+DECISION_TO_BE_STATED = f"{TO_BE_FILLED_IN} It says what was decided, by whom, and when."
+
+OPEN_STATEMENTS = (
+    f"Some statements are open. Write them into {OFFICER_FILE}, and run “overheard evidence” "
+    "again."
 )
 
 
@@ -31,7 +47,8 @@ class Annex:
     Args:
         title: its title.
         made_on: the day on which it was made, such as "2026-11-22".
-        introduction: what it is, and what it is not.
+        introduction: the paragraphs before the first section. They say what the annex
+            reports, and that it is no legal assessment.
         sections: its sections, in order.
 
     """
@@ -55,6 +72,17 @@ def make_annex(
 
     """
     release = release_fields(words, findings.release)
+    sections = (
+        summary_section(findings),
+        _context_section(findings, tuple(release.values())),
+        threat_model_section(findings),
+        tests_section(findings),
+        results_section(findings),
+        epsilon_section(findings),
+        _words_section("Residual risk", words.residual_risk, RISK_TO_BE_WEIGHED),
+        _words_section("Decision", words.decision, DECISION_TO_BE_STATED),
+        _retention_section(release["retention"]),
+    )
     return Annex(
         f"Evidence for a data-protection impact assessment: {make_printable(findings.title)}",
         made_on,
@@ -63,18 +91,11 @@ def make_annex(
             "messages of a federated-learning run. It is no legal assessment, and it does not "
             "state that a law or a standard is met.",
             "Attacks that were tested are evidence for these attacks only. A stronger attack, "
-            "or one that was not tested, may reveal more.",
+            "or one that was not tested, may reveal more. “Terms” explains words of the field.",
         ),
         (
-            summary_section(findings),
-            _context_section(findings, tuple(release.values())),
-            threat_model_section(findings),
-            tests_section(findings),
-            results_section(findings),
-            epsilon_section(findings),
-            _words_section("Residual risk", words.residual_risk, OFFICER),
-            _words_section("Decision", words.decision, OFFICER),
-            _retention_section(release["retention"]),
+            *sections,
+            terms_section(sections),
             standards_section(findings),
             _files_section(findings, folder),
         ),
@@ -84,35 +105,34 @@ def make_annex(
 def _context_section(findings: FindingsDocument, fields: Sequence[StatedField]) -> AnnexSection:
     recorded = {True: "a recorded run", False: "simulated runs", None: "not stated"}
     known = (
-        ("What was audited", make_printable(findings.subject), "the findings"),
-        ("Recorded or simulated", recorded[findings.is_recorded], "the findings"),
-        ("Day of the audit", make_printable(findings.made_on) or "not stated", "the findings"),
+        ("What was audited", make_printable(findings.subject), "the audit"),
+        ("Recorded or simulated", recorded[findings.is_recorded], "the audit"),
+        ("Day of the audit", make_printable(findings.made_on) or "not stated", "the audit"),
     )
     stated = tuple(
         (one.title, make_printable(" ".join(one.shown_text.split())), one.stated_in or "–")
         for one in fields
     )
+    simulated = (
+        "The runs were simulated: they show what such a federation reveals, on the data of "
+        "the plan, and not what a run in production revealed."
+    )
     notes = (
-        (
-            "The runs were simulated: they show what such a federation reveals, on the data of "
-            "the plan, and not what a run in production revealed.",
-        )
-        if findings.is_recorded is False
-        else ()
+        *([simulated] if findings.is_recorded is False else []),
+        *([] if all(one.text for one in fields) else [OPEN_STATEMENTS]),
     )
     table = ReportTable("Context", ("What", "Statement", "Stated in"), (*known, *stated), 3)
     return AnnexSection("Context of the release", (SectionBlock("", notes, (table,)),))
 
 
-def _words_section(title: str, text: str, owner: str) -> AnnexSection:
-    """Return a section of the officer's own words, paragraph by paragraph."""
+def _words_section(title: str, text: str, empty: str) -> AnnexSection:
+    """Return a section of the officer's own words by paragraph; without words, say so."""
     paragraphs = tuple(
         make_printable(" ".join(paragraph.split()))
         for paragraph in text.split("\n\n")
         if paragraph.strip()
     )
-    empty = (f"To be filled in by {owner}, in {OFFICER_FILE}.",)
-    return AnnexSection(title, (SectionBlock("", paragraphs or empty),))
+    return AnnexSection(title, (SectionBlock("", paragraphs or (empty,)),))
 
 
 def _retention_section(retention: StatedField) -> AnnexSection:

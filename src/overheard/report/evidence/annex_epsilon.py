@@ -31,6 +31,28 @@ VERDICT_WORDS: dict[EpsilonVerdict, str] = {
 }
 
 
+BROKEN: tuple[EpsilonVerdict, ...] = (
+    "flawed",
+    "uncovered",
+    "overclaimed",
+    "violated",
+    "contradicted",
+)
+"""Verdicts on claims that do not hold or are doubtful."""
+
+
+def broken_claims_blocks(findings: FindingsDocument) -> tuple[SectionBlock, ...]:
+    """Return a sentence on each claim that does not hold or is doubtful; () = there is none."""
+    sentences = dict.fromkeys(
+        f"Arm “{make_printable(row.arm)}”: {make_printable(row.defense)}, for "
+        f"{UNITS[row.unit]}. Result: {_result(row)}."
+        for row in findings.epsilon or ()
+        if row.verdict in BROKEN
+    )
+    title = "Claims of differential privacy that do not hold or are doubtful"
+    return (SectionBlock(title, tuple(sentences)),) if sentences else ()
+
+
 def epsilon_section(findings: FindingsDocument) -> AnnexSection:
     """Return a table with a row for each mechanism and group of observers."""
     title = "Differential privacy"
@@ -53,17 +75,24 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
 
 
 def _row(row: EpsilonRow) -> tuple[str, ...]:
-    flaw = f": {make_printable(row.flaw)}" if row.flaw else ""
     proven = row.measured
     return (
-        f"{make_printable(row.arm)}: {make_printable(row.defense)}, for {UNITS[row.unit]}, "
-        f"delta {row.delta:g}",
+        f"{_mechanism(row)}, delta {row.delta:g}",
         observer_words(row.observers),
         _claimed(row),
         _recomputed(row),
         NO_NUMBER if proven is None else f"{floor(proven.at_least * 100) / 100:.2f} or more",
-        f"{VERDICT_WORDS[row.verdict]}{flaw}",
+        _result(row),
     )
+
+
+def _mechanism(row: EpsilonRow) -> str:
+    return f"{make_printable(row.arm)}: {make_printable(row.defense)}, for {UNITS[row.unit]}"
+
+
+def _result(row: EpsilonRow) -> str:
+    flaw = f": {make_printable(row.flaw)}" if row.flaw else ""
+    return f"{VERDICT_WORDS[row.verdict]}{flaw}"
 
 
 def _claimed(row: EpsilonRow) -> str:

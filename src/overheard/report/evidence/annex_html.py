@@ -36,20 +36,22 @@ def _lines(annex: Annex) -> Iterator[str]:
                 yield f"<h3>{escape(block.heading)}</h3>"
             yield from (f"<p>{escape(paragraph)}</p>" for paragraph in block.paragraphs)
             for table in block.tables:
-                yield _table(table)
+                yield _table(table, heading=block.heading)
         yield "</section>"
     yield "</main>\n</body>\n</html>"
 
 
-def _table(table: ReportTable) -> str:
+def _table(table: ReportTable, heading: str) -> str:
+    """Return a table; a heading with the same words as its caption stands in for it."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.headers)
     body = "\n".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
     )
     # A wide table scrolls by itself; the focus lets the keyboard scroll it.
     name = escape(table.caption)
+    caption = "" if table.caption == heading else f"<caption>{name}</caption>\n"
     return (
         f'<div class="wide" role="region" tabindex="0" aria-label="{name}">\n<table>\n'
-        f"<caption>{name}</caption>\n<thead><tr>{head}</tr></thead>\n"
+        f"{caption}<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody>\n</table>\n</div>"
     )

@@ -24,12 +24,13 @@ def _lines(annex: Annex) -> Iterator[str]:
             for paragraph in block.paragraphs:
                 yield f"\n{escape_markdown(paragraph)}"
             for table in block.tables:
+                if table.caption != block.heading:
+                    yield f"\n{escape_markdown(table.caption)}:"
                 yield from _table_lines(table)
 
 
 def _table_lines(table: ReportTable) -> Iterator[str]:
-    yield f"\n{escape_markdown(table.caption)}:\n"
-    yield _row(table.headers)
+    yield f"\n{_row(table.headers)}"
     yield f"|{'---|' * len(table.headers)}"
     yield from map(_row, table.rows)
 

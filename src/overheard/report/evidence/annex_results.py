@@ -1,5 +1,6 @@
 """The results in the annex: verdict, effect, guess, gain with interval, margin and p-value."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from math import inf
 
@@ -9,6 +10,7 @@ from overheard.findings.document_rows import IntervalEstimate, SummaryRow, Verdi
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, Measure, format_number
 from overheard.plans.registries import questions
+from overheard.report.evidence.annex_epsilon import broken_claims_blocks
 from overheard.report.evidence.annex_section import (
     AnnexSection,
     limited_table,
@@ -24,6 +26,22 @@ from overheard.statistics.judgement import VERDICT_LEVEL
 MAX_SENTENCES = 40
 """Most sentences on results; further results are in the table alone."""
 
+WHAT_A_RESULT_IS = (
+    "A result answers one question, for one group of observers, in one arm. An arm is one "
+    "variant of the federation, with its own defenses. What was not asked and not tested is "
+    "under “Tests”."
+)
+
+MAY_BE_NO_GAIN = (
+    "Its size is unsure, because its interval contains 0: it is shown that the claims fit "
+    "their own targets better than others, but not that the gain is above 0."
+)
+
+LABELS_KNOWN = (
+    "Where members and non-members have different labels, labels alone tell something. The "
+    "guess then knows the labels, and the gain is what the attack adds to them."
+)
+
 UNCHECKED = (
     "For some runs the ground truth is unknown: claims about them could not be checked, which "
     "does not show that nothing leaks."
@@ -31,7 +49,7 @@ UNCHECKED = (
 
 
 def summary_section(findings: FindingsDocument) -> AnnexSection:
-    """Return how many results say what, and a sentence on each leak."""
+    """Return how many results say what, and by arm what leaks and how sure that is."""
     verdicts = findings.verdicts or ()
     leaks = [one for one in verdicts if one.verdict == "leaks"]
     counted = [
@@ -44,23 +62,33 @@ def summary_section(findings: FindingsDocument) -> AnnexSection:
             "are open (inconclusive, or not enough to judge)",
             _with(verdicts, "inconclusive", "not enough to judge"),
         ),
-        ("could not be measured or checked", _with(verdicts, "unmeasured", "unchecked")),
+        ("could not be measured, because no attack could run", _with(verdicts, "unmeasured")),
+        (
+            "could not be checked, because the ground truth is unknown",
+            _with(verdicts, "unchecked"),
+        ),
     ]
     numbers = "; ".join(f"{len(found)} {words}" for words, found in counted if found)
     first = (
-        f"Of {len(verdicts)} results, {numbers}. A result is one question by one group of "
-        "observers in one arm."
+        f"Of {len(verdicts)} results, {numbers}. {WHAT_A_RESULT_IS}"
         if verdicts
         else "The findings contain no verdicts: they are of an earlier version. Audit again."
     )
-    sentences = [result_sentence(one) for one in leaks[:MAX_SENTENCES]]
-    return AnnexSection("In short", (SectionBlock("", (first, *sentences)),))
+    by_arm = defaultdict[str, list[str]](list)
+    for one in leaks[:MAX_SENTENCES]:
+        by_arm[make_printable(one.arm)].append(_leak_sentences(findings, one))
+    blocks = [
+        SectionBlock(f"What leaks in the arm “{arm}”", tuple(found))
+        for arm, found in by_arm.items()
+    ]
+    blocks += broken_claims_blocks(findings)
+    return AnnexSection("In short", (SectionBlock("", (first,)), *blocks))
 
 
 def results_section(findings: FindingsDocument) -> AnnexSection:
-    """Return a table with a row for each verdict, and a sentence on each."""
+    """Return a table with a row for each verdict, and a sentence on each but the leaks."""
     verdicts = findings.verdicts or ()
-    rows = [_row(verdict, judged_row(findings, verdict)) for verdict in verdicts]
+    rows = [_row(findings, verdict) for verdict in verdicts]
     table = limited_table(
         "Results",
         (
@@ -74,23 +102,29 @@ def results_section(findings: FindingsDocument) -> AnnexSection:
         rows,
     )
     reading = (
-        "An arm is one variant of the federation, with its own defenses. Guessing never sees "
-        "the run. The gain is how much better than guessing the best attack is; its 95 % "
-        "interval allows for the choice of the attack. The margin is the smallest gain that "
-        "matters. The p-value is the probability of claims that fit this well by chance. "
+        "Guessing never sees the run. The gain is how much better than guessing the best "
+        "attack is; its 95 % interval allows for the choice of the attack. The margin is the "
+        "smallest gain that matters. The p-value is the probability of claims that fit this "
+        "well by chance. "
         f"“Leaks” needs a p-value of {VERDICT_LEVEL:g} or less and a gain above 0: where "
         f"nothing leaks, this happens with a probability of at most {VERDICT_LEVEL:g}.",
+        *([LABELS_KNOWN] if any(one.shared_gains for one in verdicts) else []),
         *([] if all(run.has_truth for run in findings.arms) else [UNCHECKED]),
     )
-    sentences = tuple(result_sentence(one) for one in verdicts[:MAX_SENTENCES])
+    others = [one for one in verdicts if one.verdict != "leaks"]
     blocks = [SectionBlock("", reading, (table,))]
-    if sentences:
-        blocks.append(SectionBlock("In words", sentences))
+    if others:
+        sentences = map(result_sentence, others[:MAX_SENTENCES])
+        blocks.append(SectionBlock("Results other than leaks, in words", tuple(sentences)))
     return AnnexSection("Results", tuple(blocks))
 
 
 def result_sentence(verdict: VerdictRow) -> str:
     """Return the verdict with the report's sentence, or with its place and reason."""
+    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {_sentence(verdict)}"
+
+
+def _sentence(verdict: VerdictRow) -> str:
     text = make_printable(verdict.sentence)
     if not text:
         text = (
@@ -99,7 +133,29 @@ def result_sentence(verdict: VerdictRow) -> str:
         )
         if verdict.why:
             text += f" Reason: {make_printable(verdict.why)}."
-    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {text}"
+    return text
+
+
+def _leak_sentences(findings: FindingsDocument, verdict: VerdictRow) -> str:
+    """Return what leaks, the gain beside the margin, and whether the gain may be 0."""
+    measure = score_measure(verdict.question, verdict.score or _headline(verdict.question))
+    gain = _gain(measure, verdict.gain)
+    if gain == NO_NUMBER or verdict.gain is None:
+        return _sentence(verdict)
+    shared = _shared_gain(verdict, judged_row(findings, verdict))
+    below = " This is below the margin." if verdict.is_below_margin else ""
+    low = verdict.gain.low
+    doubt = f" {MAY_BE_NO_GAIN}" if low is not None and low <= 0 else ""
+    return f"{_sentence(verdict)} Gain over {_guessing(shared)}: {gain}.{below}{doubt}"
+
+
+def _shared_gain(verdict: VerdictRow, row: SummaryRow | None) -> float:
+    """Return what an attack gains although it tells no target from another."""
+    return 0.0 if row is None else verdict.shared_gains.get(row.attack, 0.0)
+
+
+def _guessing(shared_gain: float) -> str:
+    return "guessing from labels alone" if shared_gain else "guessing"
 
 
 def badge_of(verdict: VerdictRow) -> str:
@@ -114,13 +170,16 @@ def badge_of(verdict: VerdictRow) -> str:
 def judged_row(findings: FindingsDocument, verdict: VerdictRow) -> SummaryRow | None:
     """Return the row of the strongest attack in the judged score; None if there is none.
 
-    The strongest attack has the largest gain, over the most rounds that it observed.
+    The strongest attack has the largest gain, over the most rounds that it observed. What it
+    gains without telling targets apart does not count.
     """
     score = verdict.score or _headline(verdict.question)
     rows = [one for one in rows_of(findings, verdict) if one.score == score]
     most = max((len(one.rounds) for one in rows), default=0)
     return max(
-        (one for one in rows if len(one.rounds) == most), key=_gain_for_order, default=None
+        (one for one in rows if len(one.rounds) == most),
+        key=lambda one: _gain_for_order(one) - _shared_gain(verdict, one),
+        default=None,
     )
 
 
@@ -147,14 +206,14 @@ def _gain_for_order(row: SummaryRow) -> float:
     return -inf if row.gain is None or row.gain.mean is None else row.gain.mean
 
 
-def _row(verdict: VerdictRow, row: SummaryRow | None) -> tuple[str, ...]:
+def _row(findings: FindingsDocument, verdict: VerdictRow) -> tuple[str, ...]:
     score = verdict.score or _headline(verdict.question)
     measure = score_measure(verdict.question, score)
     return (
         f"{make_printable(verdict.arm)}. {observer_words(verdict.observers)}",
         f"{question_words(verdict.question)}, about {_target(verdict)}",
         badge_of(verdict),
-        _effect(measure, row),
+        _effect(measure, verdict, judged_row(findings, verdict)),
         _gain(measure, verdict.gain),
         _margin_and_p(verdict),
     )
@@ -164,11 +223,16 @@ def _target(verdict: VerdictRow) -> str:
     return target_words(verdict.about, verdict.observers)
 
 
-def _effect(measure: Measure, row: SummaryRow | None) -> str:
+def _effect(measure: Measure, verdict: VerdictRow, row: SummaryRow | None) -> str:
     if row is None:
         return NO_NUMBER
-    value, guess = measure.format(row.value.mean), measure.format(row.best_guess)
-    return f"{make_printable(measure.title)}: {value}; guessing: {guess}"
+    shared, guess = _shared_gain(verdict, row), row.best_guess
+    if guess is not None:
+        guess += -shared if row.better == "lower" else shared
+    return (
+        f"{make_printable(measure.title)}: {measure.format(row.value.mean)}; "
+        f"{_guessing(shared)}: {measure.format(guess)}"
+    )
 
 
 def _gain(measure: Measure, gain: IntervalEstimate | None) -> str:
@@ -180,8 +244,10 @@ def _gain(measure: Measure, gain: IntervalEstimate | None) -> str:
 
 
 def _margin_and_p(verdict: VerdictRow) -> str:
-    margins = "; ".join(
-        score_measure(verdict.question, score).format(margin)
+    measures = {score: score_measure(verdict.question, score) for score in verdict.margins}
+    margins = " and ".join(
+        measures[score].format(margin)
+        + (f" ({make_printable(measures[score].title)})" if len(measures) > 1 else "")
         for score, margin in verdict.margins.items()
     )
     p = "" if verdict.p_value is None else f"p = {format_number(verdict.p_value)}"

@@ -1,18 +1,17 @@
-"""Who could read what, which tests were made, and which were not."""
+"""Which tests were made, which were not, and which nobody makes."""
 
-import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from overheard.core.parties import COHORT, SERVER
-from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document_reader import FindingsDocument
-from overheard.findings.document_rows import RunRow
+from overheard.findings.document_rows import VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.threat_verdict import TargetKind
-from overheard.plans.registries import questions
+from overheard.plans.registries import ATTACKS, questions
+from overheard.report.evidence.annex_plan import read_threats
 from overheard.report.evidence.annex_results import rows_of
 from overheard.report.evidence.annex_section import (
     AnnexSection,
@@ -23,59 +22,17 @@ from overheard.report.evidence.annex_section import (
 )
 from overheard.report.evidence.standards import NO_IDENTIFIER, untested_threats
 
-HONEST = (
-    "Observers are honest but curious: they follow the protocol and analyse what they read. "
-    "Servers and clients that deviate from the protocol were not tested."
+NOTHING_CHECKED = "No attack ran whose claims could be checked."
+
+WHY_UNCHECKED = (
+    "These attacks read the messages and made claims. What is true of the clients is not known "
+    "for this run, so nobody can say how accurate the claims are. To have them checked, record "
+    "the ground truth as well, or audit a simulation of the same federation."
 )
-
-SHARED_EXAMPLES = (
-    "Attackers were given examples of their own. Whether some of these are a client’s examples "
-    "is not known for this recording. If so, attacks look stronger than they are."
-)
-
-NOTHING_IN_CLEAR = "Nothing is sent besides weights."
-
-CLEAR_NOT_STATED = "The findings do not state what is sent besides weights."
-
-KNOWLEDGE = {
-    "auxiliary": "labelled examples of the same task",
-    "model": "the architecture of the model",
-    "recipe": "how clients train",
-    "defenses": "which defenses are active",
-}
-"""What a threat of a plan may grant, in words."""
-
-
-def threat_model_section(findings: FindingsDocument) -> AnnexSection:
-    """Return the observers with their knowledge, what they read in clear, and the defenses."""
-    knowledge = limited_table(
-        "Observers, and what they know beforehand",
-        ("Observers", "About", "Know beforehand", "Names of senders"),
-        list(dict.fromkeys(_knowledge_rows(findings.plan))),
-    )
-    planned = [run for run in findings.arms if not run.is_control]
-    first_runs = {run.arm: run for run in reversed(planned)}
-    runs = [first_runs[arm] for arm in dict.fromkeys(run.arm for run in planned)]
-    clear = limited_table(
-        "What messages contain besides weights",
-        ("Kind", "What", "Arms"),
-        _clear_rows(runs),
-    )
-    honest = (HONEST,) if findings.is_auxiliary_separate else (HONEST, SHARED_EXAMPLES)
-    is_stated = all(run.in_clear is not None for run in runs)
-    read = () if clear.rows else (NOTHING_IN_CLEAR if is_stated else CLEAR_NOT_STATED,)
-    return AnnexSection(
-        "Threat model",
-        (
-            SectionBlock("Observers", honest, (knowledge,) if knowledge.rows else ()),
-            SectionBlock("Sent in clear text", read, (clear,) if clear.rows else ()),
-            SectionBlock("Defenses", (), (_defenses(runs),)),
-        ),
-    )
 
 
 def tests_section(findings: FindingsDocument) -> AnnexSection:
-    """Return the attacks that ran, those that could not, and what nobody tested."""
+    """Return attacks that ran, were not checked or could not run, and what nobody tested."""
     made = limited_table(
         "Attacks that ran",
         ("Observers", "Question", "Attacks", "Arms", "Targets", "Runs"),
@@ -86,7 +43,15 @@ def tests_section(findings: FindingsDocument) -> AnnexSection:
         ("Observers", "Question", "Attacks", "Missing", "Arms"),
         _refused_rows(findings),
     )
-    blocks = [SectionBlock("Tests that were made", (), (made,))]
+    unchecked = limited_table(
+        "Claims that could not be checked. This does not show that nothing leaks",
+        ("Observers", "Question", "Attacks in the plan", "Arms"),
+        _unchecked_rows(findings),
+    )
+    nothing = () if made.rows else (NOTHING_CHECKED,)
+    blocks = [SectionBlock("Tests that were made", nothing, (made,) if made.rows else ())]
+    if unchecked.rows:
+        blocks.append(SectionBlock("Claims without a check", (WHY_UNCHECKED,), (unchecked,)))
     if refused.rows:
         blocks.append(SectionBlock("Tests that could not be made", (), (refused,)))
     blocks.append(SectionBlock("Not asked", _unasked(findings)))
@@ -104,75 +69,6 @@ def tests_section(findings: FindingsDocument) -> AnnexSection:
     )
     blocks.append(SectionBlock("Not tested", (), (never,)))
     return AnnexSection("Tests", tuple(blocks))
-
-
-def _knowledge_rows(plan: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each threat of the plan; none if the text is no plan."""
-    try:
-        threats = tomllib.loads(plan).get("threats", [])
-    except (ValueError, RecursionError):
-        return
-    for threat in threats if isinstance(threats, list) else []:
-        if not isinstance(threat, Mapping):
-            continue
-        observers = _texts(threat.get("observers"))
-        about: TargetKind = "cohort" if threat.get("about") == "cohort" else "clients"
-        each_round = threat.get("pseudonyms") == "round"
-        yield (
-            observer_words(observers),
-            target_words(about, observers),
-            ", ".join(_known_words(threat.get("knows"))) or "nothing",
-            "new in each round" if each_round else "the same in all rounds",
-        )
-
-
-def _known_words(knows: object) -> Iterator[str]:
-    return (KNOWLEDGE.get(one, make_printable(one)) for one in _texts(knows))
-
-
-def _texts(value: object) -> Sequence[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _clear_rows(runs: Sequence[RunRow]) -> Sequence[tuple[str, ...]]:
-    arms = defaultdict[tuple[str, str], dict[str, None]](dict)
-    for run in runs:
-        for item in run.in_clear or ():
-            arms[item.kind, item.text][run.arm] = None
-    return [
-        (make_printable(kind), make_printable(text), _arms(names, runs))
-        for (kind, text), names in arms.items()
-    ]
-
-
-def _arms(names: Mapping[str, None], runs: Sequence[RunRow]) -> str:
-    if len(names) == len(runs) > 1:
-        return "all"
-    return ", ".join(map(make_printable, names))
-
-
-def _defenses(runs: Sequence[RunRow]) -> ReportTable:
-    rows = list[tuple[str, ...]]()
-    for run in runs:
-        name = make_printable(run.arm)
-        if not run.defenses:
-            none = "none" if run.are_defenses_known else "not stated by the recording"
-            rows.append((name, none, *[NO_NUMBER] * 3))
-        rows += [
-            (
-                name,
-                *map(
-                    make_printable,
-                    (one.settings, one.enforced_at, one.switched_off_by, one.promise),
-                ),
-            )
-            for one in run.defenses
-        ]
-    return limited_table(
-        "Arms and their defenses",
-        ("Arm", "Defense", "Enforced at", "Could be switched off by", "Formal promise"),
-        rows,
-    )
 
 
 def _made_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
@@ -197,6 +93,41 @@ def _made_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
             max(seeds, *(row.seeds for row in rows)),
         )
     return [(*key, ", ".join(names), *map(str, sizes[key])) for key, names in arms.items()]
+
+
+def _unchecked_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
+    """Return a row for each observers and question whose claims nobody could check."""
+    arms = defaultdict[tuple[str, ...], dict[str, None]](dict)
+    for verdict in findings.verdicts or ():
+        if verdict.verdict == "unchecked":
+            key = (
+                observer_words(verdict.observers),
+                f"{question_words(verdict.question)}, about "
+                f"{target_words(verdict.about, verdict.observers)}",
+                "; ".join(_planned_attacks(findings.plan, verdict)) or NO_NUMBER,
+            )
+            arms[key][make_printable(verdict.arm)] = None
+    return [(*key, ", ".join(names)) for key, names in arms.items()]
+
+
+def _planned_attacks(plan: str, verdict: VerdictRow) -> Sequence[str]:
+    """Return the attacks that a plan names for the place of a verdict; () = none are known."""
+    place = (frozenset(verdict.observers), verdict.about)
+    return list(
+        dict.fromkeys(
+            make_printable(attack)
+            for threat in read_threats(plan)
+            if (frozenset(threat.observers), threat.about) == place
+            for attack in threat.attacks
+            if _answers(attack, verdict.question)
+        )
+    )
+
+
+def _answers(attack: str, question: str) -> bool:
+    """Return whether an attack answers a question; one that is not installed may."""
+    known, asked = ATTACKS.plugins().get(attack), questions().get(question)
+    return known is None or asked is None or known.claim_type is asked.scorer.claim_type
 
 
 def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
@@ -224,7 +155,7 @@ def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
     places |= {(one.question, frozenset(one.observers)) for one in findings.verdicts or ()}
     asked = {question for question, _ in places}
     observers = {group for _, group in places}
-    missing = [question_words(name) for name in questions() if name not in asked]
+    missing = [f"“{question_words(name)}”" for name in questions() if name not in asked]
     unseen = [
         words
         for words, is_asked in (

@@ -70,12 +70,14 @@ class CheckedFile:
         name: its name in the folder.
         state: "not listed" = it is in the folder, but the list does not say what it was.
         sha256: the SHA-256 that the list states; "" = it states none.
+        size: the size in bytes that the list states; 0 if it states none.
 
     """
 
     name: str
     state: FileState
     sha256: str = ""
+    size: int = 0
 
 
 @final
@@ -150,7 +152,10 @@ def check_folder(folder: Path) -> CheckedFolder:
         folder,
         sha256(content).hexdigest(),
         (
-            *(CheckedFile(one.name, _state(folder, one), one.sha256) for one in listed.files),
+            *(
+                CheckedFile(one.name, _state(folder, one), one.sha256, one.size)
+                for one in listed.files
+            ),
             *(CheckedFile(name, "not listed") for name in others if name != DIGESTS_FILE),
         ),
     )

@@ -15,22 +15,34 @@ KNOWLEDGE = {
 """What a threat of a plan may grant, in words."""
 
 
+def attacker_knowledge(plan: str) -> tuple[str, ...]:
+    """Return what the threats of a plan grant, each thing once; () if the text is no plan."""
+    known = [word for one in planned_threats(plan) for word in known_words(one.get("knows"))]
+    return tuple(dict.fromkeys([*_prior_examples(plan), *known]))
+
+
 # Any: the values of a TOML table.
 def planned_threats(plan: str) -> Iterator[Mapping[str, Any]]:
     """Yield the tables of the threats; none if the text is no plan."""
-    try:
-        threats = tomllib.loads(plan).get("threats", [])
-    except (ValueError, RecursionError):
-        return
+    threats = _read(plan).get("threats")
     for threat in threats if isinstance(threats, list) else []:
         if isinstance(threat, Mapping):
             yield threat
 
 
-def granted_knowledge(plan: str) -> Iterator[tuple[str, ...]]:
-    """Yield what each threat grants, in words; none if the text is no plan."""
-    for threat in planned_threats(plan):
-        yield known_words(threat.get("knows"))
+def _prior_examples(plan: str) -> Iterator[str]:
+    """Yield the share of each user's examples that attackers have, if there are users."""
+    data = _read(plan).get("data")
+    people = data.get("people") if isinstance(data, Mapping) else None
+    if isinstance(people, Mapping) and isinstance(people.get("share"), float):
+        yield f"{people['share']:.0%} of each user's examples"
+
+
+def _read(plan: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(plan)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def known_words(knows: object) -> tuple[str, ...]:
@@ -39,5 +51,5 @@ def known_words(knows: object) -> tuple[str, ...]:
 
 
 def texts_in(value: object) -> list[str]:
-    """Return the texts in a list from outside; () for anything else."""
+    """Return the texts in a list from outside; none for anything else."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -25,6 +25,9 @@ PADDING = 3.5
 FONT_FILES = {False: "DejaVuSans.ttf", True: "DejaVuSans-Bold.ttf"}
 """The fonts that matplotlib brings, by whether they are bold."""
 
+MOST_LINES_BELOW = 20
+"""Most lines of a table's first row that must fit below its header; longer rows are divided."""
+
 MAX_CELL = 1500
 """Longest text of a cell, in characters."""
 
@@ -50,6 +53,9 @@ BODY = TextStyle(9.0)
 CAPTION = TextStyle(8.0, is_bold=True)
 HEADER = TextStyle(7.5, is_bold=True)
 CELL = TextStyle(7.5)
+
+LINES_BELOW = {TITLE: 13, SECTION_TITLE: 13, BLOCK_TITLE: 13, CAPTION: 10}
+"""Lines that must fit on a page from a title on: itself, a caption and the start of a table."""
 
 
 @final
@@ -136,7 +142,8 @@ class PageLayout:
         A title is not left alone at the end of a page.
         """
         lines = wrap(drawable(text), TEXT_WIDTH, style)
-        follows = 6 * BODY.line_height if style.is_bold else BODY.line_height
+        needed = LINES_BELOW.get(style, 1)
+        follows = needed * BODY.line_height
         if self._top - before - follows < MARGIN:
             self._begin_page()
         elif self._top < HEIGHT - MARGIN:
@@ -153,6 +160,11 @@ class PageLayout:
         head = [drawable(cell) for cell in headers]
         body = [[drawable(cell[:MAX_CELL]) for cell in row] for row in rows]
         widths = _column_widths(head, body)
+        # The header is not left alone at the end of a page.
+        first = max(map(len, _wrap_cells(body[0], widths, CELL))) if body else 0
+        below = min(first, MOST_LINES_BELOW) * CELL.line_height + 2 * PADDING
+        if self._top - 3 * HEADER.line_height - below < MARGIN:
+            self._begin_page()
         self._add_row(head, widths, HEADER, None)
         for row in body:
             self._add_row(row, widths, CELL, head)
@@ -166,10 +178,7 @@ class PageLayout:
         head: Sequence[str] | None,
     ) -> None:
         """Add a row; what does not fit on the page goes on at the top of the next."""
-        wrapped = [
-            wrap(cell, width - 2 * PADDING, style)
-            for cell, width in zip(cells, widths, strict=True)
-        ]
+        wrapped = _wrap_cells(cells, widths, style)
         count = max(map(len, wrapped))
         page_rows = int((HEIGHT - 2 * MARGIN - 60.0) / style.line_height)
         for first in range(0, count, page_rows):
@@ -209,6 +218,16 @@ class PageLayout:
     def _begin_page(self) -> None:
         self.pages.append(Page())
         self._top = HEIGHT - MARGIN
+
+
+def _wrap_cells(
+    cells: Sequence[str], widths: Sequence[float], style: TextStyle
+) -> Sequence[tuple[str, ...]]:
+    """Return the lines of each cell of a row."""
+    return [
+        wrap(cell, width - 2 * PADDING, style)
+        for cell, width in zip(cells, widths, strict=True)
+    ]
 
 
 def _column_widths(head: Sequence[str], body: Sequence[Sequence[str]]) -> Sequence[float]:

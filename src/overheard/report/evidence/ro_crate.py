@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import final
 
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.names import make_printable
@@ -17,18 +19,58 @@ from overheard.report.evidence.model_card import (
 )
 from overheard.report.evidence.officer import OfficerWords, release_fields
 
+
+@final
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What the crate says of a file besides its contents.
+
+    Args:
+        title: its name for readers.
+        media_type: its type, by the list of IANA.
+        description: its role among the files.
+
+    """
+
+    title: str
+    media_type: str
+    description: str
+
+
 RO_CRATE_FILE = "ro-crate-metadata.json"
 
 SPECIFICATION = "https://w3id.org/ro/crate/1.2"
 
+ACTION_ID = "#making-of-the-annex"
+
+SAME_TEXT = (
+    "Which tests were made, what they found, and what was not tested; all annexes are alike."
+)
+
 FILE_FACTS = {
-    "annex.html": ("Annex, as a page", "text/html"),
-    "annex.md": ("Annex, as Markdown", "text/markdown"),
-    "annex.pdf": ("Annex, as a PDF", "application/pdf"),
-    "model-card.jsonld": ("Block for a model card", "application/ld+json"),
-    "officer.toml": ("Statements of the data-protection officer", "application/toml"),
+    "annex.html": FileFacts("Annex, as a page", "text/html", SAME_TEXT),
+    "annex.md": FileFacts("Annex, as Markdown", "text/markdown", SAME_TEXT),
+    "annex.pdf": FileFacts("Annex, as a PDF", "application/pdf", SAME_TEXT),
+    "model-card.jsonld": FileFacts(
+        "Block for a model card",
+        "application/ld+json",
+        "The results in the terms of FAIR4ML, to be put into a model card.",
+    ),
+    "officer.toml": FileFacts(
+        "Statements of the data-protection officer",
+        "application/toml",
+        "What no measurement can tell, such as the residual risk. The annex contains it.",
+    ),
 }
-"""Title and media type of each file of the evidence."""
+"""The files of the evidence."""
+
+MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".toml": "application/toml",
+}
+"""Media types of the files of an audit."""
 
 
 def ro_crate(
@@ -70,8 +112,9 @@ def ro_crate(
             "datePublished": made_on,
             "license": {"@id": "#license"},
             "author": {"@id": "#controller"},
+            "publisher": {"@id": "#controller"},
             "hasPart": _links(names),
-            "mentions": [{"@id": MODEL_ID}, *_links(str(one["@id"]) for one in sources)],
+            "mentions": _links((MODEL_ID, ACTION_ID, *(str(one["@id"]) for one in sources))),
         },
         *_context_entities(findings, words),
         *(_file_entity(folder, name) for name in names),
@@ -79,10 +122,7 @@ def ro_crate(
         *model_entities(findings, words),
         *_software_and_action(names, sources, made_on),
     ]
-    context = [
-        f"{SPECIFICATION}/context",
-        {"fair4ml": FAIR4ML, "sha256": "http://schema.org/sha256"},
-    ]
+    context = [f"{SPECIFICATION}/context", {"fair4ml": FAIR4ML}]
     document = {"@context": context, "@graph": graph}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
@@ -93,8 +133,15 @@ def _context_entities(findings: FindingsDocument, words: OfficerWords) -> Sequen
         {
             "@id": "#controller",
             "@type": "Organization",
-            "name": make_printable(release["controller"].shown_text),
-            "description": f"Contact: {make_printable(release['contact'].shown_text)}",
+            "name": make_printable(" ".join(release["controller"].shown_text.split())),
+            "description": "Who answers for the data.",
+            "contactPoint": {"@id": "#contact"},
+        },
+        {
+            "@id": "#contact",
+            "@type": "ContactPoint",
+            "name": "Contact for questions on the data",
+            "description": make_printable(" ".join(release["contact"].shown_text.split())),
         },
         {
             "@id": "#license",
@@ -106,20 +153,25 @@ def _context_entities(findings: FindingsDocument, words: OfficerWords) -> Sequen
 
 
 def _file_entity(folder: Path, name: str) -> JsonEntity:
-    title, media_type = FILE_FACTS[name]
+    facts = FILE_FACTS[name]
     content = (folder / name).read_bytes()
     return {
         "@id": name,
         "@type": "File",
-        "name": title,
-        "encodingFormat": media_type,
+        "name": facts.title,
+        "description": facts.description,
+        "encodingFormat": facts.media_type,
         "contentSize": str(len(content)),
         "sha256": sha256(content).hexdigest(),
     }
 
 
 def _source_entities(audit_files: CheckedFolder | None) -> Sequence[JsonEntity]:
-    """Describe the files of the audit; an id with a hash names a file that is not here."""
+    """Describe the files of the audit, which are not here.
+
+    A local identifier, which starts with a number sign, says that a file is absent on purpose
+    (RO-Crate 1.2, section "File Data Entity").
+    """
     if audit_files is None:
         return ()
     return [
@@ -127,7 +179,12 @@ def _source_entities(audit_files: CheckedFolder | None) -> Sequence[JsonEntity]:
             "@id": f"#{one.name}",
             "@type": "File",
             "name": one.name,
-            "description": "A file of the audit, which is not part of this crate.",
+            "description": "A file in the folder of the audit; it is no part of this crate.",
+            "encodingFormat": MEDIA_TYPES.get(
+                Path(one.name).suffix, "application/octet-stream"
+            ),
+            "contentSize": str(one.size),
+            "localPath": one.name,
             "sha256": one.sha256,
         }
         for one in audit_files.files
@@ -143,13 +200,15 @@ def _software_and_action(
             "@id": "#overheard",
             "@type": "SoftwareApplication",
             "name": "Overheard",
+            "description": "The software that ran the audit’s attacks and wrote the annex.",
             "version": version("overheard"),
             "url": "https://github.com/overheard/overheard",
         },
         {
-            "@id": "#making-of-the-annex",
+            "@id": ACTION_ID,
             "@type": "CreateAction",
             "name": "Making of the annex from the findings",
+            "description": "The software wrote the annex from the files of the audit.",
             "instrument": {"@id": "#overheard"},
             "object": _links(str(one["@id"]) for one in sources),
             "result": _links(names),

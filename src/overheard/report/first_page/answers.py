@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from overheard.findings.finding import Audit
 from overheard.findings.names import make_printable, name_other_clients, possessive
+from overheard.findings.number_format import SPACE
 from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
 from overheard.findings.threat_verdict import Verdict
+from overheard.report.evidence.granted_knowledge import attacker_knowledge, planned_threats
+from overheard.report.metadata_names import METADATA_NAMES
 from overheard.report.page_registry import pages_of
 from overheard.report.verdict_sentences import guess_words, is_size_settled
 
@@ -20,15 +24,27 @@ OTHER_VERDICTS: dict[Verdict, str] = {
 """What was not found to leak, by verdict; `{}` stands for the titles."""
 
 
-def answer_sentences(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
-    """Return what leaks to whom: first without defenses, then what leaks only under others."""
+NEW_NAMES = (
+    "Attacks did not use the names of senders: they were tried as if each sender had a new "
+    "name in each round."
+)
+"""What holds for a threat with pseudonyms that last for a round."""
+
+
+def answer_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """Return what leaks to whom: first without defenses, then what leaks only under others.
+
+    Last comes what attackers were assumed to know, and what is read without any attack.
+    """
     reference = reference_arm(arm_results)
     if reference is None:
         return ()
     others = [arm for arm in arm_results if arm is not reference]
     return (
         *_reference_sentences(_place(reference, arm_results), reference, others),
+        *_examples(audit, reference),
         *(text for arm in others for text in _further_leaks(arm, reference)),
+        *_conditions(audit, reference),
     )
 
 
@@ -77,23 +93,62 @@ def _leak_sentence(result: ThreatResult) -> str:
     )
     observers, _ = result.title.split(",", 1)
     guess = f" ({words})" if (words := guess_words(result, pages)) else ""
-    size = (
-        ""
-        if is_size_settled(result.judgement.least_gain)
-        else " This may gain nothing on a guess."
-    )
+    size = _size_words(result)
     lowered = f"{observers[:1].lower()}{observers[1:]}"
     return f"{lowered} {pages.headline_statement(row, whose).success}{guess}.{size}"
 
 
+def _size_words(leak: ThreatResult) -> str:
+    """Return how much of what guessing leaves open the attack learns, of a leak."""
+    row, judgement = leak.attack_results[0].headline_row, leak.judgement
+    if not is_size_settled(judgement.least_gain):
+        return " This may gain nothing on guessing."
+    if judgement.gain is None or row.blind is None:
+        return ""
+    perfect = 0.0 if row.better == "lower" else 1.0
+    shared = judgement.shared_gains.get(leak.attack_results[0].attack, 0.0)
+    left = abs(perfect - row.blind) - shared
+    if left <= 0:
+        return ""
+    share = min(1.0, judgement.gain.mean / left)
+    return f" Of what guessing leaves open, it learns {100 * share:.0f}{SPACE}%."
+
+
 def _also_under(leak: ThreatResult, others: Sequence[ArmResult]) -> str:
-    names = [
-        f"“{make_printable(arm.name)}”"
+    same = [
+        (f"“{make_printable(arm.name)}”", is_size_settled(one.judgement.least_gain))
         for arm in others
         for one in arm.threat_results
         if one.title == leak.title and one.verdict == "leaks"
     ]
-    return f" It also leaks under {listed(names)}." if names else ""
+    settled = [name for name, is_settled in same if is_settled]
+    unsure = [name for name, is_settled in same if not is_settled]
+    text = f" It also leaks under {listed(settled)}." if settled else ""
+    return text + (f" Under {listed(unsure)}, the size is unsure." if unsure else "")
+
+
+def _examples(audit: Audit, reference: ArmResult) -> Iterator[str]:
+    for result in reference.threat_results:
+        if result.verdict == "unchecked":
+            text = pages_of(result.question).unchecked_example(result, audit.class_names)
+            if text:
+                yield text
+                return
+
+
+def _conditions(audit: Audit, reference: ArmResult) -> Iterator[str]:
+    known = attacker_knowledge(audit.plan)
+    if known:
+        yield f"The attackers were assumed to know: {'; '.join(known)}."
+    if any(one.get("pseudonyms") == "round" for one in planned_threats(audit.plan)):
+        yield NEW_NAMES
+    kinds = [
+        make_printable(METADATA_NAMES.get(one.kind, one.kind))
+        for one in reference.runs[0].in_clear
+    ]
+    if kinds:
+        lowered = [f"{kind[:1].lower()}{kind[1:]}" for kind in kinds]
+        yield f"Read without any attack, since it is sent in clear: {listed(lowered)}."
 
 
 def _further_leaks(arm: ArmResult, reference: ArmResult) -> Iterator[str]:

@@ -28,8 +28,8 @@ def _words_on_arms(
     for observers in insiders:
         name = name_observers(observers)
         yield (
-            f"{name[0].upper()}{name[1:]} takes part like the others, and tries to learn "
-            "about them from what it receives."
+            f"{name[0].upper()}{name[1:]} takes part like the others. It is an example of one "
+            "that tries to learn about them from what it receives."
         )
 
 
@@ -39,21 +39,20 @@ def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
     if measured:
         yield (
             "Each field has the verdict, the result of the best attack on average, and that of "
-            "guessing, which never sees the run. The gain is the difference."
+            "guessing. Guessing never sees the run. At most it knows what such data look like "
+            "in general. The gain is the difference."
         )
     for question in dict.fromkeys(one.question for one in measured):
         if intro := pages_of(question).intro():
             yield intro
     if leaks:
         yield (
-            "“Leaks”: more than chance, and better than guessing. “By chance” says in how many "
-            "of 1,000 audits this would come up if nothing leaked."
+            "“Leaks”: what the attack states depends on the data more than by chance, and was "
+            "better than guessing. “By chance” says in how many of 1,000 audits this would "
+            "come up if nothing leaked."
         )
     if any(not is_size_settled(one.judgement.least_gain) for one in leaks):
-        yield (
-            "“Size unsure”: what the attack states depends on the data, but it may be no "
-            "better than guessing."
-        )
+        yield ("“Size unsure”: in further audits the attack may be no better than guessing.")
     if any(one.verdict in ("inconclusive", "no leak above margin") for one in measured):
         yield "The margin is the smallest gain that the plan takes seriously."
     if any(one.judgement.shared_gains for one in measured):

@@ -10,11 +10,6 @@ from overheard.findings.names import make_printable, name_observers, name_other_
 from overheard.findings.number_format import NO_NUMBER, format_percent
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
-from overheard.findings.unchecked_claims import (
-    attacks_with_claims,
-    count_guess_exclusions,
-    select_claims,
-)
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
 from overheard.report.verdict_sentences import badge_of, guess_words, margin_text
@@ -136,15 +131,26 @@ def describe_defenses(arm: ArmResult) -> str:
     return UNDEFENDED if run.are_defenses_known else UNKNOWN_DEFENSES
 
 
+def describe_question(question: str) -> str:
+    """Return a question in plain words."""
+    name = _capitalised(make_printable(question).replace("_", " "))
+    return pages_of(question).plain_question or name
+
+
+def describe_observers(observers: Sequence[Party]) -> str:
+    """Return observers as the first words of a row."""
+    return _capitalised(name_observers(observers))
+
+
 def _row(arms: Sequence[ArmResult], key: Key) -> MatrixRow:
     question, kind, observers = key
     pages = pages_of(question)
     found = [{_key(one): one for one in arm.threat_results}.get(key) for arm in arms]
     about = "each client" if kind == "clients" else name_other_clients(observers)
     return MatrixRow(
-        pages.plain_question or _capitalised(make_printable(question).replace("_", " ")),
+        describe_question(question),
         about,
-        _capitalised(name_observers(observers)),
+        describe_observers(observers),
         tuple(None if one is None else _cell(one, pages) for one in found),
     )
 
@@ -172,27 +178,10 @@ def _surety(threat_result: ThreatResult, pages: QuestionPages) -> str:
             why = list_missing(threat_result.refusals)
             return f"No attack could run. Missing: {why}." if why else "No attack could run."
         case "unchecked":
-            return _unchecked_words(threat_result, pages)
+            return "Attacks state something. Nobody could check whether it is right."
         case "not enough to judge":
             return f"Too few to judge: {judgement.why}."
     return _gain_words(threat_result, pages)
-
-
-def _unchecked_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
-    """Return how far unchecked claims are from a guess, and that this proves nothing."""
-    size = pages.unchecked_size(threat_result)
-    parts = [f"{_capitalised(size)}."] if size else []
-    counts = [
-        found
-        for attack in attacks_with_claims(threat_result)
-        if (found := count_guess_exclusions(select_claims(threat_result, attack)))
-    ]
-    if counts:
-        most = max(counts, key=lambda one: one.count / one.intervals)
-        parts.append(
-            f"Of {most.intervals} ranges that an attack states, {most.count} exclude the guess."
-        )
-    return " ".join((*parts, "None of this tells whether it is right."))
 
 
 def _gain_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
@@ -214,7 +203,7 @@ def _gain_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
         case "nothing to read" if margin != NO_NUMBER:
             parts.append(f"Not even a perfect claim gains the margin of {margin}.")
         case "inconclusive" if margin != NO_NUMBER:
-            parts.append(f"Not shown to be below the margin of {margin}.")
+            parts.append(f"It may exceed the margin of {margin}.")
     return " ".join(parts)
 
 

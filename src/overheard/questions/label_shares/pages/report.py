@@ -2,22 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import final
 
 from overheard.drawing.coverage import LEVEL_TEXT
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_sentences
-from overheard.findings.finding import Audit, Finding
-from overheard.findings.number_format import SPACE, format_number
+from overheard.findings.finding import Audit
+from overheard.findings.names import make_printable, name_target
+from overheard.findings.number_format import SPACE, format_percent
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
-from overheard.findings.unchecked_claims import (
-    attacks_with_claims,
-    select_claims,
-    select_guess,
-)
+from overheard.findings.unchecked_claims import select_guess
 from overheard.questions.label_shares.measures import MEASURES
 from overheard.questions.label_shares.pages.absence import absence_sentences
 from overheard.questions.label_shares.pages.claims_figures import claims_figures
@@ -59,18 +55,25 @@ class LabelSharesPages(QuestionPages):
         """Explain the headline score."""
         return "For label shares: the part of the data that is assigned to the wrong class."
 
-    def unchecked_size(self, threat_result: ThreatResult) -> str:
-        """State for how much of the data the claims of each attack differ from a guess."""
-        distances = [
-            fmean(found)
-            for attack in attacks_with_claims(threat_result)
-            if (found := _distances_to_guess(select_claims(threat_result, attack)))
+    def unchecked_example(self, threat_result: ThreatResult, classes: Sequence[str]) -> str:
+        """State the claimed share that is farthest from a guess."""
+        shares = [
+            (abs(claimed - guessed), one, label, claimed, guessed)
+            for one in threat_result.unchecked_claims
+            if (guess := select_guess(one)) and len(guess[1]) == len(one.claimed)
+            for label, (claimed, guessed) in enumerate(zip(one.claimed, guess[1], strict=True))
         ]
-        if not distances:
+        if not shares:
             return ""
-        low, high = (format_number(100 * one) for one in (min(distances), max(distances)))
-        span = high if low == high else f"{low} to {high}"
-        return f"what attacks state differs from a guess for {span}{SPACE}% of the data"
+        _, one, label, claimed, guessed = max(shares, key=lambda share: share[0])
+        attack = make_printable(threat_result.labels[one.cell.attack].partition("(")[0])
+        name = make_printable(classes[label]) if label < len(classes) else str(label)
+        whose = name_target(one.target, threat_result.observers)
+        return (
+            f"For example, {attack} states that {format_percent(claimed)} of the data of "
+            f"{whose} are of class “{name}”. A guess that "
+            f"never sees the run says {format_percent(guessed)}."
+        )
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
         """Describe the worst class, the target read best, absent classes and intervals."""
@@ -122,16 +125,6 @@ class LabelSharesPages(QuestionPages):
     def terms(self) -> tuple[Term, ...]:
         """Define both errors of shares, and intervals."""
         return _TERMS
-
-
-def _distances_to_guess(claims: Sequence[Finding]) -> list[float]:
-    """Return for each claim the share of the data that a guess assigns to another class."""
-    pairs = [(one.claimed, guess[1]) for one in claims if (guess := select_guess(one))]
-    return [
-        sum(abs(a - b) for a, b in zip(claimed, guess, strict=True)) / 2
-        for claimed, guess in pairs
-        if len(claimed) == len(guess)
-    ]
 
 
 def _worst_class_sentences(attack_result: AttackResult) -> tuple[str, ...]:

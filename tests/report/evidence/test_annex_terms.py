@@ -1,0 +1,22 @@
+"""The annex explains the terms that it contains, in the words of the glossary."""
+
+from overheard.drawing.sections import SectionBlock
+from overheard.report.evidence.annex_section import AnnexSection
+from overheard.report.evidence.annex_terms import EXPLAINED, terms_section
+from overheard.report.terms import read_terms
+from tests.report.evidence.annexes import annex_of, section_of, text_of
+
+
+def test_explains_what_occurs_and_nothing_else() -> None:
+    sections = [AnnexSection("x", (SectionBlock("The Cohort", ("epsilon is 3",)),))]
+    text = text_of(terms_section(sections))
+    names = [line.split(" | ")[0] for line in text.splitlines() if " | " in line]
+    assert names == ["Term", "Cohort", "Epsilon, delta"]
+
+
+def test_every_explained_term_is_one_of_the_glossary() -> None:
+    assert {one.name for one in read_terms()} >= EXPLAINED
+
+
+def test_an_annex_explains_its_terms() -> None:
+    assert "Client | A participant of the federation" in section_of(annex_of(), "Terms")

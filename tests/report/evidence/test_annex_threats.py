@@ -1,0 +1,65 @@
+"""The annex states who reads what, what they know, and which defenses are in force."""
+
+import pytest
+
+from tests.gate.documents import run
+from tests.report.evidence.annexes import annex_of, section_of
+
+
+def test_states_the_observers_and_their_knowledge() -> None:
+    text = section_of(annex_of(), "Threat model")
+    row = "The server and client 1 together | the other clients | labelled examples"
+    assert row in text
+    assert "a new word | new in each round" in text
+    assert "deviate from the protocol were not tested" in text
+    assert "attacks look stronger" not in text
+    doubtful = section_of(annex_of(is_auxiliary_separate=False), "Threat model")
+    assert "attacks look stronger than they are" in doubtful
+
+
+@pytest.mark.parametrize(
+    "plan", ["", "not TOML", "threats = 3", "threats = [1]", "[[threats]]\nknows = 7"]
+)
+def test_a_text_that_is_no_plan_does_no_harm(plan: str) -> None:
+    assert "Threat model" in section_of(annex_of(plan=plan), "Threat model")
+
+
+def test_states_what_travels_in_clear() -> None:
+    text = section_of(annex_of(), "Threat model")
+    assert "Numbers of examples | 50 examples | bare" in text
+    nothing = section_of(annex_of(arms=[run(in_clear=[])]), "Threat model")
+    assert "Nothing is sent besides weights." in nothing
+    unknown = section_of(annex_of(arms=[run()]), "Threat model")
+    assert "The findings do not state what is sent besides weights." in unknown
+
+
+def test_kinds_of_clear_text_stand_together() -> None:
+    texts = [("examples", "5"), ("metrics", "loss 1"), ("examples", "6"), ("odd", "7")]
+    arms = [
+        run(name, in_clear=[{"kind": kind, "text": text}])
+        for name, (kind, text) in zip("abcd", texts, strict=True)
+    ]
+    text = section_of(annex_of(arms=arms), "Threat model")
+    rows = [
+        line for line in text.splitlines() if line.endswith((" | a", " | b", " | c", " | d"))
+    ]
+    assert rows == [
+        "Numbers of examples | 5 | a",
+        "Numbers of examples | 6 | c",
+        "Figures of the training | loss 1 | b",
+        "odd | 7 | d",
+    ]
+
+
+def test_states_defenses_or_that_none_is_known() -> None:
+    text = section_of(annex_of(), "Threat model")
+    assert "bare | none" in text
+    assert "noisy | LocalDp(clip=1.0) | client | the client itself | epsilon 2" in text
+    unknown = section_of(annex_of(arms=[run(are_defenses_known=False)]), "Threat model")
+    assert "bare | not stated by the recording" in unknown
+
+
+def test_controls_are_no_arms_of_their_own() -> None:
+    arms = [run(is_control=True, seed=7), run()]
+    text = section_of(annex_of(arms=arms), "Threat model")
+    assert text.count("bare | none") == 1
