@@ -214,3 +214,15 @@ def test_the_gitlab_job_keeps_its_results_and_tolerates_only_inconclusive_checks
     used = set(re.findall(r"\$(OVERHEARD_\w+)", " ".join(job["script"])))
     assert used == set(job["variables"])
     assert GITLAB["overheard"]["extends"] == ".overheard"
+
+
+def test_the_example_of_the_docs_gives_inputs_that_exist() -> None:
+    page = (ROOT / "docs/pipelines.md").read_text()
+    github, gitlab = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    (given,) = [step["with"] for step in github["steps"] if "with" in step]
+    assert given.keys() <= ACTION["inputs"].keys()
+    required = {name for name, one in ACTION["inputs"].items() if one.get("required")}
+    assert required <= given.keys()
+    assert gitlab["include"] == [{"local": "overheard.gitlab-ci.yml"}]
+    for name in re.findall(r"`(OVERHEARD_\w+)`", page):
+        assert name in GITLAB[".overheard"]["variables"]

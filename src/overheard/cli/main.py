@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
@@ -143,16 +143,21 @@ def audit(
         )
         write_report(found, folder, Seed(0))
     if not quiet:
-        console = Console(highlight=False)
-        for sentence in headlines(found, Seed(0)):
-            console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
-        console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
-        # Without wrapping, so that the command can be copied.
-        command = f"overheard evidence {quote(str(folder))}"
-        console.print(
-            escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
-        )
+        _print_headlines(headlines(found, Seed(0)), folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
+
+
+def _print_headlines(sentences: Iterable[str], folder: Path) -> None:
+    """Print what an audit found, and the next steps."""
+    console = Console(highlight=False)
+    for sentence in sentences:
+        console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
+    console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
+    # Without wrapping, so that the command can be copied.
+    command = f"overheard evidence {quote(str(folder))}"
+    console.print(
+        escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
+    )
 
 
 @app.command()

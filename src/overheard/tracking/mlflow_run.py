@@ -59,7 +59,8 @@ def log_to_mlflow(audit: LoggedAudit, store: str, folder: Path) -> str:
         for path in audit.files:
             client.log_artifact(run.info.run_id, str(path))
         client.set_terminated(run.info.run_id)
-    except (MlflowException, OSError) as error:
+    except (ImportError, MlflowException, OSError) as error:
+        # A store in a database needs packages that mlflow-skinny does not bring.
         raise OutputError(
             f"the audit in {folder} is complete, but MLflow did not store it: {error}"
         ) from error
