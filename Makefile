@@ -13,7 +13,7 @@ help: ## print the targets
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,docs,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,mlflow,wandb,docs,dev]'
 	touch $@
 
 install: $(VENV)/installed ## make .venv from constraints.txt

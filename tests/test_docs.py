@@ -48,12 +48,13 @@ def test_the_example_policy_names_arms_of_its_plan():
     assert "plans/defenses.toml" in POLICY.read_text()
 
 
-def test_every_policy_in_the_docs_is_valid():
-    text = (ROOT / "docs" / "check.md").read_text()
+@pytest.mark.parametrize("page", ["check.md", "pipelines.md"])
+def test_every_policy_in_the_docs_is_valid(page: str):
+    text = (ROOT / "docs" / page).read_text()
     policies = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert len(policies) > 1
     for policy in policies:
-        parse_toml(Policy, policy, "docs/check.md", "policy")
+        parse_toml(Policy, policy, page, "policy", has_dates=True)
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)
