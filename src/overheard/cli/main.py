@@ -219,17 +219,28 @@ def reproduce(
 
 
 @app.command("list")
-def list_command(kind: Annotated[ListedKind, typer.Argument(help="What to list.")]) -> None:
+def list_command(
+    kind: Annotated[ListedKind, typer.Argument(help="What to list.")],
+    name: Annotated[
+        str | None, typer.Argument(help="Tell all details of this one only.")
+    ] = None,
+) -> None:
     """List what a plan can name, with settings and sources; the papers; or all terms.
 
     \b
-    Example:
+    Examples:
       overheard list attacks
+      overheard list attacks decaf
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.cli.listing import list_parts
 
-    list_parts(kind.value, Console())
+    if name is None:
+        list_parts(kind.value, Console())
+    else:
+        from overheard.cli.details import print_details
+
+        print_details(kind.value, name, Console())
 
 
 @app.command("import")
@@ -371,6 +382,9 @@ def schema(
 ) -> None:
     """Print the JSON schema of plans, for completion and validation in editors.
 
+    It holds the description, the range, the default and an example of every
+    key.
+
     \b
     Examples:
       overheard schema > plan.schema.json
@@ -378,9 +392,10 @@ def schema(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.gate.policy import Policy
-    from overheard.plans.plan import Plan
+    from overheard.plans.schema.described_schema import described_schema
+    from overheard.plans.schema.plan_schema import plan_schema
 
-    typer.echo(json.dumps((Policy if policy else Plan).model_json_schema(), indent=2))
+    typer.echo(json.dumps(described_schema(Policy) if policy else plan_schema(), indent=2))
 
 
 def main() -> None:
