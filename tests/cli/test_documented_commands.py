@@ -97,6 +97,7 @@ def inputs(audited: Path) -> Mapping[str, Provide]:
         "policy.toml": lambda path: path.write_text(POLICY, encoding="utf-8"),
         "audit": audit,
         "audits/march": audit,
+        "reference": audit,
         "recording": recorded,
         "recordings/march": recorded,
         "noisy": recorded,
