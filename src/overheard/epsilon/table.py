@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
-from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON, format_epsilon
+from overheard.core.accountant import format_epsilon
+from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, UNITS
 from overheard.core.parties import Party
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock, Term
@@ -21,8 +22,6 @@ COLUMN_NAMES = (
     "Recomputed: PLD / RDP",
     "Measured: lower bound",
 )
-
-UNITS = {"client": "all data of a client", "record": "one record of a client"}
 
 MAX_SHOWN_EPSILON = 1000.0
 """Epsilon above which its digits have no meaning."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from math import isinf
 from typing import final
 
-from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON
-from overheard.epsilon.table import UNITS
+from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, UNITS
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict, IntervalEstimate
 from overheard.gate.policy import EpsilonRule
