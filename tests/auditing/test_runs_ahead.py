@@ -18,7 +18,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
-from overheard.plans.plan import ThreatPlan
+from overheard.plans.plan import ArmPlan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from tests.auditing.conftest import FinishedAudit, inputs_for
@@ -95,6 +95,18 @@ def test_a_few_runs_are_attacked_here(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(processes, "acquire", None)
     # After the first run one is left, fewer than two for each worker.
     assert audit(replace_tables(TINY, seeds=(0, 1)), tmp_path / "few", resources=TWO).findings
+
+
+def test_progress_counts_the_rounds_of_every_arm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
+    monkeypatch.setattr(runs_ahead, "_attack_in_workers", lambda *_: None)
+    arms, steps = tuple(ArmPlan(name=name) for name in "abcde"), list[ProgressStep]()
+    audit(replace_tables(TINY, arms=arms), tmp_path / "x", resources=TWO, on_step=steps.append)
+    done = [step.done for step in steps]
+    assert done == sorted(done)
+    assert done[-1] == steps[-1].total
 
 
 def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:

@@ -69,7 +69,10 @@ def attack_ahead(
         if not _can_be_shared(audit_inputs):
             workers = 1
             continue
-        later = list(runs)
+        later = []
+        for each in runs:
+            later.append(each)
+            progress.keep_rounds()
         numbers = range(kinds * len(plan.arms))[-left:]
         _attack_in_workers(
             [
