@@ -106,8 +106,7 @@ def _size_words(leak: ThreatResult) -> str:
     if judgement.gain is None or row.blind is None:
         return ""
     perfect = 0.0 if row.better == "lower" else 1.0
-    shared = judgement.shared_gains.get(leak.attack_results[0].attack, 0.0)
-    left = abs(perfect - row.blind) - shared
+    left = abs(perfect - row.blind) - leak.shared_gain
     if left <= 0:
         return ""
     share = min(1.0, judgement.gain.mean / left)
