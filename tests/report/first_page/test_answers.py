@@ -24,6 +24,15 @@ def test_a_leak_is_told_with_its_guess(small: Audit) -> None:
     ]
 
 
+def test_a_leak_names_all_observers(small: Audit) -> None:
+    three = (SERVER, client(2), client(3))
+    finding = shares_finding(
+        "none", client(0), (1.0, 0.0), (0.9, 0.1), observers=three, fits=FITS_BEST
+    )
+    (told,) = answers(replace(small, findings=(finding,)))
+    assert "Without defenses: the server, client 2 and client 3 together infer" in told
+
+
 def test_a_leak_that_defenses_leave_names_them(small: Audit) -> None:
     findings = tuple(
         shares_finding(arm, client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)

@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from overheard.findings.finding import Audit
-from overheard.findings.names import make_printable, name_other_clients, possessive
+from overheard.findings.names import (
+    make_printable,
+    name_observers,
+    name_other_clients,
+    possessive,
+)
 from overheard.findings.number_format import SPACE
 from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
 from overheard.findings.threat_verdict import Verdict
@@ -91,11 +96,10 @@ def _leak_sentence(result: ThreatResult) -> str:
         if result.target_kind == "clients"
         else possessive(name_other_clients(result.observers))
     )
-    observers, _ = result.title.split(",", 1)
     guess = f" ({words})" if (words := guess_words(result, pages)) else ""
     size = _size_words(result)
-    lowered = f"{observers[:1].lower()}{observers[1:]}"
-    return f"{lowered} {pages.headline_statement(row, whose).success}{guess}.{size}"
+    observers = name_observers(result.observers)
+    return f"{observers} {pages.headline_statement(row, whose).success}{guess}.{size}"
 
 
 def _size_words(leak: ThreatResult) -> str:
