@@ -118,9 +118,8 @@ def _recomputed_words(line: EpsilonResult) -> str:
         figure = f"{_figure(found.one_round)} per round and {figure} for the whole run"
     if found.subsampled is not None:
         smallest = found.subsampled
-        figure += (
-            f" ({_figure(smallest)} against a single client, who may not know who is drawn)"
-        )
+        # Only other clients may not know who is drawn; the server draws.
+        figure += f" ({_figure(smallest)} against a client that does not know who is drawn)"
     worth = ", which is no guarantee in practice" if smallest > MEANINGLESS_EPSILON else ""
     if flaw:
         return (
