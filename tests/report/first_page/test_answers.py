@@ -107,3 +107,13 @@ def test_new_names_in_each_round_are_told(small: Audit) -> None:
     each_round = 'threats = [{pseudonyms = "round"}]'
     assert NEW_NAMES in answers(replace(small, plan=each_round))
     assert NEW_NAMES not in answers(small)
+
+
+def test_knowledge_that_only_some_attackers_have_is_told_as_such(small: Audit) -> None:
+    plan = 'threats = [{knows = ["model", "recipe"]}, {knows = ["model"]}]'
+    assert answers(replace(small, plan=plan))[-1] == (
+        "The attackers were assumed to know, some only a part of it: the architecture of the "
+        "model; how clients train."
+    )
+    alike = 'threats = [{knows = ["model", "recipe"]}, {knows = ["recipe", "model"]}]'
+    assert "assumed to know: the" in answers(replace(small, plan=alike))[-1]

@@ -12,7 +12,11 @@ from overheard.findings.names import (
 from overheard.findings.number_format import SPACE
 from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
 from overheard.findings.threat_verdict import Verdict
-from overheard.report.evidence.granted_knowledge import attacker_knowledge, planned_threats
+from overheard.report.evidence.granted_knowledge import (
+    attacker_knowledge,
+    known_words,
+    planned_threats,
+)
 from overheard.report.metadata_names import METADATA_NAMES
 from overheard.report.page_registry import pages_of
 from overheard.report.verdict_sentences import guess_words, is_size_settled
@@ -142,7 +146,11 @@ def _examples(audit: Audit, reference: ArmResult) -> Iterator[str]:
 def _conditions(audit: Audit, reference: ArmResult) -> Iterator[str]:
     known = attacker_knowledge(audit.plan)
     if known:
-        yield f"The attackers were assumed to know: {'; '.join(known)}."
+        granted = {
+            frozenset(known_words(one.get("knows"))) for one in planned_threats(audit.plan)
+        }
+        part = ", some only a part of it" if len(granted) > 1 else ""
+        yield f"The attackers were assumed to know{part}: {'; '.join(known)}."
     if any(one.get("pseudonyms") == "round" for one in planned_threats(audit.plan)):
         yield NEW_NAMES
     kinds = [
