@@ -184,7 +184,7 @@ def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
     open_clip = replace(loud, bounded_at=None)
     (told,) = epsilon_summaries(epsilon_results(audit_of(open_clip, noisy_finding(10.0))))
     assert "Its settings would give an epsilon of " in told
-    assert "As it is run, there is no guarantee at all: its noise suits updates whose" in told
+    assert "As they are, there is no guarantee at all: its noise suits updates whose" in told
 
 
 def test_a_promise_for_a_round_stands_beside_the_epsilon_of_a_round() -> None:

@@ -78,8 +78,13 @@ _TERM = Term(
 def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
     """Return a sentence on each claim that is refuted, doubtful, too small or empty."""
     # A flawed mechanism has the same sentence for all observers.
+    has_arms = len({line.arm for line in lines}) > 1
     return tuple(
-        dict.fromkeys(_broken_claim_sentence(line) for line in lines if _is_broken(line))
+        dict.fromkeys(
+            _broken_claim_sentence(line, with_arm=has_arms)
+            for line in lines
+            if _is_broken(line)
+        )
     )
 
 
@@ -123,8 +128,8 @@ def _recomputed_words(line: EpsilonResult) -> str:
     worth = ", which is no guarantee in practice" if smallest > MEANINGLESS_EPSILON else ""
     if flaw:
         return (
-            f"Its settings would give an epsilon of {figure} at best{worth}. As it is run, "
-            f"there is no guarantee at all: {make_printable(flaw)}"
+            f"Its settings would give an epsilon of {figure} at best{worth}. As they "
+            f"are, there is no guarantee at all: {make_printable(flaw)}"
         )
     return f"Its settings give an epsilon of {figure}{worth}"
 
@@ -150,8 +155,8 @@ def _is_broken(line: EpsilonResult) -> bool:
     return line.verdict in ("violated", "contradicted", "overclaimed")
 
 
-def _broken_claim_sentence(line: EpsilonResult) -> str:
-    name = _name(line, with_arm=True)
+def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
+    name = _name(line, with_arm=with_arm)
     what = f"The promise of differential privacy by {name}"
     if line.verdict == "flawed":
         return (

@@ -72,8 +72,8 @@ def test_unchecked_and_unmeasured_answers_promise_nothing(small: Audit) -> None:
     guessed = replace(unchecked, blind={"uniform": (0.6, 0.4)})
     *_, example = answers(replace(recorded, findings=(guessed,), class_names=("no", "yes")))
     assert example == (
-        "For example, decaf states that 90.0 % of the data of client 0 are of class “no”. A "
-        "guess that never sees the run says 60.0 %."
+        "For example, the attack decaf states that 90.0 % of the data of client 0 are of class "
+        "“no”. A guess that never sees the run says 60.0 %."
     )
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = (Refusal(cell, client(0), ("an update",)),)

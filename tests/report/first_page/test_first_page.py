@@ -61,6 +61,9 @@ def test_defenses_are_named_with_what_they_do(small: Audit) -> None:
         "Noise (Each client adds Gaussian noise to every number of its update, without "
         "clipping); LocalDP"
     )
+    recorded = replace(small, arms=(arm,), findings=small.findings[2:], is_recorded=True)
+    rows = dict(page_of(recorded).file_rows)
+    assert rows["Defenses stated by the recording"] == "Noise; LocalDP"
 
 
 def test_equal_metadata_of_all_arms_are_stated_once(small: Audit) -> None:

@@ -27,7 +27,7 @@ def test_a_defense_that_only_keeps_attacks_from_running_is_told_apart(small: Aud
     cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = tuple(Refusal(cell, client(k), ("an update",)) for k in (0, 1))
     (first, *_) = steps(replace(small, findings=small.findings[:2], refusals=refused))
-    assert "no attack of this audit on this question can run then, which is no proof" in first
+    assert "no attack of this audit on each client can run then, which is no proof" in first
     assert "shown to stop" not in first
     assert "have engineers use “noise”" in first
 
@@ -36,7 +36,8 @@ def test_untried_defenses_are_named_only_if_something_leaks(small: Audit) -> Non
     tried = ArmDefense("SecureAggregation()", "protocol", "nobody", "none")
     arms = (small.arms[0], replace(small.arms[1], defenses=(tried,)))
     *_, last = steps(replace(small, arms=arms))
-    assert last.startswith("For engineers: not tried were ")
+    assert last.startswith("Have engineers add a defense that was not tried, and repeat")
+    assert "first secure_aggregation" in steps(small)[-1]
     assert "dropout" in last
     assert "secure_aggregation" not in last
     hidden = replace(small, arms=small.arms[1:], findings=small.findings[2:])
@@ -51,8 +52,9 @@ def test_where_no_defense_helps_this_is_said_first(small: Audit) -> None:
     )
     (first, *_) = steps(replace(small, findings=findings))
     assert first == (
-        "Against the leak “The server, about each client: label shares”: no defense of this "
-        "audit was shown to help: “noise”."
+        "Against the leak “The server, about each client: label shares”: none of the defenses "
+        "tried (“noise”) was shown to help. Until one is shown to help, plan as if the leak "
+        "stays."
     )
 
 
@@ -81,7 +83,7 @@ def test_a_leak_without_any_defense_says_that_none_was_tried(small: Audit) -> No
         for k in (0, 1)
     )
     (first, *_) = steps(replace(small, arms=small.arms[:1], findings=findings))
-    assert first.endswith(": no defense was tried in this audit.")
+    assert ": no defense was tried in this audit. Until" in first
 
 
 def test_the_defense_that_does_best_comes_first_and_useless_ones_last(small: Audit) -> None:

@@ -139,7 +139,10 @@ def _assessment(
 
 
 def _defenses(audit: Audit) -> str:
-    """Return the defenses of all arms, each with what it does."""
+    """Return the defenses of all arms, each with what it does.
+
+    A recording only states which ones were in force, so what they do is left out.
+    """
     summaries = {
         plugin.__name__: (plugin.__doc__ or "").partition("\n")[0].rstrip(".")
         for plugin in DEFENSES.plugins().values()
@@ -148,7 +151,8 @@ def _defenses(audit: Audit) -> str:
         one.settings.partition("(")[0] for run in audit.arms for one in run.defenses
     )
     return "; ".join(
-        f"{name} ({summaries[name]})" if summaries.get(name) else name for name in names
+        f"{name} ({summaries[name]})" if summaries.get(name) and not audit.is_recorded else name
+        for name in names
     )
 
 
@@ -180,7 +184,10 @@ def _file_rows(audit: Audit, digest: str) -> tuple[tuple[str, str], ...]:
         ("What was audited", audit.subject),
         ("Attacks tried", _attacks(audit)),
         ("Known to attackers", "; ".join(attacker_knowledge(audit.plan))),
-        ("Defenses tried", _defenses(audit)),
+        (
+            "Defenses stated by the recording" if audit.is_recorded else "Defenses tried",
+            _defenses(audit),
+        ),
         ("Seeds", ", ".join(map(str, seeds))),
         ("Versions", versions),
         ("SHA-256 of findings.json", digest),

@@ -24,6 +24,8 @@ NAME_DEFENSES = (
     "then can attacks allow for them."
 )
 
+STAYS = "Until one is shown to help, plan as if the leak stays."
+
 NONE_TRIED = "no defense was tried in this audit"
 
 
@@ -71,10 +73,11 @@ def _leak_steps(
     leak: ThreatResult, reference: ArmResult, others: Sequence[ArmResult]
 ) -> Iterator[str]:
     """Yield a sentence on the leak with the arms that do best, and one on each other group."""
+    about = "each client" if leak.target_kind == "clients" else "the cohort"
     groups: dict[str, list[str]] = {
         "have engineers use {}: the leak is shown to stop.": [],
-        "have engineers use {}: no attack of this audit on this question can run then, which "
-        "is no proof.": [],
+        f"have engineers use {{}}: no attack of this audit on {about} can run then, which is "
+        "no proof.": [],
         "have engineers use {}: the leak is smaller, and not shown to remain.": [],
         "have engineers use {}: the leak is smaller, but remains.": [],
         "do not rely on {}: the leak was not shown to be smaller.": [],
@@ -99,8 +102,10 @@ def _leak_steps(
     sentences = [words.format(listed(names)) for words, names in groups.items() if names]
     sentences[1:] = [text.replace("have engineers use", "or use") for text in sentences[1:]]
     if not stopped and not hidden and not unshown and not reduced:
-        tried = "no defense of this audit was shown to help"
-        sentences = [f"{tried}: {listed(unchanged)}." if unchanged else f"{NONE_TRIED}."]
+        tried = NONE_TRIED
+        if unchanged:
+            tried = f"none of the defenses tried ({listed(unchanged)}) was shown to help"
+        sentences = [f"{tried}. {STAYS}"]
     yield f"Against the leak “{leak.title}”: {sentences[0]}"
     yield from (f"{text[0].upper()}{text[1:]}" for text in sentences[1:])
 
@@ -138,20 +143,24 @@ def _defended_arms(plan: str) -> Iterator[str]:
 
 
 def _untried(arm_results: Sequence[ArmResult], *, has_leaks: bool) -> tuple[str, ...]:
-    """Name the defenses that no arm has, if something leaks."""
+    """Name the defenses that no arm has, if something leaks; first those that hide updates."""
     if not has_leaks:
         return ()
     settings = " ".join(
         one.settings for arm in arm_results for run in arm.runs for one in run.defenses
     )
-    missing = [
-        name
+    plugins = {
+        make_printable(name): plugin
         for name, plugin in sorted(DEFENSES.plugins().items())
         if f"{plugin.__name__}(" not in settings
-    ]
-    if not missing:
+    }
+    if not plugins:
         return ()
+    hiding = [name for name, plugin in plugins.items() if plugin.masks_updates]
+    others = [name for name in plugins if name not in hiding]
+    first = f"first {listed(hiding)}, which hides single updates" if hiding else ""
+    parts = filter(None, (first, listed(others) if others else ""))
     return (
-        f"For engineers: not tried were {listed([make_printable(one) for one in missing])}. "
-        "Add one as an arm of the plan, and repeat the audit.",
+        "Have engineers add a defense that was not tried, and repeat the audit: "
+        f"{'; '.join(parts)}.",
     )
