@@ -9,6 +9,7 @@ from typing import Any, ClassVar, final
 import pytest
 import torch
 
+from overheard.archive.folder_lock import LOCK_FILE, lock_folder
 from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.run_time import read_run_time
 from overheard.archive.truth import read_truth
@@ -408,6 +409,13 @@ def test_an_interrupted_audit_resumes_to_the_same_findings(
     assert after is not None
     trained_before = stop >= 2
     assert after == before if trained_before else 0 < before.wall < after.wall
+
+
+def test_refuses_a_folder_in_which_another_audit_works(tmp_path: Path):
+    with lock_folder(tmp_path / "out"):
+        with pytest.raises(OutputError, match="another audit works here since"):
+            audit(TINY, tmp_path / "out", resources=HERE)
+        assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK_FILE]
 
 
 def test_refuses_the_folder_of_a_plan_with_other_threats(tiny: FinishedAudit):

@@ -10,6 +10,7 @@ from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AuditInputs, refuse_plan_without_split
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.plan_code import run_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.run_records import complete_run_record, planned_defenses
 from overheard.auditing.simulate import (
@@ -82,23 +83,48 @@ class RunStream:
 
 
 def prepare_simulated_runs(
-    plan: Plan, audit_inputs: AuditInputs, folder: AuditFolder, progress: Progress
+    plan: Plan,
+    audit_inputs: AuditInputs,
+    folder: AuditFolder,
+    progress: Progress,
+    *,
+    rerun: bool,
 ) -> RunStream:
     """Check a plan and return its runs; each federation is trained when it is requested.
+
+    Args:
+        plan: the federations to run.
+        audit_inputs: the plan's data, and the compute resources.
+        folder: the folder of the audit.
+        progress: counts the work items.
+        rerun: whether to train runs anew that other code made, and not to refuse them.
 
     Raises:
         PlanError: if the plan does not partition the data, or names an observer that is not a
             party of the run.
+        OutputError: if other code made a run in the folder.
 
     """
     refuse_plan_without_split(plan)
     for kind in run_kinds(plan):
         audit_inputs.partition(plan.seeds[0], kind)
     refuse_unknown_observers(plan, (SERVER, *map(client, range(plan.data.clients))))
+    if not rerun:
+        _refuse_other_code(plan, folder)
     progress.set_total(count_work_items(plan))
     return RunStream(
         describe_plan(plan), simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
     )
+
+
+def _refuse_other_code(plan: Plan, folder: AuditFolder) -> None:
+    """Refuse to audit runs that other code made; raise as `AuditFolder.refuse_other_code`."""
+    for arm in plan.arms:
+        code = run_code(plan, arm)
+        for seed in plan.seeds:
+            for kind in run_kinds(plan):
+                run = folder.run_path(arm.name, seed, kind.folder_suffix)
+                folder.refuse_other_code(run, code)
 
 
 def simulate_runs(
@@ -107,7 +133,7 @@ def simulate_runs(
     folder: AuditFolder,
     on_round: Callable[[str, int], None],
 ) -> Iterator[AuditedRun]:
-    """Run every arm of a plan under every seed; open runs that already exist.
+    """Run every arm of a plan under every seed; open runs that the same code made before.
 
     Controls, if there are any, follow their planned run. The runs of an arm are trained
     together, `MAX_BATCH` at a time, and then yielded one by one; their measured time is
@@ -151,6 +177,9 @@ def _train_batch(
         for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
     folders = [home.run_path(arm.name, seed, kind.folder_suffix) for seed, kind in batch]
+    code = run_code(plan, arm)
+    for folder in folders:
+        home.begin_run(folder, code)
     rounds = plan.rounds_of(arm)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None

@@ -5,6 +5,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+from overheard.archive.folder_lock import lock_folder
 from overheard.archive.manifest import read_manifest
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.attack_runner import run_attacks
@@ -30,10 +31,12 @@ def audit(
     resources: Resources | None = None,
     recording: Path | None = None,
     on_step: OnStep | None = None,
+    rerun: bool = False,
 ) -> Audit:
     """Run every attack of a plan on every run, and score the claims against the ground truth.
 
-    Results that are already in the folder are reused.
+    Results that the same code has already put into the folder are reused. Results of changed
+    code are computed anew: see `auditing.source_code`.
 
     Args:
         plan: what to audit.
@@ -43,9 +46,12 @@ def audit(
             federations; the plan's data then supply the auxiliary examples. It contains
             `transcript/` and, if claims are to be scored, `truth.json`.
         on_step: called after each finished work item.
+        rerun: whether to train runs of the folder anew that other code made; otherwise they are
+            refused.
 
     Raises:
-        AuditError: a subclass that says what to change; earlier results are preserved.
+        AuditError: a subclass that says what to change; earlier results are preserved. An
+            `OutputError` if another audit works in the folder.
 
     """
     home = AuditFolder(folder)
@@ -63,17 +69,17 @@ def audit(
     )
     progress = Progress(on_step)
     if recording is None:
-        runs = prepare_simulated_runs(plan, audit_inputs, home, progress)
+        runs = prepare_simulated_runs(plan, audit_inputs, home, progress, rerun=rerun)
     else:
         runs = prepare_recorded_runs(plan, audit_inputs, recording, progress)
-    home.reserve(claim)
     store, records, results = ResultCache(home.cells_path), list[ArmRun](), list[CellResult]()
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
-    with one_thread():
+    with lock_folder(folder), one_thread():
+        home.reserve(claim)
         for run in runs.runs:
             records.append(run.record)
             for threat in plan.threats:
-                results.extend(run_attacks(run, threat, store, progress))
+                results.extend(run_attacks(plan, run, threat, store, progress))
     return Audit(
         title=plan.title,
         subject=runs.subject,

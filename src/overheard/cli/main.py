@@ -87,13 +87,17 @@ def audit(
     seed: SeedOption = None,
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
+    rerun: Annotated[
+        bool,
+        typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
 
     Writes report.html, findings.json, findings.csv, plan.toml and the
     transcripts to the output folder. To resume an interrupted audit, run the
-    same command again.
+    same command again. Results of code that has changed since are not reused.
 
     \b
     Examples:
@@ -132,6 +136,7 @@ def audit(
             ),
             recording=transcript,
             on_step=on_step,
+            rerun=rerun,
         )
         write_report(found, folder, Seed(0))
     if not quiet:
