@@ -202,6 +202,20 @@ def test_an_observing_client_infers_the_rest_as_well_as_the_server(tmp_path: Pat
         assert one.scores[0].gain > 0.2
 
 
+def test_each_client_in_turn_claims_about_the_others(tmp_path: Path):
+    each = RIVAL.model_copy(update={"observers": ("client/*",)})
+    steps = list[ProgressStep]()
+    found = audit(
+        replace_tables(TINY, threats=(each,)), tmp_path, resources=HERE, on_step=steps.append
+    )
+    whole = [one for one in found.findings if len(one.cell.rounds) == 2]
+    assert [one.cell.observers for one in whole] == [(client(n),) for n in range(3)]
+    assert len({one.claimed for one in whole}) == 3
+    # 2 rounds, and 3 cells for each of 3 clients
+    assert (steps[-1].done, steps[-1].total) == (11, 11)
+    assert 'observers = [\n    "client/*",\n]' in found.plan
+
+
 def test_observers_are_subtracted_from_a_secure_aggregate(tmp_path: Path):
     found = audit(SECRETLY_TWO, tmp_path / "out", resources=HERE)
     pair = (SERVER, client(0))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
@@ -22,7 +23,7 @@ from overheard.auditing.stopwatch import Stopwatch
 from overheard.auditing.work_items import (
     RunKind,
     count_work_items,
-    refuse_unknown_observers,
+    name_observers_of_run,
     run_kinds,
 )
 from overheard.core.knowledge import Knowledge
@@ -75,11 +76,13 @@ class RunStream:
     Args:
         subject: one sentence that describes what is audited.
         runs: the audited runs, each as soon as it is trained or opened.
+        threats: the threats of the plan, with the names of observers in these runs.
 
     """
 
     subject: str
     runs: Iterator[AuditedRun]
+    threats: tuple[ThreatPlan, ...]
 
 
 def prepare_simulated_runs(
@@ -108,13 +111,13 @@ def prepare_simulated_runs(
     refuse_plan_without_split(plan)
     for kind in run_kinds(plan):
         audit_inputs.partition(plan.seeds[0], kind)
-    refuse_unknown_observers(plan, (SERVER, *map(client, range(plan.data.clients))))
+    parties = (SERVER, *map(client, range(plan.data.clients)))
+    named = name_observers_of_run(plan, parties)
     if not rerun:
         _refuse_other_code(plan, folder)
-    progress.set_total(count_work_items(plan))
-    return RunStream(
-        describe_plan(plan), simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
-    )
+    progress.set_total(count_work_items(named))
+    runs = simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
+    return RunStream(describe_plan(plan), runs, named.threats)
 
 
 def _refuse_other_code(plan: Plan, folder: AuditFolder) -> None:
@@ -176,10 +179,7 @@ def _train_batch(
         )
         for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
-    folders = [home.run_path(arm.name, seed, kind.folder_suffix) for seed, kind in batch]
-    code = run_code(plan, arm)
-    for folder in folders:
-        home.begin_run(folder, code)
+    folders = _begin_runs(plan, arm, batch, home)
     rounds = plan.rounds_of(arm)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None
@@ -219,6 +219,17 @@ def _train_batch(
             if kind.is_control
             else partial(_redraw_for_threat, audit_inputs, federation, seed),
         )
+
+
+def _begin_runs(
+    plan: Plan, arm: ArmPlan, batch: Sequence[tuple[int, RunKind]], home: AuditFolder
+) -> list[Path]:
+    """Return the folders of the runs, prepared for them."""
+    folders = [home.run_path(arm.name, seed, kind.folder_suffix) for seed, kind in batch]
+    code = run_code(plan, arm)
+    for folder in folders:
+        home.begin_run(folder, code)
+    return folders
 
 
 def _redraw_for_threat(

@@ -1,6 +1,7 @@
 """The audit loop: arm x seed x threat x attack x targets -> findings | refusals."""
 
 import platform
+from collections.abc import Mapping
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -54,13 +55,8 @@ def audit(
             `OutputError` if another audit works in the folder.
 
     """
-    home = AuditFolder(folder)
-    source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
-    packages = plugin_packages(plan)
-    others = "".join(f"# {name} {number}\n" for name, number in packages.items())
-    # The same results may be released anew, to somebody else.
-    unreleased = plan.model_copy(update={"release": ReleasePlan()})
-    claim = f"# overheard {version('overheard')}\n{others}{source}{unreleased.toml()}"
+    home, packages = AuditFolder(folder), plugin_packages(plan)
+    claim = _folder_claim(plan, packages, recording)
     # Check everything before anything is written.
     home.check_plan(claim)
     resources = resources or Resources()
@@ -78,7 +74,7 @@ def audit(
         home.reserve(claim)
         for run in runs.runs:
             records.append(run.record)
-            for threat in plan.threats:
+            for threat in runs.threats:
                 results.extend(run_attacks(plan, run, threat, store, progress))
     return Audit(
         title=plan.title,
@@ -97,3 +93,12 @@ def audit(
         | {"python": platform.python_version()}
         | dict(packages),
     )
+
+
+def _folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None) -> str:
+    """Return the text that says to whom an audit's folder belongs."""
+    source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
+    others = "".join(f"# {name} {number}\n" for name, number in packages.items())
+    # The same results may be released anew, to somebody else.
+    unreleased = plan.model_copy(update={"release": ReleasePlan()})
+    return f"# overheard {version('overheard')}\n{others}{source}{unreleased.toml()}"

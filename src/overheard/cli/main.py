@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
 from types import FrameType
-from typing import Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import click
 import typer
@@ -25,6 +25,7 @@ from overheard.cli.options import (
     ListedKind,
     OutOption,
     QuietOption,
+    RerunOption,
     SeedOption,
     WorkersOption,
 )
@@ -32,6 +33,9 @@ from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
 from overheard.core.errors import AuditError, PlanError
 from overheard.core.plugin_registry import PluginWarning
+
+if TYPE_CHECKING:
+    from overheard.plans.plan import Plan
 
 app = typer.Typer(
     name="overheard",
@@ -87,10 +91,7 @@ def audit(
     seed: SeedOption = None,
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
-    rerun: Annotated[
-        bool,
-        typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
-    ] = False,
+    rerun: RerunOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
@@ -98,6 +99,7 @@ def audit(
     Writes report.html, findings.json, findings.csv, plan.toml and the
     transcripts to the output folder. To resume an interrupted audit, run the
     same command again. Results of code that has changed since are not reused.
+    If no attack could be asked anything, the exit code is 2.
 
     \b
     Examples:
@@ -111,15 +113,12 @@ def audit(
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.progress import progress_bar
     from overheard.core.seeds import Seed
-    from overheard.plans.built_in import built_in_plan
-    from overheard.plans.plan import read_plan
+    from overheard.findings.empty_audit import refuse_empty_audit
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
     worker_options = workers or WorkerOptions()
-    audit_plan = built_in_plan() if plan is None else read_plan(plan)
-    if seed is not None:
-        audit_plan = audit_plan.model_copy(update={"seeds": (seed,)})
+    audit_plan = _read_audit_plan(plan, seed)
     folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
     if transcript is not None and not transcript.is_dir():
         raise PlanError(
@@ -139,6 +138,7 @@ def audit(
             rerun=rerun,
         )
         write_report(found, folder, Seed(0))
+    refuse_empty_audit(found)
     if not quiet:
         console = Console(highlight=False)
         for sentence in headlines(found, Seed(0)):
@@ -149,6 +149,15 @@ def audit(
         console.print(
             escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
         )
+
+
+def _read_audit_plan(path: Path | None, seed: int | None) -> "Plan":
+    """Read a plan, or the built-in one; replace its seeds if one is given."""
+    from overheard.plans.built_in import built_in_plan
+    from overheard.plans.plan import read_plan
+
+    plan = built_in_plan() if path is None else read_plan(path)
+    return plan if seed is None else plan.model_copy(update={"seeds": (seed,)})
 
 
 @app.command()

@@ -66,4 +66,8 @@ WorkersOption = Annotated[
         "Ray on this machine or on that cluster trains the attackers' virtual clients.",
     ),
 ]
+RerunOption = Annotated[
+    bool,
+    typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
