@@ -1,6 +1,6 @@
 """The runs that an audit attacks, and the simulation of those that a plan describes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,9 @@ from overheard.auditing.work_items import (
     count_work_items,
     name_observers_of_run,
     run_kinds,
+    simulated_parties,
 )
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.run import Federation, run_federations
@@ -111,23 +111,28 @@ def prepare_simulated_runs(
     refuse_plan_without_split(plan)
     for kind in run_kinds(plan):
         audit_inputs.partition(plan.seeds[0], kind)
-    parties = (SERVER, *map(client, range(plan.data.clients)))
-    named = name_observers_of_run(plan, parties)
+    named = name_observers_of_run(plan, simulated_parties(plan))
     if not rerun:
-        _refuse_other_code(plan, folder)
+        for run, code in _run_folders(plan, folder):
+            folder.refuse_other_code(run, code)
     progress.set_total(count_work_items(named))
     runs = simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
     return RunStream(describe_plan(plan), runs, named.threats)
 
 
-def _refuse_other_code(plan: Plan, folder: AuditFolder) -> None:
-    """Refuse to audit runs that other code made; raise as `AuditFolder.refuse_other_code`."""
+def discard_other_code(plan: Plan, folder: AuditFolder) -> None:
+    """Remove the runs of a plan that other code made; raise as `AuditFolder` does."""
+    for run, code in _run_folders(plan, folder):
+        folder.discard_other_code(run, code)
+
+
+def _run_folders(plan: Plan, folder: AuditFolder) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Yield the folder of each run of a plan, and the code that the run depends on."""
     for arm in plan.arms:
         code = run_code(plan, arm)
         for seed in plan.seeds:
             for kind in run_kinds(plan):
-                run = folder.run_path(arm.name, seed, kind.folder_suffix)
-                folder.refuse_other_code(run, code)
+                yield folder.run_path(arm.name, seed, kind.folder_suffix), code
 
 
 def simulate_runs(
@@ -136,7 +141,7 @@ def simulate_runs(
     folder: AuditFolder,
     on_round: Callable[[str, int], None],
 ) -> Iterator[AuditedRun]:
-    """Run every arm of a plan under every seed; open runs that the same code made before.
+    """Run every arm of a plan under every seed; open runs that already exist.
 
     Controls, if there are any, follow their planned run. The runs of an arm are trained
     together, `MAX_BATCH` at a time, and then yielded one by one; their measured time is

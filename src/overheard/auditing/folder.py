@@ -105,11 +105,11 @@ class AuditFolder:
                 "with --out"
             )
 
-    def begin_run(self, run: Path, code: Mapping[str, str]) -> None:
-        """Prepare the folder of a run; remove the run in it if other code made it.
+    def discard_other_code(self, run: Path, code: Mapping[str, str]) -> None:
+        """Remove a run that other code made than the code now.
 
         Raises:
-            OutputError: if the folder cannot be written.
+            OutputError: if it cannot be removed.
 
         """
         if self.changed_code(run, code):
@@ -117,6 +117,14 @@ class AuditFolder:
                 shutil.rmtree(run)
             except OSError as error:
                 raise output_error(run, error) from error
+
+    def begin_run(self, run: Path, code: Mapping[str, str]) -> None:
+        """Write which code makes a run, unless that is already written.
+
+        Raises:
+            OutputError: if the folder cannot be written.
+
+        """
         if not self._code_path(run).exists():
             write_text(self._code_path(run), f"{json.dumps(code, indent=0)}\n")
 

@@ -10,11 +10,12 @@ from overheard.archive.folder_lock import lock_folder
 from overheard.archive.manifest import read_manifest
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.attack_runner import run_attacks
-from overheard.auditing.audited_run import prepare_simulated_runs
+from overheard.auditing.audited_run import discard_other_code, prepare_simulated_runs
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recording import prepare_recorded_runs, recording_digest
+from overheard.auditing.runs_ahead import attack_ahead
 from overheard.findings.finding import ArmRun, Audit
 from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
@@ -72,7 +73,11 @@ def audit(
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
     with lock_folder(folder), one_thread():
         home.reserve(claim)
-        for run in runs.runs:
+        audited = runs.runs
+        if recording is None:
+            discard_other_code(plan, home)
+            audited = attack_ahead(audited, audit_inputs, home, progress)
+        for run in audited:
             records.append(run.record)
             for threat in runs.threats:
                 results.extend(run_attacks(plan, run, threat, store, progress))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from overheard.core.errors import PlanError
-from overheard.core.parties import Party, party_sort_key
+from overheard.core.parties import SERVER, Party, client, party_sort_key
 from overheard.data.partition.schedule import Draws
 from overheard.findings.finding import ControlDraws
 from overheard.findings.question import Control, Question
@@ -126,6 +126,11 @@ def single_rounds(
         if threat.by_round is True
         else select_evenly_spaced(rounds, threat.by_round)
     )
+
+
+def simulated_parties(plan: Plan) -> tuple[Party, ...]:
+    """Return the parties of the plan's simulated runs that may observe."""
+    return (SERVER, *map(client, range(plan.data.clients)))
 
 
 def name_observers_of_run(plan: Plan, parties: Sequence[Party]) -> Plan:

@@ -70,4 +70,22 @@ RerunOption = Annotated[
     bool,
     typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
 ]
+MlflowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mlflow",
+        metavar="URI",
+        help="Log figures, verdicts and the report to this MLflow server or store, such as "
+        "sqlite:///mlflow.db; 'default' = MLFLOW_TRACKING_URI, else MLflow's own default.",
+    ),
+]
+WandbOption = Annotated[
+    str | None,
+    typer.Option(
+        "--wandb",
+        metavar="PROJECT",
+        help="Log the same to this project on Weights & Biases; offline unless WANDB_API_KEY "
+        "or WANDB_MODE=online is set.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
