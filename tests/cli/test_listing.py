@@ -48,7 +48,8 @@ def test_plugins_of_other_packages_are_listed_with_their_package(
     entry = ListEntry("theirs", "An attack of theirs.", ("n: int = 1",), "a paper", "their 1.0")
     monkeypatch.setattr("overheard.cli.listing.are_plugins_installed", lambda kind: True)
     monkeypatch.setattr("overheard.cli.plugin_entries.plugin_entries", lambda kind: (entry,))
-    assert overheard("list", "attacks").out.split("\n")[:5] == [
+    lines = overheard("list", "attacks").out.splitlines()
+    assert [line.rstrip() for line in lines[:5]] == [
         "theirs",
         "    An attack of theirs.",
         "    n: int = 1",
