@@ -268,7 +268,7 @@ def test_any_system_error_is_one_message(
     def broken(*_: object) -> None:
         raise OSError("connection reset")
 
-    monkeypatch.setattr("overheard.plans.plan.read_plan", broken)  # nothing else is reached
+    monkeypatch.setattr("overheard.plans.built_in.read_plan", broken)
     assert_user_error(overheard("audit", plan), "system error: connection reset")
 
 

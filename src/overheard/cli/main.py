@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, final
+from typing import Annotated, Any, final
 
 import click
 import typer
@@ -36,9 +36,6 @@ from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
 from overheard.core.errors import AuditError, PlanError
 from overheard.core.plugin_registry import PluginWarning
-
-if TYPE_CHECKING:
-    from overheard.plans.plan import Plan
 
 app = typer.Typer(
     name="overheard",
@@ -121,12 +118,13 @@ def audit(
     from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
     from overheard.findings.empty_audit import refuse_empty_audit
+    from overheard.plans.built_in import read_plan_or_built_in
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
     require_trackers(mlflow, wandb)
     worker_options = workers or WorkerOptions()
-    audit_plan = _read_audit_plan(plan, seed)
+    audit_plan = read_plan_or_built_in(plan, seed)
     folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
     if transcript is not None and not transcript.is_dir():
         raise PlanError(
@@ -163,15 +161,6 @@ def _print_headlines(sentences: Iterable[str], folder: Path) -> None:
     console.print(
         escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
     )
-
-
-def _read_audit_plan(path: Path | None, seed: int | None) -> "Plan":
-    """Read a plan, or the built-in one; replace its seeds if one is given."""
-    from overheard.plans.built_in import built_in_plan
-    from overheard.plans.plan import read_plan
-
-    plan = built_in_plan() if path is None else read_plan(path)
-    return plan if seed is None else plan.model_copy(update={"seeds": (seed,)})
 
 
 @app.command()
