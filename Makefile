@@ -57,7 +57,7 @@ lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/lint-imports --no-cache
 
 docs: install ## build the documentation site: site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 check: lint docs test deployments ## run everything that CI checks
 

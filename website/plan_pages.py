@@ -57,7 +57,7 @@ def policy_page() -> str:
 
 def _tables(tables: tuple[PlanTable, ...], top: str) -> str:
     contents = "".join(
-        f"- [{_title(table, top)}](#{_anchor(table.path)}): "
+        f"- [{_title(table, top)}](#{_table_anchor(table.path)}): "
         f"{plain(_first_sentence(table.schema))}\n"
         for table in tables
     )
@@ -65,7 +65,7 @@ def _tables(tables: tuple[PlanTable, ...], top: str) -> str:
 
 
 def _section(table: PlanTable, top: str) -> str:
-    head = f"\n## {_title(table, top)} {{#{_anchor(table.path)}}}\n\n"
+    head = f"\n## {_title(table, top)} {{#{_table_anchor(table.path)}}}\n\n"
     text = plain(table.schema.get("description", ""))
     return head + text + "\n" + "".join(_key(table, *one) for one in table.keys.items())
 
@@ -74,7 +74,7 @@ def _key(table: PlanTable, name: str, schema: JsonSchema) -> str:
     path = ".".join(filter(None, (table.path, name)))
     holds = "; ".join(filter(None, (type_text(schema), range_text(schema))))
     facts = [
-        f"Holds: {holds}{_plugins(schema)}",
+        f"Holds: {holds}{_more(path, schema)}",
         "**required**" if name in table.required else f"Default: {_default(schema)}",
     ]
     return (
@@ -85,9 +85,14 @@ def _key(table: PlanTable, name: str, schema: JsonSchema) -> str:
     )
 
 
-def _plugins(schema: JsonSchema) -> str:
+def _more(path: str, schema: JsonSchema) -> str:
+    """Return where the plugins that a key names, or the keys of its table, are listed."""
     registry = plugin_registry(schema)
-    return "" if registry is None else f" (see [{registry}]({registry}.md))"
+    if registry is not None:
+        return f" (see [{registry}]({registry}.md))"
+    if nested_table(schema) is not None:
+        return f" (see [`{path}`](#{_table_anchor(path)}))"
+    return ""
 
 
 def _default(schema: JsonSchema) -> str:
@@ -113,7 +118,11 @@ def _title(table: PlanTable, top: str) -> str:
 
 
 def _anchor(path: str) -> str:
-    return path.replace(".", "-") or "top"
+    return path.replace(".", "-")
+
+
+def _table_anchor(path: str) -> str:
+    return f"table-{_anchor(path)}" if path else "table"
 
 
 def _first_sentence(schema: JsonSchema) -> str:

@@ -69,7 +69,10 @@ def attack_ahead(
         if not _can_be_shared(audit_inputs):
             workers = 1
             continue
-        later = list(runs)
+        later = []
+        for each in runs:
+            later.append(each)
+            progress.keep_rounds()
         numbers = range(kinds * len(plan.arms))[-left:]
         _attack_in_workers(
             [
@@ -154,9 +157,14 @@ def _can_be_shared(audit_inputs: AuditInputs) -> bool:
 def _attack_in_workers(jobs: list["AttackRun"], workers: int, progress: Progress) -> None:
     tasks = enumerate(WorkerTask(job, ()) for job in jobs)
     finished = processes.acquire(workers).run_tasks(tasks)
-    with closing(finished):
-        for done, _ in enumerate(finished, start=1):
-            progress.report_subtask("attacks on the other runs", "run", done, len(jobs))
+    try:
+        with closing(finished):
+            for done, _ in enumerate(finished, start=1):
+                progress.report_subtask("attacks on the other runs", "run", done, len(jobs))
+    finally:
+        # They hold the data of this audit. The next one may find other data at the same place.
+        processes.stop_idle(workers)
+        _load_once.cache_clear()
 
 
 @lru_cache(1)

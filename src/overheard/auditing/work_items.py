@@ -7,7 +7,7 @@ from typing import Any, final
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, Party, client, party_sort_key
 from overheard.data.partition.schedule import Draws
-from overheard.findings.finding import ControlDraws
+from overheard.findings.control_draws import ControlDraws
 from overheard.findings.question import Control, Question
 from overheard.plans.plan import Plan, ThreatPlan, check_unique_threats
 from overheard.plans.registries import question_of_attack

@@ -9,7 +9,12 @@ from typing import Any, final
 
 from overheard.plans.plan import Plan
 from overheard.plans.registries import REGISTRIES
-from overheard.plans.schema.described_schema import KIND, JsonSchema, described_schema
+from overheard.plans.schema.described_schema import (
+    KIND,
+    JsonSchema,
+    described_schema,
+    inner_schemas,
+)
 
 _REFERENCE = "#/$defs/"
 
@@ -75,7 +80,7 @@ def plugin_tables() -> Mapping[str, PlanTable]:
 
 def nested_table(key: JsonSchema) -> str | None:
     """Return the definition of the table that a key holds, or that its list holds."""
-    for part in (key, key.get("items", {}), *key.get("anyOf", ())):
+    for part in inner_schemas(key):
         if "$ref" in part:
             return str(part["$ref"]).removeprefix(_REFERENCE)
     return None
@@ -83,7 +88,7 @@ def nested_table(key: JsonSchema) -> str | None:
 
 def plugin_registry(key: JsonSchema) -> str | None:
     """Return the registry whose plugins a key names, such as "attacks"."""
-    for part in (key, key.get("items", {}), *key.get("anyOf", ())):
+    for part in inner_schemas(key):
         if "discriminator" in part:
             names = part["discriminator"]["mapping"].keys()
             return next(one.name for one in REGISTRIES if one.plugins().keys() == names)
@@ -116,7 +121,7 @@ def _plugin_tables(root: JsonSchema) -> Iterator[PlanTable]:
 
 
 def _choices(root: JsonSchema, key: JsonSchema, registry: str) -> Iterator[PlanTable]:
-    for part in (key, key.get("items", {}), *key.get("anyOf", ())):
+    for part in inner_schemas(key):
         for name, reference in part.get("discriminator", {}).get("mapping", {}).items():
             schema = root["$defs"][reference.removeprefix(_REFERENCE)]
             yield PlanTable(f"{registry}.{name}", False, schema)
