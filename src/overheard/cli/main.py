@@ -394,11 +394,10 @@ def schema(
       overheard schema --policy > policy.schema.json
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.gate.policy import Policy
-    from overheard.plans.schema.described_schema import described_schema
+    from overheard.gate.policy_schema import policy_schema
     from overheard.plans.schema.plan_schema import plan_schema
 
-    typer.echo(json.dumps(described_schema(Policy) if policy else plan_schema(), indent=2))
+    typer.echo(json.dumps(policy_schema() if policy else plan_schema(), indent=2))
 
 
 def main() -> None:
