@@ -17,7 +17,7 @@ from overheard.auditing.audited_run import AuditedRun, simulate_runs
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.progress import Progress
-from overheard.auditing.work_items import run_kinds
+from overheard.auditing.work_items import name_observers_of_run, run_kinds, simulated_parties
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.findings.result_cache import ResultCache
@@ -122,8 +122,10 @@ class AttackRun(Job):
                 plan.model_copy(update={"arms": arms}), audit_inputs, home, _ignore_rounds
             )
             (run,) = islice(runs, self.number, self.number + 1)
-            for threat in plan.threats:
-                for _ in run_attacks(run, threat, ResultCache(home.cells_path), Progress(None)):
+            for threat in name_observers_of_run(plan, simulated_parties(plan)).threats:
+                for _ in run_attacks(
+                    plan, run, threat, ResultCache(home.cells_path), Progress(None)
+                ):
                     pass  # Each result is stored as soon as it is computed.
         return {}
 

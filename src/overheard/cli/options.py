@@ -66,6 +66,10 @@ WorkersOption = Annotated[
         "Ray on this machine or on that cluster trains the attackers' virtual clients.",
     ),
 ]
+RerunOption = Annotated[
+    bool,
+    typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
+]
 MlflowOption = Annotated[
     str | None,
     typer.Option(
