@@ -18,8 +18,10 @@ from overheard.auditing.run import audit as run_audit
 from overheard.cli.main import app
 from overheard.core.seeds import Seed
 from overheard.data.partition.candidates import CandidateSettings
+from overheard.plans.plan import ThreatPlan
+from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.report.write import write_report
-from tests.auditing.plans import TINY, replace_tables
+from tests.auditing.plans import SERVER_THREAT, TINY, replace_tables
 from tests.cli.conftest import Command
 from tests.documented_commands import (
     NOT_RUN,
@@ -43,13 +45,14 @@ OUTPUTS = ("--out", "--junit", "--markdown", "--sarif", "--write-policy")
 POLICY = '[[costs]]\nname = "it learns"\naccuracy_at_least = 0.0\nseeds_at_least = 1\n'
 
 
+CANARIES = CandidateSettings(members=3, outsiders=9, canaries="mislabelled")
+
 PLAN = replace_tables(
     TINY,
-    data=TINY.data.model_copy(
-        update={"candidates": CandidateSettings(members=3, outsiders=9, canaries="mislabelled")}
-    ),
+    data=TINY.data.model_copy(update={"candidates": CANARIES}),
+    threats=(SERVER_THREAT, ThreatPlan(attacks=(LossMembership(),), by_round=False)),
 )
-"""The tiny plan, with canaries to draw."""
+"""The tiny plan, with canaries to draw and an attack that asks for them."""
 
 
 def at_home(word: str, home: Path) -> str:
