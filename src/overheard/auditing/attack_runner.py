@@ -45,7 +45,7 @@ def run_attacks(
     truth = (
         None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
     )
-    targets = _select_targets(messages.transcript, threat)
+    targets = select_targets(messages.transcript, threat)
     observed = {target: _observed_rounds(view, truth, target) for target in targets}
     knowledge = cache(partial(run.knowledge, threat))
     for attack in threat.attacks:
@@ -136,7 +136,8 @@ def _run_cell(
         return stored
     knowledge, observed = knowledge_at(description), view.during(cell.rounds)
     missing = {
-        target: _missing_needs(attack, observed, truth, knowledge, target) for target in targets
+        target: missing_for_target(attack, observed, truth, knowledge, target)
+        for target in targets
     }
     able = [target for target in targets if not missing[target]]
     refusals = [Refusal(cell, target, missing[target]) for target in targets if missing[target]]
@@ -177,13 +178,14 @@ def _observed_rounds(view: View, truth: GroundTruth | None, target: Party) -> fr
     return truth.rounds_of(target) & observed
 
 
-def _missing_needs(
+def missing_for_target(
     attack: Attack[Any],
     view: View,
     truth: GroundTruth | None,
     knowledge: Knowledge,
     target: Party,
 ) -> tuple[str, ...]:
+    """Return what an attack lacks for a target, in words; empty if it can run."""
     missing = missing_needs(attack, view, target, knowledge)
     if missing or _observed_rounds(view, truth, target):
         return missing
@@ -230,7 +232,8 @@ def _make_finding(
     )
 
 
-def _select_targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
+def select_targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
+    """Return the parties that a threat asks about, in order."""
     if threat.about == "cohort":
         return (COHORT,)
     parties = transcript.parties()

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.evidence import evidence, verify
+from overheard.cli.init import init
 from overheard.cli.options import (
     DataOption,
     Device,
@@ -28,6 +29,7 @@ from overheard.cli.options import (
     SeedOption,
     WorkersOption,
 )
+from overheard.cli.plan_checking import plan_app
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
 from overheard.core.errors import AuditError, PlanError
@@ -421,6 +423,8 @@ def check(
 
 app.command()(evidence)
 app.command()(verify)
+app.command()(init)
+app.add_typer(plan_app, name="plan")
 
 
 @app.command()
