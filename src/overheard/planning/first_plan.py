@@ -39,9 +39,14 @@ SIMULATING_ATTACK = "{ kind = 'amortised', most_rounds = 1, steps = 100 }"
 AUXILIARY_SIZES = (20, 10, 5, 2, 1)
 """Auxiliary examples per class, in the order in which they are tried."""
 
+IMAGE_SIDES = (28, 32, 224, 64, 96, 48, 128, 16, 8)
+"""Usual sides of images in pixels, in the order in which they are tried."""
+
 CLIENTS = 10
+"""Clients of a simulated federation."""
 
 PLACE = "the first plan"
+"""What errors of the text would name as their place."""
 
 
 @final
@@ -108,7 +113,9 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
     able, missing = _split_by_needs(audit_inputs.plan, audit_inputs, request.recording)
     if not able:
         raise PlanError(
-            "no attack can run on this: "
+            "no attack can run with what is known: give labelled examples that no client holds "
+            "(--data FILE --label COLUMN), and the network if the recording does not state it "
+            "(--model package.module:Class, or --flower FOLDER). "
             + "; ".join(f"{name} needs {what}" for name, what in missing.items())
         )
     kept = tuple(_kept_threats(threats, able))
@@ -127,8 +134,26 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
         return Digits()
     task = recording.manifest.task
     if task is None:
-        return NoExamples(tuple(f"class {number}" for number in range(recording.classes)))
+        names = tuple(f"class {number}" for number in range(recording.classes))
+        return NoExamples(names, _guess_shape(request, recording, names))
     return NoExamples(task.class_names, task.shape, task.vocabulary)
+
+
+def _guess_shape(
+    request: FirstPlanRequest, recording: RecordedFacts, names: tuple[str, ...]
+) -> tuple[int, ...]:
+    """Return the shape of an input for which a known network has the recorded tensors."""
+    first = next(iter(recording.shapes.values()))
+    shapes = [(first[1],)] if len(first) == 2 else []
+    if len(first) == 4:
+        shapes = [(first[1], side, side) for side in IMAGE_SIDES]
+    networks = (request.app or FlowerApp()).networks
+    networks = networks if request.model is None else (request.model,)
+    for shape in shapes:
+        dataset = NoExamples(names, shape).load(None)
+        if any(_fits(OwnModel(one), dataset, recording) for one in networks):
+            return shape
+    return (1,)
 
 
 def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
@@ -171,7 +196,7 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> tuple[Model, s
     """Return the model of the plan, and where it comes from."""
     recording, app = request.recording, request.app or FlowerApp()
     if request.model is not None:
-        return OwnModel(request.model), "as given"
+        return _given_model(request.model), "as given"
     stated = None if recording is None else parse_model(recording.manifest.model)
     if stated is not None:
         return stated, "as the recording states"
@@ -185,6 +210,13 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> tuple[Model, s
             return OwnModel(reference), "the network of the Flower app with the same tensors"
     shapes = (f"{name} {_shape(shape)}" for name, shape in recording.shapes.items())
     return Unknown(tuple(shapes)), "unknown"
+
+
+def _given_model(reference: str) -> Model:
+    try:
+        return OwnModel(reference)
+    except ValueError as error:
+        raise PlanError(f"--model: {error}") from error
 
 
 def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:

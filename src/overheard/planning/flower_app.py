@@ -73,7 +73,7 @@ def _read_settings(config: Mapping[str, object]) -> dict[str, float]:
         for name in names:
             value = config.get(name, config.get(name.replace("-", "_")))
             if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-                found[key] = value
+                found[key] = float(value)
                 break
     return found
 

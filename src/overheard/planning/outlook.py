@@ -15,8 +15,10 @@ from overheard.auditing.recording import prepare_recorded_runs
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.work_items import refuse_unknown_observers
 from overheard.core.attack import Attack
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, Party, client
+from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View
@@ -68,6 +70,7 @@ class PlannedView:
         targets: the targets.
         knowledge: the attacker's knowledge.
         truth: the ground truth of a recording; None = none, or not yet known.
+        is_recorded: whether the view is that of a recording.
 
     """
 
@@ -79,11 +82,26 @@ class PlannedView:
     targets: tuple[Party, ...]
     knowledge: Knowledge
     truth: GroundTruth | None
+    is_recorded: bool
 
     # Any: an attack answers a question of its own.
     def missing(self, attack: Attack[Any], target: Party) -> tuple[str, ...]:
-        """Return what an attack lacks for a target, in words; empty if it can run."""
-        return missing_for_target(attack, self.view, self.truth, self.knowledge, target)
+        """Return what an attack lacks for a target, in words; empty if it can run.
+
+        Quick attacks on all rounds of a recording are tried, since only they know how many
+        rounds they need.
+        """
+        lacks = missing_for_target(attack, self.view, self.truth, self.knowledge, target)
+        is_quick = attack.training_source() == "none"
+        if lacks or not (
+            self.is_recorded and is_quick and question_of_attack(attack).needs_all_rounds
+        ):
+            return lacks
+        try:
+            attack.infer(self.view, (target,), self.knowledge, Seed(0))
+        except NeedsError as error:
+            return (str(error).removeprefix(f"{attack.name} on {target} needs "),)
+        return ()
 
     def outlooks(self) -> Iterator[AttackOutlook]:
         """Return the outlook of each attack of the threat."""
@@ -133,13 +151,15 @@ def planned_views(
         )
         transcript = sketch_transcript(federation)
         know = partial(attacker_knowledge, arm, seed, audit_inputs)
-        found.extend(_views(plan, arm, arm.name, transcript, know, None))
+        found.extend(_views(plan, arm, arm.name, transcript, know, None, is_recorded=False))
     return tuple(found)
 
 
 def _views_of_recording(plan: Plan, run: AuditedRun) -> Iterator[PlannedView]:
     truth, name = run.truth, run.record.arm
-    yield from _views(plan, run.arm, name, run.transcript, run.knowledge, truth)
+    yield from _views(
+        plan, run.arm, name, run.transcript, run.knowledge, truth, is_recorded=True
+    )
 
 
 def _views(
@@ -149,6 +169,8 @@ def _views(
     transcript: Transcript,
     know: Callable[[ThreatPlan], Knowledge],
     truth: GroundTruth | None,
+    *,
+    is_recorded: bool,
 ) -> Iterator[PlannedView]:
     for number, threat in enumerate(plan.threats):
         stable = threat.model_copy(update={"pseudonyms": "run"})
@@ -162,4 +184,5 @@ def _views(
             select_targets(transcript, stable),
             know(threat),
             known,
+            is_recorded,
         )

@@ -121,7 +121,7 @@ def _head(facts: PlanFacts) -> Iterator[str]:
     else:
         folder = facts.recording.resolve()
         name = folder.parent.name if folder.name == "transcript" else folder.name
-        yield f"title = {toml_text(f'What the recording {name} reveals'[:200])}"
+        yield f"title = {toml_text(f'What the recorded run {name} reveals'[:200])}"
         yield ""
         if not facts.has_truth:
             yield "# The recording has no truth.json: the report shows what attackers claim,"
