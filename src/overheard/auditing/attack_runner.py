@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from overheard.auditing.attack_claims import make_claims
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
@@ -141,18 +142,11 @@ def _run_cell(
     }
     able = [target for target in targets if not missing[target]]
     refusals = [Refusal(cell, target, missing[target]) for target in targets if missing[target]]
-    seed, claims = Seed(cell.seed).child("attack", cell.attack), dict[Party, Claim]()
-    try:
-        claims |= attack.infer(observed, able, knowledge, seed) if able else {}
-    except NeedsError:
-        # The failure may concern one target only: try the targets one by one.
-        for target in able:
-            try:
-                claims |= attack.infer(observed, (target,), knowledge, seed)
-            except NeedsError as error:
-                refusals.append(Refusal(cell, target, (str(error),)))
+    seed = Seed(cell.seed).child("attack", cell.attack)
+    made = make_claims(attack, observed, able, knowledge, seed)
+    refusals += [Refusal(cell, target, (why,)) for target, why in made.problems.items()]
     findings = list[Finding]()
-    for target, claim in claims.items():
+    for target, claim in made.claims.items():
         try:
             finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
             sent = tuple(observed.rounds_with_updates(target))
@@ -166,7 +160,8 @@ def _run_cell(
             # client.
             refusals.append(Refusal(cell, target, (str(error),)))
     result = CellResult(cell, tuple(findings), tuple(refusals))
-    store.save(result)
+    if not made.has_failed:
+        store.save(result)
     return result
 
 

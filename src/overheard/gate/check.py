@@ -22,6 +22,11 @@ from overheard.statistics.run_means import FEWEST_RUNS
 BOOTSTRAP_SEED = Seed(0)
 """Seed of the bootstrap for intervals, as in the CLI: an `Audit` is judged like its file."""
 
+NOTHING_CHECKED = (
+    "Nothing could be checked: the recording has no ground truth (truth.json), so no rule on "
+    "leaks can pass or fail. Add it, as docs/transcript-format.md says, and audit anew."
+)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,9 @@ def _check(
 
 def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str, ...]:
     notes = []
+    planned = [run for run in now.arms if not run.is_control]
+    if planned and not any(run.has_truth for run in planned):
+        notes.append(NOTHING_CHECKED)
     if any(row.value.basis == "these runs" or row.seeds == 1 for row in now.summary):
         notes.append(
             f"Intervals from fewer than {FEWEST_RUNS} runs cover the clients of these runs, "

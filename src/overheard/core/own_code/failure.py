@@ -10,6 +10,12 @@ MAX_LENGTH = 300
 _OWN_PACKAGE = Path(__file__).resolve().parents[2]
 
 
+def is_from_own_code(error: BaseException) -> bool:
+    """Return whether a line of code that is neither Overheard's nor a library's raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(_is_own_code(Path(frame.filename)) for frame in frames)
+
+
 def describe_failure(error: BaseException) -> str:
     """Return the kind of an error, its text on one line, and the line of code that raised it.
 
