@@ -1,6 +1,8 @@
 """Prints the verdicts of a policy on an audit."""
 
+import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from overheard.findings.names import shorten
 from overheard.gate.check import CheckResult
 from overheard.gate.verdict import MAX_LENGTH, Status
 
-EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
+STATUS_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """The exit code of the command; a whole policy is never excused."""
 
 HEADERS = ("subject", "value (95 %)", "limit", "reason")
@@ -65,6 +67,21 @@ def print_check_result(checked: CheckResult, console: Console) -> None:
     for note in checked.notes:
         console.print(_escaped(note))
     console.print(Text(checked.summary, style=_STYLES[checked.status]))
+
+
+def check_as_json(checked: CheckResult) -> str:
+    """Return the status, the notes and every verdict as JSON."""
+    content = {
+        "title": checked.title,
+        "status": checked.status,
+        "summary": checked.summary,
+        "notes": checked.notes,
+        "verdicts": [
+            asdict(one) | {"value": one.figure_text, "reason": one.why}
+            for one in checked.verdicts
+        ],
+    }
+    return json.dumps(content, indent=2, default=str)
 
 
 def _escaped(text: str) -> Text:

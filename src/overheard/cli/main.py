@@ -1,6 +1,7 @@
 """The command `overheard`."""
 
 import json
+import logging
 import signal
 import sys
 import warnings
@@ -8,21 +9,21 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
-from types import FrameType
 from typing import Annotated, Any, final
 
-import click
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.evidence import evidence, verify
+from overheard.cli.exits import EXIT_CODES, SigtermHandler, run_command
 from overheard.cli.init import init
 from overheard.cli.options import (
     DataOption,
     Device,
     DeviceOption,
     FileContent,
+    JsonOption,
     ListedKind,
     OutOption,
     QuietOption,
@@ -32,7 +33,7 @@ from overheard.cli.options import (
 from overheard.cli.plan_checking import plan_app
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
-from overheard.core.errors import AuditError, PlanError
+from overheard.core.errors import PlanError
 from overheard.core.plugin_registry import PluginWarning
 
 app = typer.Typer(
@@ -42,17 +43,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXIT_CODES,
 )
-
-USER_ERROR = 2
-"""Exit code for errors that the user can correct."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, by the convention of shells."""
-
-TERMINATED = 143
-"""Exit code after SIGTERM, by the convention of shells."""
 
 
 def _print_version(wanted: bool) -> bool:
@@ -60,6 +53,15 @@ def _print_version(wanted: bool) -> bool:
         typer.echo(f"overheard {version('overheard')}")
         raise typer.Exit
     return wanted
+
+
+def _log_to_stderr(count: int) -> int:
+    """Show messages of Overheard: at 1 what it does, at 2 errors in full."""
+    if count:
+        level = logging.INFO if count == 1 else logging.DEBUG
+        logging.basicConfig(format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+        logging.getLogger("overheard").setLevel(level)
+    return count
 
 
 @app.callback()
@@ -70,6 +72,16 @@ def overheard(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    _verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            callback=_log_to_stderr,
+            help="Log each step to stderr; twice: errors in full too.",
+        ),
+    ] = 0,
 ) -> None:
     """Measure what a federated-learning run reveals, and what defenses achieve."""
 
@@ -362,6 +374,7 @@ def check(
         Path | None,
         typer.Option("--markdown", help="Write the verdicts to this file as Markdown."),
     ] = None,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Check an audit's findings against a policy, as a gate in a pipeline.
@@ -401,7 +414,12 @@ def check(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.atomic import write_text
-    from overheard.cli.checking import EXIT_CODES, print_check_result, refuse_to_overwrite
+    from overheard.cli.checking import (
+        STATUS_CODES,
+        check_as_json,
+        print_check_result,
+        refuse_to_overwrite,
+    )
     from overheard.findings.document_reader import read_findings
     from overheard.gate.check import check as check_findings
     from overheard.gate.junit import as_junit
@@ -416,9 +434,11 @@ def check(
         write_text(junit, as_junit(checked))
     if markdown is not None:
         write_text(markdown, as_markdown(checked))
-    if not quiet:
+    if as_json:
+        typer.echo(check_as_json(checked))
+    elif not quiet:
         print_check_result(checked, Console(highlight=False))
-    raise typer.Exit(EXIT_CODES[checked.status])
+    raise typer.Exit(STATUS_CODES[checked.status])
 
 
 app.command()(evidence)
@@ -450,12 +470,16 @@ def schema(
 
 def main() -> None:
     """Run the command; errors that the user can correct give one message and exit code 2."""
-    sigterm = _SigtermHandler()
+    sigterm = SigtermHandler()
     signal.signal(signal.SIGTERM, sigterm)
     with warnings.catch_warnings():
         warnings.showwarning = _PluginWarningPrinter(warnings.showwarning)
-        code = _run()
-    sys.exit(TERMINATED if code == INTERRUPTED and sigterm.is_received else code)
+        code = _run(sigterm)
+    sys.exit(code)
+
+
+def _run(sigterm: SigtermHandler | None = None) -> int:
+    return run_command(app, sigterm or SigtermHandler())
 
 
 @final
@@ -473,44 +497,3 @@ class _PluginWarningPrinter:
             Console(stderr=True, soft_wrap=True).print(escaped_text(f"overheard: {message}"))
         else:
             self._otherwise(message, category, *place, **more)
-
-
-@final
-class _SigtermHandler:
-    """Turns the first SIGTERM into a Ctrl-C, which ends workers before the command.
-
-    Later signals are ignored, since they would interrupt this shutdown.
-    """
-
-    def __init__(self) -> None:
-        self.is_received = False
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.is_received:
-            self.is_received = True
-            # While Ray waits, it passes on this exception but aborts on any other.
-            raise KeyboardInterrupt
-
-
-def _run() -> int:
-    message, code = "", 0
-    try:
-        result = app(standalone_mode=False)
-        code = result if isinstance(result, int) else 0
-    except click.ClickException as error:
-        error.show()
-        code = USER_ERROR
-    except AuditError as error:
-        message, code = str(error), USER_ERROR
-    except OSError as error:
-        # The user can correct a full disk or a missing permission.
-        message = f"{error.filename or 'system error'}: {error.strerror or error}"
-        code = USER_ERROR
-    except (KeyboardInterrupt, click.Abort):
-        code = INTERRUPTED
-    # Depending on its version, Typer returns this code on Ctrl-C or raises.
-    if code == INTERRUPTED:
-        message = "interrupted; finished work is saved: run the same command again to resume"
-    if message:
-        Console(stderr=True, soft_wrap=True).print(escaped_text(f"overheard: {message}"))
-    return code

@@ -66,4 +66,5 @@ WorkersOption = Annotated[
         "Ray on this machine or on that cluster trains the attackers' virtual clients.",
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

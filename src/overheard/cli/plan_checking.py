@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from overheard.cli.options import DataOption, WorkersOption
+from overheard.cli.options import DataOption, JsonOption, WorkersOption
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
 
@@ -36,7 +36,7 @@ def plan_check(
     estimate: Annotated[
         bool, typer.Option(help="Measure how long attacks take, for at most a minute.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what a plan will run, refuse and cost. No federation is trained.
 
