@@ -180,7 +180,7 @@ def missing_for_target(
     knowledge: Knowledge,
     target: Party,
 ) -> tuple[str, ...]:
-    """Return what an attack lacks for a target, in words; empty if it can run."""
+    """Return what is missing for an attack on a target, in words; empty if it can run."""
     missing = missing_needs(attack, view, target, knowledge)
     if missing or _observed_rounds(view, truth, target):
         return missing

@@ -26,12 +26,14 @@ TERMINATED = 143
 """Exit code after SIGTERM, by the convention of shells."""
 
 EXIT_CODES = (
-    "Exit codes: 0 done (check: every rule passes); 1 a rule of check fails, or verify finds a "
-    "changed file; 2 an error that you can correct, or check is inconclusive; 130 interrupted; "
-    "141 the reader of the output has gone; 143 terminated."
+    "Exit codes: 0 done. 1 a rule of check fails, or verify finds a changed file. 2 an error "
+    "that you can correct, or check is inconclusive. 130 interrupted. 141 the reader of the "
+    "output has gone. 143 terminated."
 )
+"""What the help says of exit codes."""
 
 RESUME = "finished work is saved: run the same command again to resume"
+"""What to do after an interruption."""
 
 _LOG = logging.getLogger("overheard")
 

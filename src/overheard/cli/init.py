@@ -1,6 +1,7 @@
 """The command `init`: a first plan that runs."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -12,6 +13,12 @@ from rich.text import Text
 from overheard.cli.options import QuietOption
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
+
+
+LabelOption = Annotated[str, typer.Option("--label", help="Column of the labels in a table.")]
+UserOption = Annotated[
+    str | None, typer.Option("--user", help="Column of the users in a table.")
+]
 
 
 def init(
@@ -35,12 +42,8 @@ def init(
             "'package.module:function'. It is run, so name only code that you trust.",
         ),
     ] = None,
-    label: Annotated[
-        str, typer.Option("--label", help="Column of the labels in a table.")
-    ] = "label",
-    user: Annotated[
-        str | None, typer.Option("--user", help="Column of the users in a table.")
-    ] = None,
+    label: LabelOption = "label",
+    user: UserOption = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -55,9 +58,9 @@ def init(
     """Write a first plan that runs, with a comment on each choice.
 
     From a recording, the plan has what the recording states: network, classes,
-    training, defenses and rounds. Attacks that lack something are left out, and
-    the plan says what they lack and how to give it. Without a recording, the
-    plan simulates a federation. On a terminal, the command asks for what was
+    training, defenses and rounds. Attacks for which something is missing are
+    left out, and the plan says what to add. Without a recording, the plan
+    simulates a federation. On a terminal, the command asks for what was
     not given as an option.
 
     \b
@@ -89,17 +92,28 @@ def init(
     write_text(file, written.text)
     if quiet:
         return
+    _print_attacks(written.attacks, written.missing, data)
+    _print_next_step(file, recording, is_app=flower is not None)
+
+
+def _print_next_step(file: Path, recording: Path | None, *, is_app: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    console.print(escaped_text(f"Attacks that can run: {', '.join(written.attacks)}."))
-    for name, what in written.missing.items():
-        console.print(escaped_text(f"Left out: {name}, which needs {what}."))
-    if flower is not None and recording is None:
+    if is_app and recording is None:
         console.print("To audit the app itself, record it with one line: docs/flower.md")
-    if written.missing and data is None:
-        console.print("To give examples: --data FILE --label COLUMN, of none of the clients.")
     source = "" if recording is None else f" --transcript {quote(str(recording))}"
     console.print(Text(f"Written: {file}", style="bold"))
     console.print(escaped_text(f"Next: overheard audit {quote(str(file))}{source}"))
+
+
+def _print_attacks(
+    attacks: Sequence[str], missing: Mapping[str, str], data: str | None
+) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(escaped_text(f"Attacks that can run: {', '.join(attacks)}."))
+    for name, what in missing.items():
+        console.print(escaped_text(f"Left out: {name}, which needs {what}."))
+    if missing and data is None:
+        console.print("To give examples: --data FILE --label COLUMN, of none of the clients.")
 
 
 def _may_ask(*given: object) -> bool:

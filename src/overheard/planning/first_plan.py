@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import final
 
+import torch
+
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
@@ -81,7 +83,7 @@ class FirstPlan:
         text: the TOML, with comments.
         plan: the same as a plan.
         attacks: names of the attacks that run.
-        missing: by attack that does not run, what it lacks.
+        missing: by attack that does not run, what is missing.
 
     """
 
@@ -94,7 +96,7 @@ class FirstPlan:
 def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     """Write a plan that was checked against its data and its recording; nothing is trained.
 
-    Attacks that lack something are left out of the plan, and a comment says what they lack.
+    Attacks for which something is missing are left out, and a comment says what.
 
     Raises:
         PlanError: if no plan fits, such as a model that is not that of the recording.
@@ -118,7 +120,7 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
             "(--model package.module:Class, or --flower FOLDER). "
             + "; ".join(f"{name} needs {what}" for name, what in missing.items())
         )
-    kept = tuple(_kept_threats(threats, able))
+    kept = tuple(_able_threats(threats, able))
     facts = replace(facts, threats=kept, missing=missing)
     text = plan_text(facts)
     return FirstPlan(text, parse_plan(text, PLACE), able, MappingProxyType(missing))
@@ -144,7 +146,7 @@ def _guess_shape(
 ) -> tuple[int, ...]:
     """Return the shape of an input for which a known network has the recorded tensors."""
     first = next(iter(recording.shapes.values()))
-    shapes = [(first[1],)] if len(first) == 2 else []
+    shapes: list[tuple[int, ...]] = [(first[1],)] if len(first) == 2 else []
     if len(first) == 4:
         shapes = [(first[1], side, side) for side in IMAGE_SIDES]
     networks = (request.app or FlowerApp()).networks
@@ -268,7 +270,7 @@ def _with_clients(facts: PlanFacts, dataset: Dataset) -> PlanFacts:
     auxiliary = (facts.auxiliary_per_class or 0) * dataset.task.classes
     free = len(dataset.train) - auxiliary
     if dataset.users is not None:
-        users = int(dataset.users.unique().numel())
+        users = int(torch.unique(dataset.users).numel())
         clients = min(CLIENTS, max(2, users * 2 // 3))
         return replace(facts, clients=clients, sizes=(1, max(2, free)), split='"by_user"')
     largest = max(2, min(1000, free // (2 * CLIENTS)))
@@ -284,7 +286,7 @@ def _inputs(facts: PlanFacts, resources: Resources) -> AuditInputs:
 def _split_by_needs(
     plan: Plan, audit_inputs: AuditInputs, recording: RecordedFacts | None
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the attacks that can run, and by each other attack what it lacks."""
+    """Return the attacks that can run, and by each other attack what is missing."""
     able, missing = dict[str, None](), dict[str, str]()
     for view in planned_views(plan, audit_inputs, recording):
         for one in view.outlooks():
@@ -295,7 +297,7 @@ def _split_by_needs(
     return tuple(able), {name: what for name, what in missing.items() if name not in able}
 
 
-def _kept_threats(
+def _able_threats(
     threats: tuple[ThreatText, ...], able: tuple[str, ...]
 ) -> Iterator[ThreatText]:
     for threat in threats:

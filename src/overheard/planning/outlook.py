@@ -86,17 +86,17 @@ class PlannedView:
 
     # Any: an attack answers a question of its own.
     def missing(self, attack: Attack[Any], target: Party) -> tuple[str, ...]:
-        """Return what an attack lacks for a target, in words; empty if it can run.
+        """Return what is missing for a target, in words; empty if it can run.
 
         Quick attacks on all rounds of a recording are tried, since only they know how many
         rounds they need.
         """
-        lacks = missing_for_target(attack, self.view, self.truth, self.knowledge, target)
+        missing = missing_for_target(attack, self.view, self.truth, self.knowledge, target)
         is_quick = attack.training_source() == "none"
-        if lacks or not (
+        if missing or not (
             self.is_recorded and is_quick and question_of_attack(attack).needs_all_rounds
         ):
-            return lacks
+            return missing
         try:
             attack.infer(self.view, (target,), self.knowledge, Seed(0))
         except NeedsError as error:

@@ -68,7 +68,7 @@ class PlanFacts:
         sizes: smallest and largest number of examples of a client.
         split: how the data are split, as TOML.
         threats: the threats.
-        missing: by attack that is left out, what it lacks.
+        missing: by attack that is left out, what is missing.
 
     """
 
