@@ -13,7 +13,7 @@ help: ## print the targets
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,mlflow,wandb,docs,dev]'
 	touch $@
 
 install: $(VENV)/installed ## make .venv from constraints.txt
@@ -39,7 +39,10 @@ lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-check: lint test deployments ## run everything that CI checks
+docs: install ## build the documentation site: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+check: lint docs test deployments ## run everything that CI checks
 
 face: install ## write all plugins into the public names: src/overheard/__init__.pyi
 	$(BIN)/python -m tests.face
@@ -51,6 +54,6 @@ bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
 
 clean: ## remove what make created
-	rm -rf $(VENV) audit reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-.PHONY: help install audit test test-fast deployments lint check face glossary bench clean
+.PHONY: help install audit test test-fast deployments lint docs check face glossary bench clean

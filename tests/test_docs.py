@@ -1,10 +1,16 @@
 """Examples in the documentation are valid and run."""
 
+import ast
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+from overheard.core.defense import DefenseContext
+from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.gate.policy import Policy, read_policy
@@ -12,6 +18,7 @@ from overheard.plans.plan import parse_plan, read_plan
 from overheard.plans.strict_model import parse_toml
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 from overheard.testing.planted_runs.planted_labels import SKEWED, simulate_one_round
+from website.generated_pages import generated_pages
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "plans" / "policy.toml"
@@ -41,12 +48,13 @@ def test_the_example_policy_names_arms_of_its_plan():
     assert "plans/defenses.toml" in POLICY.read_text()
 
 
-def test_every_policy_in_the_docs_is_valid():
-    text = (ROOT / "docs" / "check.md").read_text()
+@pytest.mark.parametrize("page", ["check.md", "pipelines.md"])
+def test_every_policy_in_the_docs_is_valid(page: str):
+    text = (ROOT / "docs" / page).read_text()
     policies = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert len(policies) > 1
     for policy in policies:
-        parse_toml(Policy, policy, "docs/check.md", "policy")
+        parse_toml(Policy, policy, page, "policy", has_dates=True)
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.name)
@@ -88,6 +96,63 @@ def test_the_example_attack_beats_the_uninformed_guess():
 
 
 def test_every_linked_page_exists():
+    generated = generated_pages()
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+            is_generated = page.parent.name == "docs" and link in generated
+            assert is_generated or (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def fenced(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [*GUIDES, "README.md"])
+def test_every_block_of_python_and_toml_can_be_read(page: str):
+    for code in fenced(page, "python"):
+        if ">>> " not in code:
+            # A decorator alone stands for one of a function.
+            ast.parse(
+                code if not code.rstrip().endswith("])") else f"{code}def function(): ..."
+            )
+    for table in fenced(page, "toml"):
+        tomllib.loads(table)
+
+
+def test_the_plan_for_a_recording_is_valid():
+    (plan,) = fenced("docs/plan-for-a-recording.md", "toml")
+    parsed = parse_plan(plan, "plan-for-a-recording.md")
+    assert parsed.data.split is None
+    assert [threat.observers for threat in parsed.threats] == [("server",), ("client/0",)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_examples_for_researchers_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for code in fenced("docs/researcher.md", "python"):
+        exec(compile(code, "researcher.md", "exec"), names)
+    errors = names["errors"]
+    assert set(errors.index.get_level_values("alpha")) == {0.1, 10.0}
+    assert len(names["frame"]) > 0
+    assert (tmp_path / "sweep" / "alpha-0.1" / "plan.toml").exists()
+
+
+def test_own_data_model_and_defense_of_the_docs_work():
+    names: dict[str, Any] = {"__name__": "example"}
+    for code in fenced("docs/bring-your-own.md", "python"):
+        exec(compile(code, "bring-your-own.md", "exec"), names)
+    data = names["cases"]()
+    model = names["build"](data.task)
+    assert model(data.train.inputs[:3]).shape == (3, 2)
+    assert not list(model.buffers())
+    update = Update({"weight": torch.tensor([0.5, -2.0, 0.0])}, examples=3)
+    context = DefenseContext(0, client(0), Seed(0))
+    sent = names["SignOnly"](length=0.1).on_update(update, context)
+    assert sent.delta["weight"].tolist() == pytest.approx([0.1, -0.1, 0.0])
+    assert sent.examples == 3

@@ -30,7 +30,13 @@ def words_of(name: str) -> list[str]:
     return [part.lower() for part in parts]
 
 
-def names_in(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def names_in(path: Path) -> tuple[tuple[int, str], ...]:
+    """The names of a file, which is parsed once for all tests."""
+    return tuple(iterate_names(path))
+
+
+def iterate_names(path: Path) -> Iterator[tuple[int, str]]:
     """The module, and every class, function, parameter, field and constant of a file."""
     yield 1, path.stem if path.stem != "__init__" else path.parent.name
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -53,6 +59,12 @@ def names_in(path: Path) -> Iterator[tuple[int, str]]:
 def prose() -> tuple[tuple[str, str], ...]:
     """All that there is to read, each paragraph with its place."""
     return tuple(all_prose())
+
+
+@cache
+def prose_without_code() -> tuple[tuple[str, str], ...]:
+    """The same without names in backticks."""
+    return tuple((place, re.sub(r"`[^`]*`", "", text)) for place, text in prose())
 
 
 def test_no_name_has_a_word_that_is_not_to_come_back() -> None:
@@ -78,8 +90,8 @@ def test_no_phrase_comes_back(phrase: str) -> None:
     better = WORDS["phrases"][phrase]
     found = [
         f"{place}: {match[0]} -> {better}"
-        for place, paragraph in prose()
-        for match in re.finditer(phrase, re.sub(r"`[^`]*`", "", paragraph))
+        for place, paragraph in prose_without_code()
+        for match in re.finditer(phrase, paragraph)
     ]
     assert found == []
 

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -39,6 +40,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.core.truth import GroundTruth
+from overheard.report.run_overview import RunOverview
 from overheard.report.show import show
 
 Files = dict[str, bytes]
@@ -131,10 +133,16 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 def overview_of(folder: Path) -> str:
     """Return what `overheard show` prints and what Python shows."""
-    page = io.StringIO()
     overview = show(folder)
+    return f"{printed(overview)}{overview}{overview._repr_html_()}"
+
+
+@cache
+def printed(overview: RunOverview) -> str:
+    """Return what the command prints; it takes long, and most readable cases have the same."""
+    page = io.StringIO()
     print_overview(overview, Console(file=page, width=100))
-    return f"{page.getvalue()}{overview}{overview._repr_html_()}"
+    return page.getvalue()
 
 
 READERS: tuple[Callable[[Path], object], ...] = (

@@ -49,6 +49,28 @@ def test_changing_a_tensor_does_not_change_the_file(weights: StoredWeights) -> N
     assert torch.equal(weights["b"], WEIGHTS["b"])
 
 
+def test_a_file_that_changed_is_read_anew(weights: StoredWeights) -> None:
+    assert weights["c"] == 3.0
+    weights.path.write_bytes(to_safetensors(WEIGHTS | {"c": torch.tensor(4.0)}))
+    assert weights["c"] == 4.0
+
+
+def test_a_small_file_is_opened_once(
+    weights: StoredWeights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert torch.equal(weights["b"], WEIGHTS["b"])
+    monkeypatch.setattr("overheard.archive.weights.safe_open", None)
+    assert torch.equal(weights["a"], WEIGHTS["a"])
+
+
+def test_a_tensor_can_be_read_beside_a_damaged_one(tmp_path: Path) -> None:
+    damaged = WEIGHTS | {"a": torch.full((2, 3), torch.nan)}
+    weights = write_weights(tmp_path / "x.safetensors", save(damaged))
+    assert torch.equal(weights["b"], WEIGHTS["b"])
+    with pytest.raises(TranscriptError, match="'a' holds NaN or infinity"):
+        weights["a"]
+
+
 def test_a_tensor_remains_after_its_file_is_deleted(weights: StoredWeights) -> None:
     tensor = weights["b"]
     weights.path.unlink()

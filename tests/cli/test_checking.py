@@ -1,13 +1,23 @@
 """`overheard check`: its exit codes and output files."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 from xml.etree.ElementTree import parse
 
 import pytest
 
 from tests.cli.conftest import CPU, Command, assert_user_error
-from tests.gate.documents import JsonObject, document, refusal, run, summary_row, write_document
+from tests.gate.documents import (
+    JsonObject,
+    document,
+    refusal,
+    run,
+    summary_row,
+    verdict_row,
+    write_document,
+)
 
 AUC = '[[leaks]]\nname = "records"\nquestion = "membership"\nscore = "membership_auc"\n'
 
@@ -176,5 +186,115 @@ def test_the_schema_of_policies_lists_every_table(overheard: Command):
     said = overheard("schema", "--policy")
     assert said.code == 0
     assert set(json.loads(said.out)["properties"]) == {
-        "straddles", "verdicts", "leaks", "epsilons", "costs",
+        "straddles", "verdicts", "leaks", "epsilons", "costs", "exceptions",
     }  # fmt: skip
+
+
+def test_prints_json_and_nothing_else(overheard: Command, policy: Path, tmp_path: Path):
+    found = write_document(tmp_path, document(summary_row(0.7, 0.8)))
+    said = overheard("check", found, "--policy", policy, "--json")
+    told = json.loads(said.out)
+    assert (said.code, told["exit_code"], told["status"]) == (1, 1, "fail")
+    assert (told["policy"], told["verdicts"][0]["line"]) == ("policy.toml", 1)
+
+
+def test_writes_sarif_that_points_to_the_rule(overheard: Command, policy: Path, tmp_path: Path):
+    found = write_document(tmp_path, document(summary_row(0.7, 0.8)))
+    policy.write_text("\n\n" + policy.read_text())
+    sarif = tmp_path / "check.sarif"
+    said = overheard("check", found, "--policy", policy, "--sarif", sarif, "--quiet")
+    assert (said.code, said.out) == (1, "")
+    (result,) = json.loads(sarif.read_text())["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == (
+        "policy.toml",
+        3,
+    )
+
+
+EXCEPTION = '[[exceptions]]\nrule = "records"\nreason = "ticket 12"\n'
+
+
+def test_an_exception_is_shown_everywhere_until_it_expires(
+    overheard: Command, policy: Path, tmp_path: Path
+):
+    found = write_document(tmp_path, document(summary_row(0.7, 0.8)))
+    rules = policy.read_text()
+    policy.write_text(f"{rules}{EXCEPTION}expires = 9999-12-31\n")
+    xml, page, sarif = (tmp_path / name for name in ("c.xml", "c.md", "c.sarif"))
+    outputs = ("--junit", xml, "--markdown", page, "--sarif", sarif)
+    said = overheard("check", found, "--policy", policy, *outputs)
+    assert said.code == 0
+    assert "pass: 1 excepted" in said.out
+    for text in (said.out, xml.read_text(), page.read_text(), sarif.read_text()):
+        assert "ticket" in text
+        assert "9999" in text
+    assert parse(xml).getroot().get("skipped") == "1"
+    policy.write_text(f"{rules}{EXCEPTION}expires = 2020-01-01\n")
+    said = overheard("check", found, "--policy", policy)
+    assert said.code == 1
+    assert "expired" in said.out
+
+
+def test_a_reference_makes_a_policy_that_is_kept(overheard: Command, tmp_path: Path):
+    verdicts = [verdict_row(score="membership_auc")]
+    before = write_document(
+        tmp_path, document(summary_row(0.6, 0.7), verdicts=verdicts), "before.json"
+    )
+    worse = write_document(tmp_path, document(summary_row(0.9, 0.95), verdicts=verdicts))
+    made = tmp_path / "made.toml"
+    kept = overheard("check", before, "--like", before, "--write-policy", made)
+    assert kept.code == 0
+    assert "Made from before.json" in kept.out
+    assert overheard("check", worse, "--policy", made).code == 1
+    assert overheard("check", worse, "--like", before).code == 1
+    assert overheard("check", worse, "--like", before, "--tolerance", "0.5").code == 0
+    again = overheard("check", before, "--like", before, "--write-policy", made)
+    assert_user_error(again, "made.toml: exists", "--policy")
+
+
+def test_tells_how_options_belong_together(overheard: Command, policy: Path, tmp_path: Path):
+    found = write_document(tmp_path, document(summary_row()))
+    for options, words in (
+        (("--policy", policy, "--like", found), "either --policy FILE or --like FILE"),
+        (("--policy", policy, "--tolerance", "0.1"), "belong to --like"),
+        (("--policy", policy, "--write-policy", tmp_path / "p"), "belong to --like"),
+    ):
+        said = overheard("check", found, *options)
+        assert said.code == 2
+        assert words in " ".join(said.err.replace("│", " ").split())
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def commands_of(page: str) -> list[list[str]]:
+    """Return the commands on findings in the shell examples of a page."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [
+        shlex.split(line, comments=True)[1:]
+        for line in lines
+        if re.match(r"overheard (check|compare) ", line)
+    ]
+
+
+@pytest.mark.parametrize("page", ["check.md", "pipelines.md"])
+def test_every_command_in_the_docs_runs(
+    overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+):
+    found = document(summary_row(0.5, 0.55), verdicts=[verdict_row(score="membership_auc")])
+    for name in ("reference", "audit"):
+        (tmp_path / name).mkdir()
+        write_document(tmp_path / name, found)
+    monkeypatch.chdir(tmp_path)
+    commands = commands_of(page)
+    assert len(commands) > 2
+    policy = tmp_path / "policy.toml"
+    for command in commands:
+        if "--write-policy" in command:
+            policy.unlink(missing_ok=True)
+        elif not policy.exists():
+            policy.write_text(f"{AUC}no_better_than = 0.6\n")
+        said = overheard(*command)
+        assert (said.code, said.err) == (0, ""), command

@@ -51,15 +51,21 @@ def test_names_are_drawn_as_text_only() -> None:
 
 def test_a_legend_has_the_control_and_the_shift() -> None:
     legend = bands_legend(["one", "two"], "eight")
-    texts = re.findall(r">([^<]+)</text>", legend)
-    assert texts == ["one", "two", "control, no shift", "round of the shift"]
+    texts = re.findall(r"<bdi>([^<]+)</bdi>", legend)
+    assert texts == [
+        "one",
+        "two",
+        "one standard deviation over runs",
+        "control, no shift",
+        "round of the shift",
+    ]
 
 
 def test_a_control_is_a_hollow_point() -> None:
     solid = diagonal_chart([ScatterPoint("a", 1.0, 2.0, False)], "across", "up", "nine")
     hollow = diagonal_chart([ScatterPoint("a", 1.0, 2.0, True)], "across", "up", "ten")
-    assert solid.count("fill: var(--series-1)") == 1
-    assert "fill: var(--series-1)" not in hollow
+    assert solid.count('fill="var(--series-1)"') == 1
+    assert 'fill="var(--series-1)"' not in hollow
 
 
 def test_both_axes_of_the_diagonal_have_the_same_scale() -> None:

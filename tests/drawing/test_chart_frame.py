@@ -1,13 +1,7 @@
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from overheard.drawing.chart_frame import (
-    LINE_HEIGHT,
-    ChartFrame,
-    guess_line,
-    legend_text,
-    list_legend,
-)
+from overheard.drawing.chart_frame import ChartFrame, draw_intervals
+from overheard.drawing.svg import INK
 
 
 def test_axes_leave_the_room_that_is_asked_for():
@@ -21,23 +15,15 @@ def test_axes_leave_the_room_that_is_asked_for():
     ]
 
 
-def height(drawn: str) -> float:
-    return float(drawn.split('viewBox="0 0 ')[1].split('"', maxsplit=1)[0].split()[1])
+def test_intervals_have_caps_at_both_ends() -> None:
+    axes = ChartFrame(200.0, 100.0, 20.0, 10.0, 30.0).axes(Figure())
+    draw_intervals(axes, [3.0], [(1.0, 2.0)], INK, is_across=True)
+    lines = [line.get_xydata().tolist() for line in axes.lines]
+    assert lines == [[[1.0, 3.0]], [[2.0, 3.0]]]
+    assert {line.get_marker() for line in axes.lines} == {"|"}
 
 
-def test_a_legend_has_one_line_per_name() -> None:
-    lines = [Line2D([], [], label="first <b>"), guess_line()]
-    drawn = str(list_legend(lambda: lines, ["first <b>"], 1, "names"))
-    assert "first &lt;b&gt;" in drawn
-    assert "guessing" in drawn
-    assert height(drawn) == 4 + 2 * LINE_HEIGHT
-
-
-def test_long_names_are_wrapped_and_not_cut() -> None:
-    name = "amortised(most_rounds=1, steps=100), adapting to the defenses, " + "long " * 20
-    lines = [Line2D([], [], label=legend_text(name))]
-    drawn = str(list_legend(lambda: lines, [name], 0, "legend"))
-    # 163 characters, of which 60 fit a line.
-    assert height(drawn) == 4 + 3 * LINE_HEIGHT
-    assert drawn.count("long") == 20
-    assert "…" not in drawn
+def test_no_intervals_draw_nothing() -> None:
+    axes = ChartFrame(200.0, 100.0, 20.0, 10.0, 30.0).axes(Figure())
+    draw_intervals(axes, [], [], INK, is_across=False)
+    assert [line.get_xydata().tolist() for line in axes.lines] == [[], []]

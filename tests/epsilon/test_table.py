@@ -175,12 +175,12 @@ def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> 
 def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
     (told,) = epsilon_summaries(epsilon_results(audit_of(WEAK, noisy_finding(10.0))))
     assert "no epsilon is promised. Its settings give an epsilon of " in told
-    assert "protects nobody in practice" not in told
+    assert "no guarantee in practice" not in told
     loud = replace(WEAK, noise_multiplier=0.1, stated=2.0)
     (told,) = epsilon_summaries(epsilon_results(audit_of(loud, noisy_finding(10.0))))
     assert told.startswith("LocalDp: an epsilon of 2 is promised, for all data of a client.")
-    assert ", which protects nobody in practice." in told
+    assert ", which is no guarantee in practice." in told
     open_clip = replace(loud, bounded_at=None)
     (told,) = epsilon_summaries(epsilon_results(audit_of(open_clip, noisy_finding(10.0))))
     assert "Its settings would give an epsilon of " in told
-    assert "As it is run, there is no guarantee at all: its noise suits updates whose" in told
+    assert "As they are, there is no guarantee at all: its noise suits updates whose" in told

@@ -89,7 +89,8 @@ def test_knows_whether_it_needs_earlier_findings(tmp_path: Path):
             ["2 errors to fix", "leaks.0.no_beter_than: Extra inputs", "costs.0.bytes_at_most"],
         ),
         ("[[leaks", ["not TOML"]),
-        ("since = 2024-01-01", ["a policy must not contain dates"]),
+        ("since = 2024-01-01", ["since: Extra inputs"]),
+        ("since = 2024-01-01T10:00:00", ["a policy must not contain times"]),
     ],
 )
 def test_lists_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_path: Path):

@@ -113,8 +113,8 @@ def test_names_of_arms_are_escaped() -> None:
 
 def dots(drawing: str, colour: int) -> list[tuple[float, float]]:
     """The points of one colour, in pixels from the upper left corner of the drawing."""
-    place = r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" style="'
-    found = re.findall(rf"{place}[^\"]*fill: var\(--series-{colour}\)", drawing)
+    place = r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)"'
+    found = re.findall(rf"{place} fill=\"var\(--series-{colour}\)\"", drawing)
     return [(float(x), float(y)) for x, y in found]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import final
 
@@ -19,6 +20,12 @@ SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torc
 CHECKED_AT_ONCE = 2**24
 """Elements to check at a time."""
 
+SMALL_FILE_BYTES = 2**18
+"""Files up to this size are read whole and kept, as opening one takes longer than reading."""
+
+CACHED_FILES = 256
+"""The most small files in memory, those that were read last: 64 MiB in all."""
+
 Shapes = Mapping[str, tuple[int, ...]]
 """The shapes of a model's tensors by name, in the model's order."""
 
@@ -29,8 +36,8 @@ class StoredWeights(Mapping[str, Tensor]):
     """Tensors by name, each read from a safetensors file when it is accessed.
 
     Each access opens the file, maps it into memory and closes it; its memory is freed with the
-    tensor. Nothing is cached, so a transcript may be larger than memory: access a tensor once
-    if you use it twice.
+    tensor. A transcript may be larger than memory: access a tensor once if you use it twice.
+    Only the last `CACHED_FILES` small files stay in memory, until they change on disk.
 
     Args:
         path: the path of the safetensors file.
@@ -51,6 +58,15 @@ class StoredWeights(Mapping[str, Tensor]):
         """
         if name not in self.shapes:
             raise KeyError(name)
+        try:
+            state = self.path.stat()
+            if state.st_size <= SMALL_FILE_BYTES:
+                version = (state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
+                read = _read_small_file(self.path, version, tuple(self.shapes.items()))
+                return read[name].clone()  # so that a caller may change it
+        except (OSError, TranscriptError):
+            # Another tensor of the file may be the damaged one: read this one alone.
+            pass
         return read_tensors(self.path, (name,), self.shapes)[name]
 
     def __contains__(self, name: object) -> bool:
@@ -104,6 +120,15 @@ def read_tensors(
         if flaw:
             raise TranscriptError(f"{label} {flaw}: remove this message, or record it again")
     return {name: tensor.float() for name, tensor in read.items()}
+
+
+@lru_cache(CACHED_FILES)
+def _read_small_file(
+    path: Path, version: tuple[int, ...], shapes: tuple[tuple[str, tuple[int, ...]], ...]
+) -> dict[str, Tensor]:
+    """Read and check all tensors of a file, once for each version of it on disk."""
+    expected = dict(shapes)
+    return read_tensors(path, tuple(expected), expected)
 
 
 def find_flaw(tensor: Tensor) -> str | None:

@@ -34,13 +34,8 @@ def run_attacks(
     run: AuditedRun, threat: ThreatPlan, store: ResultCache, progress: Progress
 ) -> Iterator[CellResult]:
     """Run all attacks of a threat on one run; yield a result for each cell."""
-    whole_truth = (
-        EMPTY_GROUND_TRUTH if run.truth is None else run.with_redrawn(run.truth, threat)
-    )
-    messages = PseudonymizedRun(run.transcript, whole_truth)
-    if threat.pseudonyms == "round":
-        draws = Seed(run.record.seed).child("pseudonyms")
-        messages = pseudonymize(messages.transcript, messages.truth, draws)
+    known = EMPTY_GROUND_TRUTH if run.truth is None else run.truth
+    messages = _name_senders(run, threat, known)
     view = messages.transcript.seen_by(*threat.observer_parties)
     # Observers know their own data, so a claim about the cohort is about the other clients.
     truth = (
@@ -49,6 +44,7 @@ def run_attacks(
     targets = select_targets(messages.transcript, threat)
     observed = {target: _observed_rounds(view, truth, target) for target in targets}
     knowledge = cache(partial(run.knowledge, threat))
+    redrawn_truth = cache(partial(_draw_again, run, threat))
     for attack in threat.attacks:
         question = question_of_attack(attack)
         if not applies_to_run(question, run.record.is_control):
@@ -63,6 +59,7 @@ def run_attacks(
             question,
             view,
             truth,
+            redrawn_truth,
             knowledge_at,
             store,
             run.rounds,
@@ -79,6 +76,21 @@ def run_attacks(
             if present and all_rounds.findings and len(run.rounds) > 1:
                 yield run_cell(replace(cell, rounds=(number,)), present, in_round)
             progress.advance(in_round)
+
+
+def _name_senders(run: AuditedRun, threat: ThreatPlan, truth: GroundTruth) -> PseudonymizedRun:
+    """Return the run and this truth under the names that senders have in a threat."""
+    if threat.pseudonyms == "run":
+        return PseudonymizedRun(run.transcript, truth)
+    draws = Seed(run.record.seed).child("pseudonyms")
+    return pseudonymize(run.transcript, truth, draws)
+
+
+def _draw_again(run: AuditedRun, threat: ThreatPlan) -> GroundTruth:
+    """Return the ground truth with partitions drawn anew: takes long, so only if needed."""
+    assert run.truth is not None, "a run without a ground truth has no partitions"
+    truth = _name_senders(run, threat, run.with_redrawn(run.truth, threat)).truth
+    return truth.without_parties(threat.observer_parties)
 
 
 def _make_cell(run: AuditedRun, threat: ThreatPlan, attack: Attack[Any], question: str) -> Cell:
@@ -123,6 +135,7 @@ def _run_cell(
     question: Question[Any],
     view: View,
     truth: GroundTruth | None,
+    redrawn_truth: Callable[[], GroundTruth],
     knowledge_at: Callable[[str], Knowledge],
     store: ResultCache,
     all_rounds: Sequence[int],
@@ -152,7 +165,7 @@ def _run_cell(
             sent = tuple(observed.rounds_with_updates(target))
             finding = replace(finding, sent_rounds=sent, client=clients.get(target, ""))
             if truth is not None and cell.rounds == tuple(all_rounds):
-                fits = question.redrawn_fits(claim, truth, target, cell.rounds)
+                fits = question.redrawn_fits(claim, redrawn_truth(), target, cell.rounds)
                 finding = replace(finding, redrawn_fits=fits)
             findings.append(finding)
         except NeedsError as error:

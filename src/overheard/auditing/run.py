@@ -13,6 +13,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recording import prepare_recorded_runs, recording_digest
+from overheard.auditing.runs_ahead import attack_ahead
 from overheard.findings.finding import ArmRun, Audit
 from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
@@ -70,7 +71,10 @@ def audit(
     store, records, results = ResultCache(home.cells_path), list[ArmRun](), list[CellResult]()
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
     with one_thread():
-        for run in runs.runs:
+        audited = runs.runs
+        if recording is None:
+            audited = attack_ahead(audited, audit_inputs, home, progress)
+        for run in audited:
             records.append(run.record)
             for threat in plan.threats:
                 results.extend(run_attacks(run, threat, store, progress))

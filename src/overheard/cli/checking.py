@@ -1,22 +1,33 @@
-"""Prints the verdicts of a policy on an audit."""
+"""Checks findings against a policy or a reference, and prints and writes the verdicts."""
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import final
 
+import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
+from overheard.findings.document_reader import FindingsDocument, read_findings
 from overheard.findings.names import shorten
-from overheard.gate.check import CheckResult
+from overheard.gate.check import CheckResult, check
+from overheard.gate.check_json import as_check_json
+from overheard.gate.junit import as_junit
+from overheard.gate.markdown import as_markdown
+from overheard.gate.policy import Policy, read_policy
+from overheard.gate.policy_text import policy_text
+from overheard.gate.reference_policy import policy_like, reference_note
+from overheard.gate.rule_sources import RuleSources, rule_sources
+from overheard.gate.sarif import as_sarif
 from overheard.gate.verdict import MAX_LENGTH, Status
 
-STATUS_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
+EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """The exit code of the command; a whole policy is never excused."""
 
 HEADERS = ("subject", "value (95 %)", "limit", "reason")
@@ -26,7 +37,112 @@ _STYLES: dict[Status, str] = {
     "fail": "bold red",
     "inconclusive": "bold yellow",
     "excused": "dim",
+    "excepted": "yellow",
 }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference audit that makes the policy.
+
+    Args:
+        findings: its findings.json.
+        tolerance: how much worse a score may be; None = the margins of the reference.
+        policy: where to write the policy; None = nowhere.
+
+    """
+
+    findings: Path
+    tolerance: float | None
+    policy: Path | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckOutputs:
+    """What to write and print; None = no such file.
+
+    Args:
+        sarif: file for SARIF.
+        junit: file for JUnit XML.
+        markdown: file for Markdown.
+        json: whether to print JSON instead of tables.
+        quiet: whether to print no tables.
+
+    """
+
+    sarif: Path | None = None
+    junit: Path | None = None
+    markdown: Path | None = None
+    json: bool = False
+    quiet: bool = False
+
+
+def run_check(
+    findings: Path,
+    policy: Path | None,
+    reference: Reference | None,
+    against: Path | None,
+    outputs: CheckOutputs,
+) -> int:
+    """Check findings, write and print the verdicts, and return the exit code.
+
+    Args:
+        findings: the findings to judge.
+        policy: the file of the policy; None = the reference makes it.
+        reference: the reference audit; None = the policy is a file.
+        against: earlier findings, for rules on growth; None = none.
+        outputs: what to write and print.
+
+    Raises:
+        AuditError: if a file is invalid, or would be overwritten.
+
+    """
+    made = (None,) if reference is None else (reference.findings,)
+    kept = None if reference is None else reference.policy
+    refuse_to_overwrite(
+        (findings, policy, against, *made),
+        (outputs.sarif, outputs.junit, outputs.markdown, kept),
+    )
+    if kept is not None and kept.exists():
+        raise OutputError(f"{kept}: exists: move it, or use it with --policy, to keep edits")
+    now = read_findings(findings)
+    before = None if against is None else read_findings(against)
+    rules, sources, notes = _rules(policy, reference, now)
+    checked = check(rules, now, before)
+    checked = replace(checked, notes=(*checked.notes, *notes))
+    code = EXIT_CODES[checked.status]
+    if outputs.sarif is not None:
+        write_text(outputs.sarif, as_sarif(checked, rules, sources))
+    if outputs.junit is not None:
+        write_text(outputs.junit, as_junit(checked))
+    if outputs.markdown is not None:
+        write_text(outputs.markdown, as_markdown(checked))
+    if outputs.json:
+        click.echo(as_check_json(checked, rules, sources, code), nl=False)
+    elif not outputs.quiet:
+        print_check_result(checked, Console(highlight=False))
+    return code
+
+
+def _rules(
+    policy: Path | None, reference: Reference | None, now: FindingsDocument
+) -> tuple[Policy, RuleSources, tuple[str, ...]]:
+    """Return the rules, where they are written, and notes on them."""
+    if reference is None:
+        assert policy is not None, "either a policy or a reference is given"
+        rules = read_policy(policy)
+        return rules, rule_sources(rules, policy, policy.read_text(encoding="utf-8")), ()
+    found = read_findings(reference.findings)
+    made = policy_like(found, reference.findings, reference.tolerance)
+    note = reference_note(found, now)
+    notes = (*made.origin[:-1], *([note] if note else []))
+    if reference.policy is None:
+        return made.policy, RuleSources(reference.findings), notes
+    text = policy_text(made)
+    write_text(reference.policy, text)
+    return made.policy, rule_sources(made.policy, reference.policy, text), notes
 
 
 def refuse_to_overwrite(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
@@ -67,21 +183,6 @@ def print_check_result(checked: CheckResult, console: Console) -> None:
     for note in checked.notes:
         console.print(_escaped(note))
     console.print(Text(checked.summary, style=_STYLES[checked.status]))
-
-
-def check_as_json(checked: CheckResult) -> str:
-    """Return the status, the notes and every verdict as JSON."""
-    content = {
-        "title": checked.title,
-        "status": checked.status,
-        "summary": checked.summary,
-        "notes": checked.notes,
-        "verdicts": [
-            asdict(one) | {"value": one.figure_text, "reason": one.why}
-            for one in checked.verdicts
-        ],
-    }
-    return json.dumps(content, indent=2, default=str)
 
 
 def _escaped(text: str) -> Text:

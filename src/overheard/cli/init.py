@@ -14,7 +14,6 @@ from overheard.cli.options import QuietOption
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
 
-
 LabelOption = Annotated[str, typer.Option("--label", help="Column of the labels in a table.")]
 UserOption = Annotated[
     str | None, typer.Option("--user", help="Column of the users in a table.")

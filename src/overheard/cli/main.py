@@ -5,7 +5,8 @@ import logging
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from overheard.cli.evidence import evidence, verify
 from overheard.cli.exits import EXIT_CODES, SigtermHandler, run_command
+from overheard.cli.gate_commands import check, compare
 from overheard.cli.init import init
 from overheard.cli.options import (
     DataOption,
@@ -25,9 +27,11 @@ from overheard.cli.options import (
     FileContent,
     JsonOption,
     ListedKind,
+    MlflowOption,
     OutOption,
     QuietOption,
     SeedOption,
+    WandbOption,
     WorkersOption,
 )
 from overheard.cli.plan_checking import plan_app
@@ -101,6 +105,8 @@ def audit(
     seed: SeedOption = None,
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
+    mlflow: MlflowOption = None,
+    wandb: WandbOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
@@ -114,18 +120,21 @@ def audit(
       overheard audit
       overheard audit plan.toml --data ~/data --out audits/march
       overheard audit plan.toml --transcript recordings/march
+      overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.inputs import Resources
     from overheard.auditing.run import audit as run_audit
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.progress import progress_bar
+    from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import built_in_plan
     from overheard.plans.plan import read_plan
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
+    require_trackers(mlflow, wandb)
     worker_options = workers or WorkerOptions()
     audit_plan = built_in_plan() if plan is None else read_plan(plan)
     if seed is not None:
@@ -149,15 +158,21 @@ def audit(
         )
         write_report(found, folder, Seed(0))
     if not quiet:
-        console = Console(highlight=False)
-        for sentence in headlines(found, Seed(0)):
-            console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
-        console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
-        # Without wrapping, so that the command can be copied.
-        command = f"overheard evidence {quote(str(folder))}"
-        console.print(
-            escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
-        )
+        _print_headlines(headlines(found, Seed(0)), folder)
+    log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
+
+
+def _print_headlines(sentences: Iterable[str], folder: Path) -> None:
+    """Print what an audit found, and the next steps."""
+    console = Console(highlight=False)
+    for sentence in sentences:
+        console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
+    console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
+    # Without wrapping, so that the command can be copied.
+    command = f"overheard evidence {quote(str(folder))}"
+    console.print(
+        escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
+    )
 
 
 @app.command()
@@ -219,17 +234,28 @@ def reproduce(
 
 
 @app.command("list")
-def list_command(kind: Annotated[ListedKind, typer.Argument(help="What to list.")]) -> None:
+def list_command(
+    kind: Annotated[ListedKind, typer.Argument(help="What to list.")],
+    name: Annotated[
+        str | None, typer.Argument(help="Tell all details of this one only.")
+    ] = None,
+) -> None:
     """List what a plan can name, with settings and sources; the papers; or all terms.
 
     \b
-    Example:
+    Examples:
       overheard list attacks
+      overheard list attacks decaf
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.cli.listing import list_parts
 
-    list_parts(kind.value, Console())
+    if name is None:
+        list_parts(kind.value, Console())
+    else:
+        from overheard.cli.details import print_details
+
+        print_details(kind.value, name, Console())
 
 
 @app.command("import")
@@ -339,6 +365,7 @@ def show(
         bool,
         typer.Option("--verify", help="Also check that every stored weight file is intact."),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a transcript contains and what each observer can read.
 
@@ -351,96 +378,18 @@ def show(
     from overheard.cli.showing import print_overview
     from overheard.report.show import show as show_run
 
-    print_overview(show_run(folder), Console())
-    if verify:
-        Console().print(Text(f"{verify_transcript(folder)} weight files are intact."))
-
-
-@app.command()
-def check(
-    findings: Annotated[Path, typer.Argument(help="findings.json of an audit.")],
-    policy: Annotated[Path, typer.Option("--policy", help="The policy (TOML).")],
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            "--against", help="findings.json of an earlier audit, for rules on growth."
-        ),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", help="Write the verdicts to this file as JUnit XML."),
-    ] = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option("--markdown", help="Write the verdicts to this file as Markdown."),
-    ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Check an audit's findings against a policy, as a gate in a pipeline.
-
-    Rules ask for verdicts without a leak (verdicts), and limit the success of
-    attacks (leaks), claimed and proven epsilon (epsilons), and the cost of
-    arms (costs). A limit is compared with the whole confidence interval of a
-    value, never with its mean.
-
-    \b
-    Exit codes:
-      0  every rule passes
-      1  a rule fails: a limit is exceeded, or a privacy claim is refuted
-      2  inconclusive, not measured, or an input is invalid
-
-    \b
-    A policy is TOML:
-      [\\[verdicts]]
-      name = "nothing leaks"
-
-      [\\[leaks]]
-      name = "membership stays hidden"
-      question = "membership"
-      score = "membership_auc"
-      no_better_than = 0.6
-
-      [\\[epsilons]]
-      name = "local DP guarantee"
-      arms = ["local DP"]
-      guaranteed_at_most = 8.0
-
-    \b
-    Examples:
-      overheard check findings.json --policy policy.toml
-      overheard check findings.json --policy policy.toml --against earlier.json
-      overheard check findings.json --policy policy.toml --junit check.xml
-
-    """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.archive.atomic import write_text
-    from overheard.cli.checking import (
-        STATUS_CODES,
-        check_as_json,
-        print_check_result,
-        refuse_to_overwrite,
-    )
-    from overheard.findings.document_reader import read_findings
-    from overheard.gate.check import check as check_findings
-    from overheard.gate.junit import as_junit
-    from overheard.gate.markdown import as_markdown
-    from overheard.gate.policy import read_policy
-
-    refuse_to_overwrite((findings, policy, against), (junit, markdown))
-    rules = read_policy(policy)
-    before = None if against is None else read_findings(against)
-    checked = check_findings(rules, read_findings(findings), before)
-    if junit is not None:
-        write_text(junit, as_junit(checked))
-    if markdown is not None:
-        write_text(markdown, as_markdown(checked))
+    overview = show_run(folder)
+    intact = verify_transcript(folder) if verify else None
     if as_json:
-        typer.echo(check_as_json(checked))
-    elif not quiet:
-        print_check_result(checked, Console(highlight=False))
-    raise typer.Exit(STATUS_CODES[checked.status])
+        typer.echo(json.dumps(asdict(overview) | {"intact_weight_files": intact}, indent=2))
+        return
+    print_overview(overview, Console())
+    if intact is not None:
+        Console().print(Text(f"{intact} weight files are intact."))
 
 
+app.command()(check)
+app.command()(compare)
 app.command()(evidence)
 app.command()(verify)
 app.command()(init)
@@ -456,6 +405,9 @@ def schema(
 ) -> None:
     """Print the JSON schema of plans, for completion and validation in editors.
 
+    It holds the description, the range, the default and an example of every
+    key.
+
     \b
     Examples:
       overheard schema > plan.schema.json
@@ -463,9 +415,10 @@ def schema(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.gate.policy import Policy
-    from overheard.plans.plan import Plan
+    from overheard.plans.schema.described_schema import described_schema
+    from overheard.plans.schema.plan_schema import plan_schema
 
-    typer.echo(json.dumps((Policy if policy else Plan).model_json_schema(), indent=2))
+    typer.echo(json.dumps(described_schema(Policy) if policy else plan_schema(), indent=2))
 
 
 def main() -> None:

@@ -67,4 +67,22 @@ WorkersOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
+MlflowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mlflow",
+        metavar="URI",
+        help="Log figures, verdicts and the report to this MLflow server or store, such as "
+        "sqlite:///mlflow.db; 'default' = MLFLOW_TRACKING_URI, else MLflow's own default.",
+    ),
+]
+WandbOption = Annotated[
+    str | None,
+    typer.Option(
+        "--wandb",
+        metavar="PROJECT",
+        help="Log the same to this project on Weights & Biases; offline unless WANDB_API_KEY "
+        "or WANDB_MODE=online is set.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

@@ -13,7 +13,7 @@ from overheard.core.errors import PlanError
 @final
 @dataclass(frozen=True, slots=True)
 class Dropout(Defense):
-    """Dropout on the inputs of the last layer while clients train.
+    """Clients train with dropout on the inputs of the last layer.
 
     It makes the last layer's gradients, which label inference uses, noisier; there is no formal
     promise. Parameters keep their names, so weights are sent as without it. The draws come

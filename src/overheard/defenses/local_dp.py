@@ -22,7 +22,7 @@ from overheard.defenses._gaussian import draw_gaussian
 @final
 @dataclass(frozen=True, slots=True)
 class LocalDp(Defense):
-    """Gaussian mechanism on the whole update of a client.
+    """Each client clips its update and adds Gaussian noise (Gaussian mechanism).
 
     The update is clipped to an L2 norm of `clip` over all parameters. A Gaussian of standard
     deviation `noise_multiplier * clip` is added to every coordinate, in the precision of the

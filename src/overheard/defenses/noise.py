@@ -12,7 +12,7 @@ from overheard.defenses._gaussian import draw_gaussian
 @final
 @dataclass(frozen=True, slots=True)
 class Noise(Defense):
-    """A Gaussian of this standard deviation on every number of an update, without clipping.
+    """Each client adds Gaussian noise to every number of its update, without clipping.
 
     This is often called local differential privacy, but is not. Without a bound on the norm of
     an update, one client's data may change it by more than any noise covers, so there is no

@@ -8,11 +8,11 @@ from typing import final
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from overheard.drawing.chart_frame import ChartFrame, legend_text, list_legend
-from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg
-from overheard.findings.names import shorten
+from overheard.drawing.chart_frame import ChartFrame, axis_value
+from overheard.drawing.legends import LegendEntry, make_legend
+from overheard.drawing.svg import INK, SERIES, SOFT, inline_svg, name_values
+from overheard.findings.names import make_printable, shorten
 
 BAND_OPACITY = 0.16
 """Opacity of the band around a line."""
@@ -120,20 +120,17 @@ def _draw_band(axes: Axes, band: BandSeries) -> None:
 
 
 def bands_legend(names: Sequence[str], label: str) -> Markup:
-    """Draw the legend of charts by round, one name per line."""
-
-    def lines() -> list[Line2D]:
-        named = [
-            Line2D([], [], color=SERIES[index % len(SERIES)], label=legend_text(name))
-            for index, name in enumerate(names)
-        ]
-        return [
+    """Return the legend of charts by round, one name per line."""
+    named = [LegendEntry(name, SERIES[index % len(SERIES)]) for index, name in enumerate(names)]
+    return make_legend(
+        [
             *named,
-            Line2D([], [], color=SOFT, ls=CONTROL_DASHES, lw=1.3, label="control, no shift"),
-            Line2D([], [], color=INK, ls=SHIFT_DASHES, lw=1.3, label="round of the shift"),
-        ]
-
-    return list_legend(lines, names, 2, label)
+            LegendEntry("one standard deviation over runs", SOFT, width=12.0, opacity=0.3),
+            LegendEntry("control, no shift", SOFT, dashes="--", width=1.3),
+            LegendEntry("round of the shift", INK, dashes=":", width=1.3),
+        ],
+        label,
+    )
 
 
 def diagonal_chart(
@@ -155,7 +152,7 @@ def diagonal_chart(
         top = max([1.0, *(end for point in points for end in (point.x, point.y))]) * 1.12
         axes.plot([0, top], [0, top], color=INK, lw=1.3, ls=CONTROL_DASHES)
         for point in points:
-            axes.plot(
+            (dot,) = axes.plot(
                 [point.x],
                 [point.y],
                 "o",
@@ -163,6 +160,8 @@ def diagonal_chart(
                 mfc="none" if point.is_control else SERIES[0],
                 ms=7,
             )
+            place = f"{axis_value(x_title, point.x)}; {axis_value(y_title, point.y)}"
+            name_values(dot, [f"{make_printable(point.name)}: {place}"])
             axes.annotate(
                 shorten(point.name, 24),
                 (point.x, point.y),

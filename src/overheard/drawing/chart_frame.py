@@ -1,22 +1,21 @@
-"""The layout of charts: room around the axes, and legends with wrapped names."""
+"""The layout of charts: room around the axes, and lines of intervals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import final
 
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from overheard.drawing.svg import INK, inline_svg
-from overheard.findings.names import make_printable
+from overheard.findings.number_format import SPACE, format_number
 
 LINE_HEIGHT = 22
 """Line height of a list, in pixels."""
 
 GUESS_DASHES = (0, (5, 3))
+
+CAP_SIZE = 7.0
+"""Length of the cap at either end of an interval, in pixels."""
 
 
 @final
@@ -53,41 +52,40 @@ class ChartFrame:
         )
 
 
-def guess_line() -> Line2D:
-    """Return the legend entry of the uninformed guess."""
-    return Line2D([], [], color=INK, ls=GUESS_DASHES, lw=1.3, label="guessing")
+def axis_value(title: str, value: float) -> str:
+    r"""Return a value with the title and the unit of its axis.
+
+    >>> axis_value("accuracy, %", 9.0), axis_value("number of guesses", 3.0)
+    ('accuracy 9.0\xa0%', 'number of guesses 3.0')
+    """
+    name, _, unit = title.rpartition(", ")
+    number = format_number(value)
+    return f"{name} {number}{SPACE}{unit}" if name else f"{title} {number}"
 
 
-LEGEND_COLUMNS = 60
-"""Longest line of a legend, in characters; longer names are wrapped."""
-
-CHARACTER_WIDTH = 7.0
-"""Mean width of a character of a legend, in pixels."""
-
-
-def legend_text(name: str) -> str:
-    """Return a name for a legend, printable and wrapped."""
-    return "\n".join(wrap(make_printable(name), LEGEND_COLUMNS)) or " "
-
-
-def list_legend(
-    lines: Callable[[], Sequence[Line2D]], names: Sequence[str], more: int, label: str
-) -> Markup:
-    """Draw a legend as a chart of its own, one name below the other.
+def draw_intervals(
+    axes: Axes,
+    places: Sequence[float] | Sequence[int],
+    ends: Sequence[tuple[float, float]],
+    colour: str,
+    is_across: bool,
+    cap_size: float = CAP_SIZE,
+) -> None:
+    """Draw intervals as lines with caps; no other line of a chart has caps.
 
     Args:
-        lines: returns the legend entries.
-        names: the names of the first entries, which `legend_text` wraps.
-        more: the number of further entries, which have short names.
-        label: what the chart shows; unique on its page.
+        axes: where to draw.
+        places: the place of each interval on the other axis.
+        ends: the lower and the upper end of each interval.
+        colour: a colour of `svg`.
+        is_across: whether the intervals lie along the horizontal axis.
+        cap_size: length of a cap, in pixels.
 
     """
-    rows = [row for name in names for row in legend_text(name).split("\n")]
-    width = max(300.0, 44.0 + CHARACTER_WIDTH * max(map(len, rows), default=0))
-
-    def draw(figure: Figure) -> None:
-        figure.legend(
-            handles=list(lines()), loc="upper left", borderaxespad=0, labelspacing=0.55
-        )
-
-    return inline_svg(draw, width, 4.0 + LINE_HEIGHT * (len(rows) + more), label)
+    lows, highs = [low for low, _ in ends], [high for _, high in ends]
+    draw_lines = axes.hlines if is_across else axes.vlines
+    draw_lines(places, lows, highs, color=colour, lw=1.5)
+    for edge in (lows, highs):
+        x, y = (edge, places) if is_across else (places, edge)
+        marker = "|" if is_across else "_"
+        axes.plot(x, y, marker, color=colour, ms=cap_size, mew=1.5, clip_on=False)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
+from textwrap import wrap
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -11,24 +12,38 @@ from matplotlib.lines import Line2D
 
 from overheard.core.claims import Interval
 from overheard.drawing.chart_frame import (
+    CAP_SIZE,
     GUESS_DASHES,
     LINE_HEIGHT,
     ChartFrame,
-    guess_line,
-    legend_text,
-    list_legend,
+    draw_intervals,
 )
-from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, TRUTH, inline_svg
+from overheard.drawing.legends import Dashes, LegendEntry, guess_entry, make_legend
+from overheard.drawing.svg import (
+    ACCENT,
+    INK,
+    SERIES,
+    SOFT,
+    TRUTH,
+    inline_svg,
+    name_values,
+)
 from overheard.findings.names import make_printable, shorten, shorten_attack_names
-from overheard.findings.number_format import Measure, reference_label
+from overheard.findings.number_format import NO_NUMBER, Measure, format_number, reference_label
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult
 from overheard.statistics.estimate import Estimate
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
-DASHES = ("-", "--", "-.", ":")
+DASHES: tuple[Dashes, ...] = ("-", "--", "-.", ":")
 MAX_NAME_AT_LINE_END = 18
 """Longest name, in characters, that fits beside a chart of arms; longer ones are above."""
+
+NAME_COLUMNS = 60
+"""Longest line of a name above a line of a chart, in characters; longer ones are wrapped."""
+
+NAME_LINE = 0.65
+"""Height of a line of a name, as a share of `LINE_HEIGHT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +72,8 @@ def arms_chart(
 ) -> Markup:
     """Draw one line per attack, grouped by arm: result, interval and guesses.
 
-    Names are beside the lines, or above them if one of them is too long.
+    `marks_legend` explains the marks. Names are beside the lines, or above them if one of them
+    is too long.
     """
     short = shorten_attack_names(
         [
@@ -67,19 +83,24 @@ def arms_chart(
         ]
     )
     is_above = any(len(name) > MAX_NAME_AT_LINE_END for name in short.values())
-    pitch, left = (2, 16.0) if is_above else (1, 128.0)
-    lines = sum(1 + pitch * len(results) for results in attack_results.values())
-    reference = reference_label(
-        attack_result.headline_row
-        for results in attack_results.values()
-        for attack_result in results
+    left = 16.0 if is_above else 128.0
+    wrapped = {
+        name: wrap(make_printable(one), NAME_COLUMNS) if is_above else [make_printable(one)]
+        for name, one in short.items()
+    }
+    pitches = {
+        name: 2.0 + NAME_LINE * (len(one) - 1) if is_above else 1.0
+        for name, one in wrapped.items()
+    }
+    lines = len(attack_results) + sum(
+        pitches[one.label] for results in attack_results.values() for one in results
     )
-    width, height, bottom = 400.0, 80.0 + LINE_HEIGHT * lines, 76.0
+    width, height, bottom = 400.0, 48.0 + LINE_HEIGHT * lines, 44.0
     edge = -left / (width - left - 12)
 
     def draw(figure: Figure) -> None:
         axes = ChartFrame(width, height, left, bottom, 12.0, 1.0).axes(figure)
-        line, names = 0, dict[int, str]()
+        line, names = 0.0, dict[float, Sequence[str]]()
         for arm, results in attack_results.items():
             heading = shorten(arm, 44) if results else f"{shorten(arm, 30)}: not measured"
             axes.text(
@@ -90,11 +111,12 @@ def arms_chart(
                 weight="bold",
                 va="center",
             )
-            for number, attack_result in enumerate(results, 1):
-                position = line + pitch * number
-                _draw_row(axes, position, attack_result.headline_row, measure.factor)
-                names[position] = short[attack_result.label]
-            line += 1 + pitch * len(results)
+            for attack_result in results:
+                line += pitches[attack_result.label]
+                names[line] = wrapped[attack_result.label]
+                where = f"{make_printable(arm)}, {' '.join(names[line])}"
+                _draw_row(axes, line, attack_result.headline_row, measure, where)
+            line += 1
         _draw_attack_names(axes, names, edge if is_above else None)
         axes.set_ylim(lines - 0.4, -0.6)
         axes.set_xlim(left=min(0, axes.get_xlim()[0]))
@@ -102,53 +124,71 @@ def arms_chart(
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
         axes.set_xlabel(f"{measure.title}{measure.unit and ','}{measure.unit}")
-        _draw_marks_legend(figure, reference)
 
     return inline_svg(draw, width, height, label)
 
 
-def _draw_row(axes: Axes, line: int, row: ScoreRow, factor: float) -> None:
-    value = row.value
+def _draw_row(axes: Axes, line: float, row: ScoreRow, measure: Measure, where: str) -> None:
+    value, factor = row.value, measure.factor
     if value.low is not None and value.high is not None:
-        axes.plot([value.low * factor, value.high * factor], [line, line], color=ACCENT, lw=3)
-    axes.plot([value.mean * factor], [line], "o", color=ACCENT, ms=7)
-    for reference in row.references.values():
-        axes.plot([reference * factor], [line], "+", color=SOFT, ms=9, mew=1.6)
+        ends = (value.low * factor, value.high * factor)
+        draw_intervals(axes, [line], [ends], ACCENT, is_across=True)
+    marks = [
+        (
+            axes.plot([value.mean * factor], [line], "o", color=ACCENT, ms=7)[0],
+            f"{where}: {_value_text(value, measure)}",
+        )
+    ]
+    for name, reference in row.references.items():
+        (plus,) = axes.plot([reference * factor], [line], "+", color=SOFT, ms=9, mew=1.6)
+        text = f"{where}, {make_printable(name)}: {measure.format(reference)}"
+        marks.append((plus, text))
     if row.blind is not None:
-        axes.plot([row.blind * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4)
+        (diamond,) = axes.plot(
+            [row.blind * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4
+        )
+        marks.append((diamond, f"{where}, guessing: {measure.format(row.blind)}"))
+    for mark, text in marks:
+        name_values(mark, [text])
 
 
-def _draw_attack_names(axes: Axes, names: Mapping[int, str], above: float | None) -> None:
+def _value_text(value: Estimate, measure: Measure) -> str:
+    """Return a value and its interval, such as "9.1 % (95 % interval: 8 to 10 %)"."""
+    interval = measure.format_interval(value)
+    more = "" if interval == NO_NUMBER else f" (95 % interval: {interval})"
+    return f"{measure.format(value.mean)}{more}"
+
+
+def _draw_attack_names(
+    axes: Axes, names: Mapping[float, Sequence[str]], above: float | None
+) -> None:
     """Write each name beside its line or, if `above` is an x position, above it."""
     if above is None:
-        axes.set_yticks(list(names), list(map(make_printable, names.values())))
+        axes.set_yticks(list(names), [" ".join(name) for name in names.values()])
         return
     axes.set_yticks([])
     for position, name in names.items():
         axes.text(
             above,
-            position - 0.8,
-            shorten(name, 62),
+            position - 0.8 - NAME_LINE / 2 * (len(name) - 1),
+            "\n".join(name),
             transform=axes.get_yaxis_transform(),
             fontsize=11,
             va="center",
         )
 
 
-def _draw_marks_legend(figure: Figure, reference: str) -> None:
-    """Add the legend of a chart of arms."""
-    figure.legend(
-        handles=[
-            Line2D([], [], color=ACCENT, marker="o", label="attack, 95 % interval"),
-            Line2D([], [], color=INK, marker="D", mfc="none", ls="", label="guessing"),
-            Line2D([], [], color=SOFT, marker="+", ms=9, mew=1.6, ls="", label=reference),
+def marks_legend(attack_results: Sequence[AttackResult], label: str) -> Markup:
+    """Return the legend of a chart of arms."""
+    reference = reference_label(one.headline_row for one in attack_results)
+    return make_legend(
+        [
+            LegendEntry("attack", ACCENT, "o", None, size=7.0),
+            LegendEntry("95 % interval of a score", ACCENT, width=1.5, has_caps=True),
+            LegendEntry("guessing", INK, "D", None, size=7.0, is_outline=True),
+            LegendEntry(reference, SOFT, "+", None, size=9.0),
         ],
-        loc="lower left",
-        ncols=3,
-        columnspacing=0.9,
-        handletextpad=0.4,
-        handlelength=1.5,
-        borderaxespad=0,
+        label,
     )
 
 
@@ -162,7 +202,8 @@ def shares_chart(
 ) -> Markup:
     """Draw true shares as bars and claimed ones as dots; `top` is the share at the right end.
 
-    A line joins each dot with the end of its bar or, if the claim has bounds, the two bounds.
+    A dotted line joins each dot with the end of its bar. If the claim has bounds, a line with
+    caps joins them instead.
     """
     step = min(15.0, max(3.0, 210 / len(names)))
     width, left, bottom = 230.0, 72.0, 24.0
@@ -172,17 +213,16 @@ def shares_chart(
     def draw(figure: Figure) -> None:
         axes = ChartFrame(width, height, left, bottom, 16.0, 1.0).axes(figure)
         places = list(range(len(names)))
-        axes.hlines(places, 0, [100 * share for share in true], color=TRUTH, lw=0.68 * step)
-        low, high = (true, claimed) if bounds is None else (bounds.low, bounds.high)
-        axes.hlines(
-            places,
-            [100 * share for share in low],
-            [100 * share for share in high],
-            color=ACCENT,
-            lw=1.2 if bounds is None else 1.8,
-        )
-        axes.plot(
-            [100 * share for share in claimed],
+        bars, dots = [100 * one for one in true], [100 * one for one in claimed]
+        axes.hlines(places, 0, bars, color=TRUTH, lw=0.68 * step)
+        if bounds is None:
+            axes.hlines(places, bars, dots, color=ACCENT, lw=1.2, ls=":")
+        else:
+            pairs = zip(bounds.low, bounds.high, strict=True)
+            ends = [(100 * low, 100 * high) for low, high in pairs]
+            draw_intervals(axes, places, ends, ACCENT, True, min(CAP_SIZE, 0.6 * step))
+        (marks,) = axes.plot(
+            dots,
             places,
             "o",
             color=ACCENT,
@@ -190,6 +230,7 @@ def shares_chart(
             clip_on=False,
             zorder=3,
         )
+        name_values(marks, _share_texts(names, bars, dots, bounds))
         axes.set_yticks(
             places[::name_interval], [shorten(name, 10) for name in names[::name_interval]]
         )
@@ -202,6 +243,44 @@ def shares_chart(
         axes.grid(axis="x")
 
     return inline_svg(draw, width, height, label)
+
+
+def _share_texts(
+    names: Sequence[str], bars: Sequence[float], dots: Sequence[float], bounds: Interval | None
+) -> list[str]:
+    """Return for each class the inferred share, its bounds, and what the bar shows."""
+    texts = []
+    for index, name in enumerate(names):
+        interval = ""
+        if bounds is not None:
+            low, high = 100 * bounds.low[index], 100 * bounds.high[index]
+            interval = f" ({format_number(low)} to {format_number(high)} %)"
+        texts.append(
+            f"{make_printable(name)}: inferred {format_number(dots[index])} %{interval}, "
+            f"bar {format_number(bars[index])} %"
+        )
+    return texts
+
+
+def shares_legend(bar: str, interval: str, label: str) -> Markup:
+    """Return the legend of charts of shares.
+
+    Args:
+        bar: what the bars show; "" = there are none.
+        interval: name of the claims' intervals; "" = they have none.
+        label: what it is the legend of.
+
+    """
+    entries = [LegendEntry("inferred share", ACCENT, "o", None, size=6.0)]
+    if bar:
+        entries.append(LegendEntry(bar, TRUTH, width=10.0))
+    if interval:
+        entries.append(LegendEntry(interval, ACCENT, width=1.5, has_caps=True))
+    elif bar:
+        entries.append(
+            LegendEntry("difference of the two shares", ACCENT, dashes=":", width=1.2)
+        )
+    return make_legend(entries, label)
 
 
 def rounds_chart(
@@ -242,11 +321,22 @@ def _draw_series(axes: Axes, course: RoundSeries, beyond: float, factor: float) 
             lw=1.3,
         )
     points = dict(course.points)
-    _draw_points(
-        axes, course.legend_index, points, factor, DASHES[course.legend_index // 6 % 4]
+    dashes, place = DASHES[course.legend_index // 6 % 4], course.legend_index
+    name = make_printable(course.name)
+    drawn = _draw_points(axes, place, points, factor, dashes)
+    name_values(
+        drawn,
+        [f"{name}, round {x}: {_number_text(value, factor)}" for x, value in points.items()],
     )
     if course.all_rounds is not None:
-        _draw_points(axes, course.legend_index, {beyond: course.all_rounds}, factor, "")
+        drawn = _draw_points(axes, place, {beyond: course.all_rounds}, factor, "")
+        text = _number_text(course.all_rounds, factor)
+        name_values(drawn, [f"{name}, all rounds: {text}"])
+
+
+def _number_text(value: Estimate, factor: float) -> str:
+    """Return a value and its interval as bare numbers; the axis has the unit."""
+    return _value_text(value, Measure("", "", factor))
 
 
 def _draw_points(
@@ -255,9 +345,10 @@ def _draw_points(
     points: Mapping[int, Estimate] | Mapping[float, Estimate],
     factor: float,
     dashes: str,
-) -> None:
+) -> Line2D:
+    """Draw the values with their intervals; return the line that has the markers."""
     colour = SERIES[place % len(SERIES)]
-    axes.plot(
+    (drawn,) = axes.plot(
         list(points),
         [factor * value.mean for value in points.values()],
         color=colour,
@@ -265,33 +356,33 @@ def _draw_points(
         ls=dashes,
         ms=5.5,
     )
-    ends = [
-        (x, factor * value.low, factor * value.high)
+    ends = {
+        x: (factor * value.low, factor * value.high)
         for x, value in points.items()
         if value.low is not None and value.high is not None
+    }
+    draw_intervals(axes, list(ends), list(ends.values()), colour, is_across=False)
+    return drawn
+
+
+def legend_chart(
+    names: Sequence[str], has_blind: bool, label: str, has_intervals: bool = False
+) -> Markup:
+    """Return the legend of charts over rounds, one name per line."""
+    named = [
+        LegendEntry(
+            name,
+            SERIES[place % len(SERIES)],
+            MARKERS[place % len(MARKERS)],
+            DASHES[place // 6 % 4],
+        )
+        for place, name in enumerate(names)
     ]
-    if ends:
-        axes.vlines(*zip(*ends, strict=True), color=colour, lw=1.2)
-
-
-def legend_chart(names: Sequence[str], has_blind: bool, label: str) -> Markup:
-    """Draw the legend of charts over rounds, one name per line."""
-
-    def lines() -> list[Line2D]:
-        named = [
-            Line2D(
-                [], [],
-                color=SERIES[place % len(SERIES)],
-                marker=MARKERS[place % len(MARKERS)],
-                ls=DASHES[place // 6 % 4],
-                ms=5.5,
-                label=legend_text(name),
-            )
-            for place, name in enumerate(names)
-        ]  # fmt: skip
-        return [*named, guess_line()] if has_blind else named
-
-    return list_legend(lines, names, int(has_blind), label)
+    if has_blind:
+        named.append(guess_entry())
+    if has_intervals:
+        named.append(LegendEntry("95 % interval of a score", SOFT, width=1.5, has_caps=True))
+    return make_legend(named, label)
 
 
 def largest_value(courses: Sequence[RoundSeries]) -> float:

@@ -7,20 +7,16 @@ from typing import final
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from overheard.drawing.chart_frame import (
-    GUESS_DASHES,
-    ChartFrame,
-    guess_line,
-    legend_text,
-    list_legend,
-)
+from overheard.drawing.chart_frame import GUESS_DASHES, ChartFrame, axis_value
 from overheard.drawing.charts import DASHES, MARKERS
+from overheard.drawing.legends import Dashes, LegendEntry, guess_entry, make_legend
 from overheard.drawing.point_names import NamedPoint, write_names
-from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
+from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg, name_values
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import format_number
 
-ADAPTIVE_DASHES = "--"
+ADAPTIVE_DASHES: Dashes = "--"
 
 MAX_MARKERS = 6
 """Most markers on a line: more would hide it."""
@@ -29,11 +25,20 @@ MAX_MARKERS = 6
 @final
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One line of a chart; the index of its name in the legend determines its style."""
+    """One line of a chart.
+
+    Args:
+        legend_index: index of its name in the legend, which determines its style.
+        x: horizontal places.
+        y: vertical places.
+        name: named with each value that is looked at; "" = none.
+
+    """
 
     legend_index: int
     x: Sequence[float]
     y: Sequence[float]
+    name: str = ""
 
 
 @final
@@ -82,15 +87,20 @@ def lines_chart(
         if blind is not None:
             axes.plot(blind.x, blind.y, color=INK, ls=GUESS_DASHES, lw=1.3)
         for line in lines:
-            axes.plot(
+            pitch = max(1, len(line.x) // MAX_MARKERS)
+            (drawn,) = axes.plot(
                 line.x,
                 line.y,
                 color=_colour(line.legend_index),
                 ls=_dashes(line.legend_index),
                 marker=MARKERS[line.legend_index % len(MARKERS)],
-                markevery=max(1, len(line.x) // MAX_MARKERS),
+                markevery=pitch,
                 ms=4.5,
             )
+            places = zip(line.x[::pitch], line.y[::pitch], strict=True)
+            name = f"{make_printable(line.name)}: " if line.name else ""
+            texts = [f"{name}{_place_text(x, y, x_axis, y_axis)}" for x, y in places]
+            name_values(drawn, texts)
 
     return inline_svg(draw, _WIDTH, _HEIGHT, label)
 
@@ -104,7 +114,10 @@ def histogram_chart(values: Sequence[float], blind: float, x_axis: Axis, label: 
     def draw(figure: Figure) -> None:
         axes = _axes(figure, x_axis, Axis("users", 0.0, max(counts) * 1.08))
         starts = [x_axis.low + number * width for number in range(bins)]
-        axes.bar(starts, counts, 0.92 * width, align="edge", color=ACCENT)
+        bars = axes.bar(starts, counts, 0.92 * width, align="edge", color=ACCENT)
+        for bar, start, count in zip(bars, starts, counts, strict=True):
+            ends = f"{format_number(start)} to {format_number(start + width)}"
+            name_values(bar, [f"{x_axis.title}: {ends}; users: {count}"])
         axes.axvline(blind, color=INK, ls=GUESS_DASHES, lw=1.3)
 
     return inline_svg(draw, _WIDTH, _HEIGHT, label)
@@ -142,24 +155,18 @@ def frontier_chart(
 def frontier_legend(
     names: Sequence[str], tradeoffs: Sequence[TradeoffSeries], has_blind: bool, label: str
 ) -> Markup:
-    """Draw the legend of a trade-off chart, one attack per line, in order of `tradeoffs`."""
-
-    def lines() -> list[Line2D]:
-        named = [
-            Line2D(
-                [], [],
-                color=_colour(tradeoff.legend_index),
-                marker=_marker(tradeoff.legend_index),
-                ls=ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
-                ms=5.5,
-                lw=1.4,
-                label=legend_text(name),
-            )
-            for name, tradeoff in zip(names, tradeoffs, strict=True)
-        ]  # fmt: skip
-        return [*named, guess_line()] if has_blind else named
-
-    return list_legend(lines, names, int(has_blind), label)
+    """Return the legend of a trade-off chart, one attack per line, in order of `tradeoffs`."""
+    named = [
+        LegendEntry(
+            name,
+            _colour(tradeoff.legend_index),
+            _marker(tradeoff.legend_index),
+            ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
+            1.4,
+        )
+        for name, tradeoff in zip(names, tradeoffs, strict=True)
+    ]
+    return make_legend([*named, *([guess_entry()] if has_blind else [])], label)
 
 
 def _draw_tradeoff(axes: Axes, tradeoff: TradeoffSeries, x_axis: Axis, y_axis: Axis) -> None:
@@ -172,12 +179,20 @@ def _draw_tradeoff(axes: Axes, tradeoff: TradeoffSeries, x_axis: Axis, y_axis: A
         if all(upward * one.y > upward * before.y for before in points[:number])
     ]
     colour, marker = _colour(tradeoff.legend_index), _marker(tradeoff.legend_index)
-    axes.plot(
+    (drawn,) = axes.plot(
         [point.x for point in points],
         [point.y for point in points],
         marker,
         color=colour,
         ms=5.5,
+    )
+    name_values(
+        drawn,
+        [
+            f"{make_printable(one.full_name or one.name)}: "
+            f"{_place_text(one.x, one.y, x_axis, y_axis)}"
+            for one in points
+        ],
     )
     axes.plot(
         [point.x for point in best],
@@ -186,6 +201,11 @@ def _draw_tradeoff(axes: Axes, tradeoff: TradeoffSeries, x_axis: Axis, y_axis: A
         ls=ADAPTIVE_DASHES if tradeoff.is_adaptive else "-",
         lw=1.4,
     )
+
+
+def _place_text(x: float, y: float, x_axis: Axis, y_axis: Axis) -> str:
+    """Return the place of a mark in words."""
+    return f"{axis_value(x_axis.title, x)}; {axis_value(y_axis.title, y)}"
 
 
 def _axes(figure: Figure, x_axis: Axis, y_axis: Axis) -> Axes:

@@ -105,6 +105,7 @@ def _curves(drawn: Sequence[NamedRocCurve], where: str) -> Markup:
             place,
             (100 * FALSE_POSITIVE_RATES).tolist(),
             (100 * true_positive_rates_at(one.pairs, FALSE_POSITIVE_RATES)).tolist(),
+            one.label,
         )
         for place, one in enumerate(drawn)
     ]

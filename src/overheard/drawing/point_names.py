@@ -28,11 +28,20 @@ _LEADER_DISTANCE = 15.0
 @final
 @dataclass(frozen=True, slots=True)
 class NamedPoint:
-    """A point of a chart, in data units; the name "" = none."""
+    """A point of a chart, in data units.
+
+    Args:
+        name: written beside the point; "" = none.
+        x: horizontal place.
+        y: vertical place.
+        full_name: shown when the point is looked at; "" = like `name`.
+
+    """
 
     name: str
     x: float
     y: float
+    full_name: str = ""
 
 
 @final

@@ -1,8 +1,9 @@
 """Converts a matplotlib figure to inline SVG in the colours of the page."""
 
+import json
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from io import StringIO
 from xml.etree import ElementTree as Xml
@@ -10,10 +11,13 @@ from xml.etree import ElementTree as Xml
 import matplotlib as mpl
 from markupsafe import Markup
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.collections import Collection
 from matplotlib.colors import to_hex, to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
+
+from overheard.findings.number_format import format_number
 
 # Placeholder colours: the page chooses the real ones, which matplotlib cannot know.
 INK = "#010101"
@@ -23,7 +27,7 @@ TRUTH = "#010104"
 ACCENT = "#010105"
 SERIES = ("#010111", "#010112", "#010113", "#010114", "#010115", "#010116")
 
-_PAGE_COLOURS = {
+PAGE_COLOURS = {
     INK: "var(--ink)",
     SOFT: "var(--soft)",
     GRID: "var(--line)",
@@ -78,6 +82,24 @@ _STYLE: dict[RcKeyType, object] = {
 }
 
 
+_VALUES = "values "
+"""How the id of an artist begins whose marks have texts."""
+
+VALUE_CLASS = "value"
+"""The class of an SVG element that shows a value; its `title` tells the value."""
+
+
+def name_values(artist: Artist, texts: Sequence[str]) -> None:
+    """Give each mark of an artist a text, which the page shows on hover and on focus.
+
+    Args:
+        artist: a line with one marker per text, or one patch.
+        texts: the texts, in the order of the marks.
+
+    """
+    artist.set_gid(_VALUES + json.dumps(list(texts)))
+
+
 class Chart(Markup):
     """A chart as an `svg` element, which can be drawn again as a matplotlib figure."""
 
@@ -106,8 +128,8 @@ def inline_svg(
         draw: draws the chart on an empty figure.
         width: the width of the chart in CSS pixels; the page may scale it.
         height: the height of the chart in CSS pixels.
-        label: description of the chart for screen readers; unique on its page, since the
-            chart's internal references are derived from it.
+        label: name of the chart for screen readers; unique on its page, since the chart's
+            internal references are derived from it. A description of the axes is added.
 
     """
     salt = blake2b(label.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
@@ -117,7 +139,9 @@ def inline_svg(
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
         figure = _draw(draw, (width, height))
         figure.savefig(text, format="svg", metadata={"Date": None})
-    chart = Chart(_prepare_svg(text.getvalue(), label))
+    root = _prepare_svg(text.getvalue())
+    _describe(root, label, figure.axes, f"d{salt}")
+    chart = Chart(Xml.tostring(root, encoding="unicode"))
     chart.draw, chart.size = draw, (width, height)
     return chart
 
@@ -145,33 +169,84 @@ def _use_paper_colours(artist: Artist, name: str) -> None:
     put(replaced if isinstance(artist, Collection) else replaced[0])
 
 
-def _prepare_svg(svg: str, label: str) -> str:
+def _prepare_svg(svg: str) -> Xml.Element:
+    """Return the drawing with unique ids, in the page's colours, and without style attributes.
+
+    The page's security policy forbids style attributes.
+    """
     root = Xml.fromstring(svg)
     used = set(re.findall(r'url\(#(\w+)\)|href="#(\w+)"', svg))
     referenced = {name for pair in used for name in pair}
+    for element in list(root.iter()):
+        _add_values(element)
     for element in root.iter():
         element.tag = element.tag.partition("}")[2]
+        element.text = (element.text or "").strip() or None
+        element.tail = None
         for name in list(element.attrib):
             value = element.attrib.pop(name)
             plain = name.partition("}")[2] or name
+            if plain == "style":
+                element.attrib.update(_presentation(value))
             # Every chart uses the same ids, but ids must be unique on a page.
-            if plain != "id" or value in referenced:
-                element.set(plain, _use_page_colours(value) if plain == "style" else value)
-        element.text = (element.text or "").strip() or None
-        element.tail = None
+            elif plain != "id" or value in referenced:
+                element.set(plain, value)
     for parent in reversed(list(root.iter())):
         for child in list(parent):
             if child.tag in ("metadata", "style") or (child.tag == "defs" and not len(child)):
                 parent.remove(child)
     width, height = root.get("viewBox", "").split()[2:]
-    for name in ("width", "height", "version"):
-        root.attrib.pop(name, None)
+    root.attrib.pop("version", None)
+    root.attrib.update(width=width, height=height)
+    return root
+
+
+def _add_values(element: Xml.Element) -> None:
+    """Write the texts that `name_values` gave an artist into its marks."""
+    name = element.get("id", "")
+    if not name.startswith(_VALUES):
+        return
+    marks = [one for one in element.iter() if one.tag.endswith("use")] or list(element)
+    texts = json.loads(name.removeprefix(_VALUES))
+    # Matplotlib leaves out marks beyond the chart; then the texts have no clear owner.
+    if len(marks) == len(texts):
+        for mark, text in zip(marks, texts, strict=True):
+            mark.set("class", VALUE_CLASS)
+            Xml.SubElement(mark, "{}title").text = text
+
+
+def _describe(root: Xml.Element, label: str, all_axes: Sequence[Axes], name: str) -> None:
+    """Give a drawing its name and a description for screen readers."""
     root.set("role", "img")
     root.set("aria-label", label)
-    root.set("style", f"--width: {width}px; --height: {height}px")
-    return Xml.tostring(root, encoding="unicode")
+    parts = [_describe_axes(axes) for axes in all_axes]
+    if text := " ".join(filter(None, parts)):
+        description = Xml.Element("desc", id=name)
+        description.text = f"{text} A table below has the values."
+        root.insert(0, description)
+        root.set("aria-describedby", name)
 
 
-def _use_page_colours(style: str) -> str:
-    style = re.sub(r"font-family: [^;]*;? ?", "", style)
-    return re.sub(r"#0101\w\w", lambda found: _PAGE_COLOURS[found.group()], style)
+def _describe_axes(axes: Axes) -> str:
+    """Return what the axes show and from where to where; "" = they have no titles."""
+    sides = (
+        ("Horizontal", axes.get_xlabel(), axes.get_xlim()),
+        ("Vertical", axes.get_ylabel(), axes.get_ylim()),
+    )
+    return " ".join(
+        f"{side} axis: {title}, from {format_number(ends[0])} to {format_number(ends[1])}."
+        for side, title, ends in sides
+        if title
+    )
+
+
+def _presentation(style: str) -> dict[str, str]:
+    """Return the declarations of a style attribute as attributes of SVG."""
+    pairs = (one.partition(":") for one in style.split(";") if ":" in one)
+    return {
+        name.strip(): re.sub(
+            r"#0101\w\w", lambda found: PAGE_COLOURS[found.group()], value.strip()
+        )
+        for name, _, value in pairs
+        if name.strip() != "font-family"
+    }

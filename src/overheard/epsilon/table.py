@@ -28,6 +28,9 @@ MAX_SHOWN_EPSILON = 1000.0
 """Epsilon above which its digits have no meaning."""
 
 
+CERTAIN = "This follows from the settings, and is certain if they are those in use."
+
+
 def epsilon_table(lines: Sequence[EpsilonResult]) -> ReportTable:
     """Return the table, with one line per mechanism and group of observers."""
     return ReportTable(
@@ -75,8 +78,13 @@ _TERM = Term(
 def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
     """Return a sentence on each claim that is refuted, doubtful, too small or empty."""
     # A flawed mechanism has the same sentence for all observers.
+    has_arms = len({line.arm for line in lines}) > 1
     return tuple(
-        dict.fromkeys(_broken_claim_sentence(line) for line in lines if _is_broken(line))
+        dict.fromkeys(
+            _broken_claim_sentence(line, with_arm=has_arms)
+            for line in lines
+            if _is_broken(line)
+        )
     )
 
 
@@ -112,11 +120,11 @@ def _recomputed_words(line: EpsilonResult) -> str:
         return "It was not recomputed from the settings"
     smallest = min(filter(None, (found.pld, found.rdp, found.subsampled)))
     figure = f"{ceil(smallest)}" if 10 < smallest < MAX_SHOWN_EPSILON else _round_up(smallest)
-    worth = ", which protects nobody in practice" if smallest > MEANINGLESS_EPSILON else ""
+    worth = ", which is no guarantee in practice" if smallest > MEANINGLESS_EPSILON else ""
     if flaw:
         return (
-            f"Its settings would give an epsilon of {figure} at best{worth}. As it is run, "
-            f"there is no guarantee at all: {make_printable(flaw)}"
+            f"Its settings would give an epsilon of {figure} at best{worth}. As they "
+            f"are, there is no guarantee at all: {make_printable(flaw)}"
         )
     return f"Its settings give an epsilon of {figure}{worth}"
 
@@ -135,18 +143,18 @@ def _is_broken(line: EpsilonResult) -> bool:
     return line.verdict in ("violated", "contradicted", "overclaimed")
 
 
-def _broken_claim_sentence(line: EpsilonResult) -> str:
-    name = _name(line, with_arm=True)
+def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
+    name = _name(line, with_arm=with_arm)
     what = f"The promise of differential privacy by {name}"
     if line.verdict == "flawed":
         return (
-            f"{what} (epsilon {_claimed(line)}) protects nobody: "
-            f"{make_printable(line.accounted.mechanism.flaw)}."
+            f"{what} (epsilon {_claimed(line)}) guarantees nobody anything: "
+            f"{make_printable(line.accounted.mechanism.flaw)}. {CERTAIN}"
         )
     if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:
         return (
             f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
-            f"claimed, {_recomputed(line)} is recomputed (PLD / RDP)."
+            f"claimed, {_recomputed(line)} is recomputed (PLD / RDP). {CERTAIN}"
         )
     if line.verdict == "contradicted":
         return (

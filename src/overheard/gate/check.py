@@ -1,6 +1,7 @@
 """Checks an audit's findings against a policy."""
 
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import final
 
@@ -15,6 +16,7 @@ from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import Policy, read_policy
+from overheard.gate.policy_exceptions import apply_exceptions
 from overheard.gate.verdict import RuleVerdict, Status, overall_status
 from overheard.report.exports import as_json
 from overheard.statistics.run_means import FEWEST_RUNS
@@ -26,6 +28,8 @@ NOTHING_CHECKED = (
     "Nothing could be checked: the recording has no ground truth (truth.json), so no rule on "
     "leaks can pass or fail. Add it, as docs/transcript-format.md says, and audit anew."
 )
+STATUS_ORDER: tuple[Status, ...] = ("fail", "inconclusive", "excepted", "excused", "pass")
+"""All statuses, from the worst to the best."""
 
 
 @final
@@ -53,8 +57,7 @@ class CheckResult:
     def summary(self) -> str:
         """The overall status and counts, such as "fail: 1 fail, 3 pass"."""
         statuses = [verdict.status for verdict in self.verdicts]
-        order: tuple[Status, ...] = ("fail", "inconclusive", "excused", "pass")
-        counts = [f"{statuses.count(one)} {one}" for one in order if one in statuses]
+        counts = [f"{statuses.count(one)} {one}" for one in STATUS_ORDER if one in statuses]
         return f"{self.status}: {', '.join(counts)}"
 
     def _repr_html_(self) -> str:
@@ -73,6 +76,7 @@ def check(
     policy: Policy | Path,
     now: FindingsDocument | Audit | Path,
     before: FindingsDocument | Audit | Path | None = None,
+    today: date | None = None,
 ) -> CheckResult:
     """Check findings against a policy.
 
@@ -80,6 +84,7 @@ def check(
         policy: the rules, or their file.
         now: the findings to judge: an audit, or its `findings.json`.
         before: earlier findings, for rules on growth.
+        today: the day on which exceptions must hold; None = the current day in UTC.
 
     Raises:
         PlanError: if earlier findings are given but no rule uses them, or if the policy is
@@ -88,7 +93,8 @@ def check(
 
     """
     rules = read_policy(policy) if isinstance(policy, Path) else policy
-    return _check(rules, _read(now), None if before is None else _read(before))
+    day = datetime.now(UTC).date() if today is None else today
+    return _check(rules, _read(now), None if before is None else _read(before), day)
 
 
 def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
@@ -100,7 +106,7 @@ def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
 
 
 def _check(
-    policy: Policy, now: FindingsDocument, before: FindingsDocument | None
+    policy: Policy, now: FindingsDocument, before: FindingsDocument | None, today: date
 ) -> CheckResult:
     if before is not None and not policy.needs_earlier_findings:
         raise PlanError(
@@ -117,8 +123,9 @@ def _check(
         cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
     )
     groups = (on_threats, *leaks, *epsilons, *costs)
-    verdicts = tuple(verdict for group in groups for verdict in group)
-    return CheckResult(now.title, verdicts, _notes(now, before))
+    verdicts = (verdict for group in groups for verdict in group)
+    judged = apply_exceptions(verdicts, policy.exceptions, today)
+    return CheckResult(now.title, judged.verdicts, (*_notes(now, before), *judged.notes))
 
 
 def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str, ...]:

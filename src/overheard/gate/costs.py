@@ -37,7 +37,7 @@ def _verdict(
     score, limit = _limit(rule)
     values = [_cost(rule, run) for run in runs]
     known = [value for value in values if value is not None]
-    inconclusive = RuleVerdict(rule.name, score, arm, "inconclusive", limit.text)
+    inconclusive = RuleVerdict(rule.name, score, arm, "inconclusive", limit.text, arm=arm)
     if not runs:
         return replace(inconclusive, why="no such arm was run")
     if len(known) < len(runs):

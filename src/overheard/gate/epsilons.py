@@ -74,6 +74,15 @@ def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[RuleVerd
     return (*map(judge.judge_row, rows), *judge.missing_rows(now))
 
 
+def epsilon_limit_text(rule: EpsilonRule) -> str:
+    """Describe a rule's limit, such as "guaranteed at most 8"."""
+    if rule.guaranteed_at_most is not None:
+        return Limit("at most", rule.guaranteed_at_most, "guaranteed ").text
+    if rule.proven_at_most is not None:
+        return Limit("at most", rule.proven_at_most, "proven ").text
+    return "claims hold"
+
+
 def _applies_to(rule: EpsilonRule, arm: str, observers: tuple[str, ...]) -> bool:
     """Return whether the rule applies to this arm and these observers.
 
@@ -97,8 +106,12 @@ class _EpsilonJudge:
 
     def judge_row(self, row: EpsilonRow) -> RuleVerdict:
         """Judge one mechanism with respect to some observers."""
-        verdict = self._inconclusive(
-            "; ".join((row.arm, row.mechanism, _observer_names(row.observers)))
+        verdict = replace(
+            self._inconclusive(
+                "; ".join((row.arm, row.mechanism, _observer_names(row.observers)))
+            ),
+            arm=row.arm,
+            observers=row.observers,
         )
         if self.rule.guaranteed_at_most is not None:
             return _judge_guarantee(verdict, row, self.rule.guaranteed_at_most)
@@ -118,7 +131,7 @@ class _EpsilonJudge:
         arms = dict.fromkeys(now.arm_names)
         for arm in self.rule.arms or arms:
             if arm not in arms:
-                yield self._inconclusive(arm, describe_missing("arm", "arms", arms))
+                yield self._missing(arm, arm, describe_missing("arm", "arms", arms))
             else:
                 yield from self._missing_in(arm, by_arm.get(arm, {}))
         if self.rule.arms is None:
@@ -139,29 +152,37 @@ class _EpsilonJudge:
             groups = by_mechanism.get(mechanism, [])
             if not groups and is_named:
                 why = describe_missing("mechanism", "mechanisms of this arm", by_mechanism)
-                yield self._inconclusive(f"{arm}; {mechanism}", why)
+                yield self._missing(arm, f"{arm}; {mechanism}", why)
             elif groups and not any(_applies_to(self.rule, arm, group) for group in groups):
                 why = describe_missing(
                     "observers", "observers of this mechanism", map(_observer_names, groups)
                 )
-                yield self._inconclusive(f"{arm}; {mechanism}", why)
+                yield self._missing(arm, f"{arm}; {mechanism}", why)
 
     def _no_mechanism(self, arm: str) -> RuleVerdict:
         if self.rule.arms is None:
-            verdict = self._inconclusive(
-                arm, "the arm has no such mechanism, and the rule names no arm"
+            verdict = self._missing(
+                arm, arm, "the arm has no such mechanism, and the rule names no arm"
             )
             return replace(verdict, status="excused")
         if self.rule.guaranteed_at_most is not None:
-            verdict = self._inconclusive(arm, "nothing is guaranteed: the arm has no mechanism")
-            return replace(verdict, status="fail")
-        return self._inconclusive(
-            arm, "the arm has no mechanism, so there is no claim to check"
-        )
+            why = "nothing is guaranteed: the arm has no mechanism"
+            return replace(self._missing(arm, arm, why), status="fail")
+        why = "the arm has no mechanism, so there is no claim to check"
+        return self._missing(arm, arm, why)
+
+    def _missing(self, arm: str, what: str, why: str) -> RuleVerdict:
+        return replace(self._inconclusive(what, why), arm=arm)
 
     def _inconclusive(self, what: str, why: str = "") -> RuleVerdict:
         return RuleVerdict(
-            self.rule.name, SCORE, what, "inconclusive", _limit_text(self.rule), None, why
+            self.rule.name,
+            SCORE,
+            what,
+            "inconclusive",
+            epsilon_limit_text(self.rule),
+            None,
+            why,
         )
 
 
@@ -192,22 +213,14 @@ def _judge_claim(verdict: RuleVerdict, row: EpsilonRow) -> RuleVerdict:
     figure = None if row.measured is None else _exact_bounds(row.measured.at_least)
     why = _reason(row)
     if row.verdict == "holds":
-        is_hollow = row.ceiling is None or row.ceiling > MEANINGLESS_EPSILON
+        is_outline = row.ceiling is None or row.ceiling > MEANINGLESS_EPSILON
         most = "infinity" if row.ceiling is None else format_number(row.ceiling)
-        why = f"compared with {most}{', which is too large to protect' if is_hollow else ''}"
+        why = f"compared with {most}{', which is too large to protect' if is_outline else ''}"
     return replace(verdict, status=STATUSES[row.verdict], figure=figure, why=why)
 
 
 def _reason(row: EpsilonRow) -> str:
     return f"{REASONS[row.verdict]}: {row.flaw}" if row.flaw else REASONS[row.verdict]
-
-
-def _limit_text(rule: EpsilonRule) -> str:
-    if rule.guaranteed_at_most is not None:
-        return Limit("at most", rule.guaranteed_at_most, "guaranteed ").text
-    if rule.proven_at_most is not None:
-        return Limit("at most", rule.proven_at_most, "proven ").text
-    return "claims hold"
 
 
 def _status(figure: float, limit: float) -> Status:

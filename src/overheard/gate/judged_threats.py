@@ -59,7 +59,12 @@ def _judge(
     found = {number: row for number, row in covered.items() if _covers(rule, row)}
     for number, row in found.items():
         status, why = _status(row, adjusted.get(number), len(adjusted), on_overlap)
-        yield RuleVerdict(rule.name, row.question, _place(row), status, LIMIT, row.gain, why)
+        yield RuleVerdict(
+            *(rule.name, row.question, _place(row), status, LIMIT, row.gain, why),
+            arm=row.arm,
+            observers=row.observers,
+            attack=row.attack,
+        )
     arms_with_verdicts = {row.arm for row in found.values()}
     for arm in rule.arms or now.arm_names or ("every arm",):
         if arm not in arms_with_verdicts:
@@ -69,7 +74,7 @@ def _judge(
                 else describe_missing("arm", "arms", now.arm_names)
             )
             score = rule.question or "every question"
-            yield RuleVerdict(rule.name, score, arm, "inconclusive", LIMIT, None, why)
+            yield RuleVerdict(rule.name, score, arm, "inconclusive", LIMIT, None, why, arm=arm)
 
 
 def _status(

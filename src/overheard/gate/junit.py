@@ -12,20 +12,22 @@ _ELEMENTS: dict[Status, str] = {
     "fail": "failure",
     "inconclusive": "error",
     "excused": "skipped",
+    "excepted": "skipped",
 }
 
 
 def as_junit(checked: CheckResult) -> str:
     """Return JUnit XML with one test case per verdict.
 
-    A failed rule is a failure, an inconclusive one an error, and an excused one is skipped.
+    A failed rule is a failure, an inconclusive one an error, and an excused or
+    excepted one is skipped.
     """
     statuses = [verdict.status for verdict in checked.verdicts]
     counts = {
         "tests": str(len(statuses)),
         "failures": str(statuses.count("fail")),
         "errors": str(statuses.count("inconclusive")),
-        "skipped": str(statuses.count("excused")),
+        "skipped": str(statuses.count("excused") + statuses.count("excepted")),
     }
     suites = Element("testsuites", {"name": SUITE, **counts})
     suite = SubElement(suites, "testsuite", {"name": SUITE, **counts})

@@ -63,22 +63,22 @@ class _LeakJudge:
         found = select_figure(self.rule, row, self.earlier)
         limit, what = found.limit.text, _place_text(row.key)
         if found.figure is None:
-            return self._inconclusive(what, found.missing_reason, limit)
+            silent = self._inconclusive(what, found.missing_reason, limit)
+            return _at(row.key, silent)
         rows = len(self.matches.rows)
         status, why = judge_interval(found.figure, found.limit, self.on_overlap, rows)
         few = self._sample_shortage(row)
         if few:
             status, why = "inconclusive", few
-        return RuleVerdict(
-            self.rule.name, self.rule.score, what, status, limit, found.figure, why
-        )
+        rule, score = self.rule.name, self.rule.score
+        return _at(row.key, RuleVerdict(rule, score, what, status, limit, found.figure, why))
 
     def judge_refusal(self, place: RowKey, refusals: Sequence[RefusalRow]) -> RuleVerdict:
         """Judge an attack that could not run."""
         targets = len({one.target for one in refusals})
         missing = "; ".join(dict.fromkeys(part for one in refusals for part in one.missing))
         why = f"refused for {targets} target{'' if targets == 1 else 's'}, missing: {missing}"
-        silent = self._inconclusive(_place_text(place), why)
+        silent = _at(place, self._inconclusive(_place_text(place), why))
         if place.attack in self.rule.may_be_refused:
             return replace(silent, status="excused", why=f"{why} (allowed by the policy)")
         return silent
@@ -88,27 +88,30 @@ class _LeakJudge:
         arms = now.arm_names
         for arm in self.rule.arms or arms or ("every arm",):
             if arm not in arms:
-                yield self._inconclusive(arm, describe_missing("arm", "arms", arms))
+                why = describe_missing("arm", "arms", arms)
+                yield replace(self._inconclusive(arm, why), arm=arm)
                 continue
             measured = {row.attack for row in self.matches.rows if row.arm == arm}
             refused = {place.attack for place in self.matches.refusals if place.arm == arm}
             if not measured and refused <= set(self.rule.may_be_refused):
                 scores = [f"{row.score} of {row.question}" for row in now.summary]
-                yield self._inconclusive(arm, describe_missing("row", "scores", scores))
+                why = describe_missing("row", "scores", scores)
+                yield replace(self._inconclusive(arm, why), arm=arm)
                 continue
-            for attack in self.rule.attacks or ():
+            wanted = (*(self.rule.attacks or ()), *self.rule.must_be_measured)
+            for attack in dict.fromkeys(wanted):
                 if attack not in measured | refused:
                     attacks = [row.attack for row in now.summary if row.arm == arm]
                     why = describe_missing("row", "attacks of this arm", attacks)
-                    yield self._inconclusive(f"{arm}; {attack}", why)
+                    silent = self._inconclusive(f"{arm}; {attack}", why)
+                    yield replace(silent, arm=arm, attack=attack)
 
     def removed_rows(self) -> Iterable[RuleVerdict]:
         """Yield verdicts on rows that only the earlier findings have."""
         for row in () if self.earlier is None else self.earlier.rows:
             if self.matches.counterpart(row) is None:
-                yield self._inconclusive(
-                    _place_text(row.key), "removed row: only the earlier findings have it"
-                )
+                why = "removed row: only the earlier findings have it"
+                yield _at(row.key, self._inconclusive(_place_text(row.key), why))
 
     def _inconclusive(self, what: str, why: str, limit: str | None = None) -> RuleVerdict:
         limit = limit or limit_text(self.rule)
@@ -125,6 +128,11 @@ class _LeakJudge:
         if seeds < self.rule.seeds_at_least:
             return f"too few runs: {seeds}, the rule requires {self.rule.seeds_at_least}"
         return ""
+
+
+def _at(place: RowKey, verdict: RuleVerdict) -> RuleVerdict:
+    """Return the verdict with the place that exceptions are matched with."""
+    return replace(verdict, arm=place.arm, observers=place.observers, attack=place.attack)
 
 
 def _place_text(place: RowKey) -> str:

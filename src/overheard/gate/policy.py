@@ -1,6 +1,7 @@
 """The rules that a policy sets for an audit's findings."""
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,6 +24,9 @@ def _are_parties(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Observers = Annotated[tuple[str, ...], AfterValidator(_are_parties)]
+
+Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
+"""Why an exception is made; not only blanks."""
 
 
 class VerdictRule(StrictModel):
@@ -77,6 +81,8 @@ class LeakRule(StrictModel):
             cover other runs.
         may_be_refused: attacks that may be refused; a refusal of any other attack is
             inconclusive.
+        must_be_measured: attacks that must exist in every arm, beside any others; without them
+            the rule is inconclusive.
         straddles: the status if an interval contains the limit; default: the policy's.
 
     """
@@ -95,6 +101,7 @@ class LeakRule(StrictModel):
     targets_at_least: Positive = 1
     seeds_at_least: Positive = 1
     may_be_refused: tuple[str, ...] = ()
+    must_be_measured: tuple[str, ...] = ()
     straddles: OverlapStatus | None = None
 
     @model_validator(mode="after")
@@ -189,6 +196,35 @@ class CostRule(StrictModel):
         return self
 
 
+PolicyRule = VerdictRule | LeakRule | EpsilonRule | CostRule
+"""A rule of any of the four kinds."""
+
+
+class PolicyException(StrictModel):
+    """Verdicts of a rule that are accepted until a date although they do not pass.
+
+    It covers every verdict of the rule, unless `arms`, `observers` or `attacks` restrict it.
+    After its last day it fails by itself, until it is renewed or removed.
+
+    Args:
+        rule: the name of the rule.
+        arms: the arms that are accepted; default: every arm.
+        observers: the complete group of observers that is accepted; default: every group.
+        attacks: the attacks that are accepted, by their names in the findings; default: every
+            attack.
+        reason: why the verdicts are accepted.
+        expires: the last day of the exception, such as 2027-01-31.
+
+    """
+
+    rule: RuleName
+    arms: Names | None = None
+    observers: Observers | None = None
+    attacks: Names | None = None
+    reason: Reason
+    expires: date
+
+
 class Policy(StrictModel):
     """All rules of a policy, each of which must pass.
 
@@ -199,6 +235,7 @@ class Policy(StrictModel):
         leaks: limits on the success of attacks.
         epsilons: limits on claimed and proven epsilon.
         costs: limits on the cost of arms.
+        exceptions: verdicts that are accepted until a date although they do not pass.
 
     """
 
@@ -207,6 +244,12 @@ class Policy(StrictModel):
     leaks: tuple[LeakRule, ...] = ()
     epsilons: tuple[EpsilonRule, ...] = ()
     costs: tuple[CostRule, ...] = ()
+    exceptions: tuple[PolicyException, ...] = ()
+
+    @property
+    def rules(self) -> tuple[PolicyRule, ...]:
+        """All rules, in the order in which they are judged."""
+        return (*self.verdicts, *self.leaks, *self.epsilons, *self.costs)
 
     @property
     def needs_earlier_findings(self) -> bool:
@@ -215,15 +258,19 @@ class Policy(StrictModel):
 
     @model_validator(mode="after")
     def _has_rules_of_different_names(self) -> "Policy":
-        rules: tuple[VerdictRule | LeakRule | EpsilonRule | CostRule, ...]
-        rules = (*self.verdicts, *self.leaks, *self.epsilons, *self.costs)
-        names = [rule.name for rule in rules]
+        names = [rule.name for rule in self.rules]
         if not names:
             raise ValueError(
                 "the policy has no rules: add [[verdicts]], [[leaks]], [[epsilons]] or "
                 "[[costs]]"
             )
         check_unique(names)
+        for number, one in enumerate(self.exceptions, 1):
+            if one.rule not in names:
+                raise ValueError(
+                    f"exception {number} is for a rule that does not exist: {one.rule!r}; "
+                    f"rules: {', '.join(names)}"
+                )
         return self
 
 
@@ -235,7 +282,7 @@ def read_policy(path: Path) -> Policy:
             its place.
 
     """
-    return read_toml(Policy, path, "policy")
+    return read_toml(Policy, path, "policy", has_dates=True)
 
 
 def _refuse_all_but_one(limits: Mapping[str, float | None]) -> None:

@@ -52,7 +52,7 @@ def select_figure(rule: LeakRule, row: SummaryRow, earlier: RuleMatches | None) 
         return RuleFigure(None, limit, "new row: the earlier findings do not have it")
     if row.gain is None or before.gain is None:
         return RuleFigure(None, limit, NO_GUESS)
-    return RuleFigure(_growth(row.gain, before.gain), limit)
+    return RuleFigure(interval_growth(row.gain, before.gain), limit)
 
 
 def limit_text(rule: LeakRule) -> str:
@@ -64,8 +64,8 @@ def limit_text(rule: LeakRule) -> str:
     return f"growth at most {format_number(rule.grows_at_most or 0.0)}"
 
 
-def _growth(now: IntervalEstimate, before: IntervalEstimate) -> IntervalEstimate:
-    """Return the growth of the gain, with the range that both intervals together allow.
+def interval_growth(now: IntervalEstimate, before: IntervalEstimate) -> IntervalEstimate:
+    """Return the growth of a figure, with the range that both intervals together allow.
 
     This range is wider than a 95 % interval of the difference. That interval would depend on
     the correlation of the two audits, which may share data, seeds and initial weights. Its ends

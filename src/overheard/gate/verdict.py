@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal, final
 
 from overheard.findings.document_rows import IntervalEstimate
@@ -12,9 +13,11 @@ MAX_LENGTH = 300
 MAX_PLAIN_NUMBER = 1e15
 """Numbers from 1000 up to this one are written with all their digits before the point."""
 
-Status = Literal["pass", "fail", "inconclusive", "excused"]
+Status = Literal["pass", "fail", "inconclusive", "excused", "excepted"]
 """pass: the whole interval keeps the limit; fail: the whole interval breaks it; inconclusive:
-neither, or nothing was measured; excused: not measured, which the policy allows."""
+neither, or nothing was measured; excused: not measured, which the policy allows.
+
+excepted: it does not pass, which an exception of the policy accepts until a date."""
 
 Side = Literal["at most", "at least"]
 
@@ -46,6 +49,23 @@ class Limit:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Why a verdict that does not pass is accepted.
+
+    Args:
+        status: the status without the exception.
+        reason: the reason that the policy states.
+        expires: the last day of the exception.
+
+    """
+
+    status: Status
+    reason: str
+    expires: date
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class RuleVerdict:
     """The verdict of a rule on one subject.
 
@@ -57,6 +77,10 @@ class RuleVerdict:
         limit: the limit of the rule, in words.
         figure: the judged value; None = there is none.
         why: the reason; "" if value and limit suffice.
+        arm: the judged arm; "" = the verdict is on no single arm.
+        observers: the judged observers; None = the verdict is on no single group.
+        attack: the judged attack; "" = the verdict is on no single attack.
+        acceptance: the exception that the verdict falls under; None = none.
 
     """
 
@@ -67,16 +91,15 @@ class RuleVerdict:
     limit: str
     figure: IntervalEstimate | None = None
     why: str = ""
+    arm: str = ""
+    observers: tuple[str, ...] | None = None
+    attack: str = ""
+    acceptance: Acceptance | None = None
 
     @property
     def figure_text(self) -> str:
         """The value with its interval, such as "0.593 (0.568 to 0.609)"; "" for none."""
-        if self.figure is None or self.figure.mean is None:
-            return ""
-        mean, low, high = self.figure.mean, self.figure.low, self.figure.high
-        if low is None or high is None:
-            return format_number(mean)
-        return f"{format_number(mean)} ({format_number(low)} to {format_number(high)})"
+        return format_estimate(self.figure)
 
 
 def judge_interval(
@@ -121,11 +144,25 @@ def _breaks(end: float | None, limit: Limit) -> bool:
 
 
 def overall_status(verdicts: Sequence[RuleVerdict]) -> Status:
-    """Return fail if any verdict fails, inconclusive if any is or none passes, else pass."""
+    """Return fail if any verdict fails, inconclusive if any is or none passes, else pass.
+
+    A verdict that an exception accepts counts as one that passes.
+    """
     found = {verdict.status for verdict in verdicts}
     if "fail" in found:
         return "fail"
-    return "pass" if found in ({"pass"}, {"pass", "excused"}) else "inconclusive"
+    is_decided = "inconclusive" not in found and found & {"pass", "excepted"}
+    return "pass" if is_decided else "inconclusive"
+
+
+def format_estimate(figure: IntervalEstimate | None) -> str:
+    """Write a value with its interval, such as "0.593 (0.568 to 0.609)"; "" for none."""
+    if figure is None or figure.mean is None:
+        return ""
+    mean, low, high = figure.mean, figure.low, figure.high
+    if low is None or high is None:
+        return format_number(mean)
+    return f"{format_number(mean)} ({format_number(low)} to {format_number(high)})"
 
 
 def format_number(value: float) -> str:

@@ -3,7 +3,17 @@
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
-from typing import Annotated, Any, Generic, Literal, TypeVar, Union, final, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    final,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
@@ -94,7 +104,20 @@ def plugin_label(plugin: Any) -> str:
     return f"{plugin.name}({', '.join(changed)})" if changed else str(plugin.name)
 
 
-def settings_model(name: str, plugin: type) -> type[BaseModel]:
+class SettingsModel(BaseModel):
+    """The table of a plugin in a plan.
+
+    Args:
+        plugin: the class of the plugin.
+
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    plugin: ClassVar[type]
+
+
+def settings_model(name: str, plugin: type) -> type[SettingsModel]:
     """Create the model of a plugin's table in a plan.
 
     Raises:
@@ -106,13 +129,15 @@ def settings_model(name: str, plugin: type) -> type[BaseModel]:
         field.name: (hints[field.name], ... if _default(field) is MISSING else _default(field))
         for field in fields(plugin)
     }
-    return create_model(
+    model = create_model(
         plugin.__name__,
-        __config__=ConfigDict(extra="forbid", strict=True),
+        __base__=SettingsModel,
         __doc__=(plugin.__doc__ or "").split("\n", maxsplit=1)[0],
         kind=(Literal[name], name),  # type: ignore[arg-type]
         **settings,
     )
+    model.plugin = plugin
+    return model
 
 
 def _default(field: Any) -> object:

@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Callable, Collection, Sequence
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
@@ -47,13 +48,14 @@ def check_unique(names: Sequence[str]) -> None:
         raise ValueError(f"given more than once: {', '.join(repeated)}")
 
 
-def read_toml(kind: type[T], path: Path, noun: str) -> T:
+def read_toml(kind: type[T], path: Path, noun: str, *, has_dates: bool = False) -> T:
     """Read a TOML file as a table.
 
     Args:
         kind: the class of the table.
         path: the path of the file.
         noun: noun for such a file in errors, such as "plan".
+        has_dates: whether such a file may contain dates.
 
     Raises:
         PlanError: if the file cannot be read or is invalid; it lists all errors with their
@@ -61,18 +63,22 @@ def read_toml(kind: type[T], path: Path, noun: str) -> T:
 
     """
     try:
-        return parse_toml(kind, path.read_text(encoding="utf-8"), str(path), noun)
+        text = path.read_text(encoding="utf-8")
+        return parse_toml(kind, text, str(path), noun, has_dates=has_dates)
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(f"{path}: cannot be read as a {noun}: {error}") from error
 
 
-def parse_toml(kind: type[T], text: str, place: str, noun: str) -> T:
+def parse_toml(
+    kind: type[T], text: str, place: str, noun: str, *, has_dates: bool = False
+) -> T:
     """Parse TOML text as a table; errors name `place` as its source. Raises as `read_toml`."""
     try:
         # Through JSON, for which strict validation accepts an array as a tuple.
-        tables = json.dumps(tomllib.loads(text))
+        tables = json.dumps(tomllib.loads(text), default=_date_text if has_dates else None)
     except TypeError as error:
-        raise PlanError(f"{place}: a {noun} must not contain dates: {error}") from error
+        dates = "times" if has_dates else "dates"
+        raise PlanError(f"{place}: a {noun} must not contain {dates}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise PlanError(f"{place}: not TOML: {error}") from error
     try:
@@ -89,6 +95,13 @@ def _keys_of(kind: type[BaseModel]) -> frozenset[str]:
     schema = kind.model_json_schema()
     tables = (schema, *schema.get("$defs", {}).values())
     return frozenset(key for table in tables for key in table.get("properties", {}))
+
+
+def _date_text(value: object) -> str:
+    """Return a date as text; other values that JSON does not know are refused."""
+    if type(value) is date:
+        return value.isoformat()
+    raise TypeError(f"{value!r} is no date such as 2027-01-31")
 
 
 def _describe_mistakes(error: ValidationError, called: str, keys: Collection[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.prior import Prior
@@ -12,6 +12,11 @@ from overheard.data.positive import Positive
 from overheard.plans.plugin_field import PluginField, plugin_label
 from overheard.plans.registries import SPLITS
 from overheard.plans.strict_model import StrictModel
+
+# `Recipe` checks these ranges; the JSON schema states them.
+_Rate = Annotated[float, Field(json_schema_extra={"exclusiveMinimum": 0})]
+_Momentum = Annotated[float, Field(json_schema_extra={"minimum": 0, "exclusiveMaximum": 1})]
+_Decay = Annotated[float, Field(json_schema_extra={"minimum": 0})]
 
 
 class RecipePlan(StrictModel):
@@ -23,17 +28,17 @@ class RecipePlan(StrictModel):
         batch: examples per local step.
         optimizer: the optimizer of the clients.
         momentum: the momentum of SGD.
-        weight_decay: L2.
+        weight_decay: factor of the L2 penalty, added to the gradient as in PyTorch.
         loss: the loss function; "squared_error" treats labels as ordered ratings.
 
     """
 
-    rate: float
+    rate: _Rate
     epochs: Positive = 1
     batch: Positive = 32
     optimizer: OptimizerName = "sgd"
-    momentum: float = 0.0
-    weight_decay: float = 0.0
+    momentum: _Momentum = 0.0
+    weight_decay: _Decay = 0.0
     loss: LossName = "cross_entropy"
 
     @model_validator(mode="after")

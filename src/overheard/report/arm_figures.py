@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.drawing.charts import arms_chart
+from overheard.drawing.charts import arms_chart, marks_legend
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, Measure, reference_label
@@ -30,7 +30,10 @@ def arm_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
                 title,
                 "Each dot is the mean over clients and runs. The further a dot lies to the "
                 f"{side} of guessing, the stronger the leak.",
-                None,
+                marks_legend(
+                    [one for results in by_arm.values() for one in results],
+                    f"Legend: comparison of arms, {title}",
+                ),
                 (Panel("", arms_chart(by_arm, measure, f"Comparison of arms: {title}")),),
                 ReportTable(
                     f"{measure.title} by arm and attack",

@@ -99,6 +99,7 @@ def _accuracy_series(
                 one.arm if one in named else "",
                 _leakage_value(one),
                 100 * one.accuracy_retained,
+                f"{one.arm}, {one.label}",
             )
             for one in own
         ],
@@ -118,6 +119,7 @@ def _bytes_series(found: Sequence[FrontierPoint], place: int) -> TradeoffSeries:
                 one.arm if one in named else "",
                 _leakage_value(one),
                 (one.bytes_sent or 0.0) / size,
+                f"{one.arm}, {one.label}",
             )
             for one in found
         ],

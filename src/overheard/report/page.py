@@ -1,4 +1,4 @@
-"""The report as one page, which works offline and without scripts."""
+"""The report as one page, which works offline, with scripts and without."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,11 @@ from overheard.report.cost_table import cost_table
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.evidence.standards import NO_IDENTIFIER, standards_of
 from overheard.report.first_page.first_page import NO_METADATA, make_first_page
-from overheard.report.first_page.matrix import describe_defenses
+from overheard.report.first_page.matrix import (
+    describe_defenses,
+    describe_observers,
+    describe_question,
+)
 from overheard.report.frontier_figures import frontier_figures
 from overheard.report.glossary import COST_TERMS, TERMS
 from overheard.report.page_registry import pages_of
@@ -51,6 +55,8 @@ class ThreatSummary:
     """The result of one threat in an arm, in words."""
 
     title: str
+    question: str
+    observers: str
     verdict: Verdict
     badge: str
     sentences: tuple[str, ...]
@@ -191,6 +197,8 @@ def _arm_summary(arm: ArmResult) -> ArmSummary:
 def _threat_summary(threat_result: ThreatResult) -> ThreatSummary:
     return ThreatSummary(
         threat_result.title,
+        describe_question(threat_result.question),
+        describe_observers(threat_result.observers),
         threat_result.verdict,
         badge_of(threat_result.judgement),
         threat_sentences(threat_result),

@@ -67,6 +67,7 @@ def _round_figure(
             list(shorten_attack_names([labels[name] for name in names]).values()),
             any(line.guess for line in lines),
             f"Legend: {title}",
+            any(value.low is not None for line in lines for value in line.points.values()),
         ),
         tuple(
             Panel(

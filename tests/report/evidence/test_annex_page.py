@@ -11,7 +11,8 @@ from tests.report.evidence.annexes import annex_of
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from tests.report.test_page import ARGUMENTS, BROWSER, LOW_CONTRAST, sync_api
+from tests.report.browsers import ARGUMENTS, BROWSER
+from tests.report.test_page import LOW_CONTRAST, sync_api
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
 

@@ -7,7 +7,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.findings.metadata import MetadataItem
-from overheard.report.first_page.answers import answer_sentences, listed
+from overheard.report.first_page.answers import NEW_NAMES, answer_sentences, listed
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
@@ -63,8 +63,8 @@ def test_unchecked_and_unmeasured_answers_promise_nothing(small: Audit) -> None:
     guessed = replace(unchecked, blind={"uniform": (0.6, 0.4)})
     *_, example = answers(replace(recorded, findings=(guessed,), class_names=("no", "yes")))
     assert example == (
-        "For example, decaf states that 90.0 % of the data of client 0 are of class “no”. A "
-        "guess says 60.0 %."
+        "For example, the attack decaf states that 90.0 % of the data of client 0 are of class "
+        "“no”. A guess that never sees the run says 60.0 %."
     )
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = (Refusal(cell, client(0), ("an update",)),)
@@ -92,3 +92,9 @@ def test_what_attackers_know_and_what_is_in_clear_come_last(small: Audit) -> Non
     assert clear == (
         "Read without any attack, since it is sent in clear: names of senders and smells."
     )
+
+
+def test_new_names_in_each_round_are_told(small: Audit) -> None:
+    each_round = 'threats = [{pseudonyms = "round"}]'
+    assert NEW_NAMES in answers(replace(small, plan=each_round))
+    assert NEW_NAMES not in answers(small)

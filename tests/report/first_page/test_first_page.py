@@ -5,11 +5,10 @@ from dataclasses import replace
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.epsilon.epsilon_results import epsilon_results
-from overheard.findings.finding import Audit
+from overheard.findings.finding import ArmDefense, Audit
 from overheard.findings.metadata import MetadataItem
 from overheard.report.first_page.first_page import (
     MISTRUST,
-    NEW_NAMES,
     FirstPage,
     make_first_page,
 )
@@ -42,13 +41,29 @@ def test_what_attackers_know_is_told_in_words(small: Audit) -> None:
     assert "Known to attackers" not in dict(page_of(replace(small, plan="= no")).file_rows)
 
 
-def test_new_names_in_each_round_are_told_beside_those_in_clear(small: Audit) -> None:
-    names = (MetadataItem("names", "read by all"),)
-    arms = tuple(replace(arm, in_clear=names) for arm in small.arms)
-    each_round = 'threats = [{pseudonyms = "round"}]'
-    for plan, texts in (("", ("read by all",)), (each_round, ("read by all", NEW_NAMES))):
-        page = page_of(replace(small, arms=arms, plan=plan))
-        assert page.in_clear == (("Names of senders", texts),)
+def test_what_belongs_into_an_assessment_follows_from_the_results(small: Audit) -> None:
+    told = " ".join(page_of(small).assessment)
+    assert "State that this was a simulation." in told
+    assert "nobody could check" not in told
+    claimed = replace(small.findings[0], true=(), scores=(), is_checked=False)
+    arm = replace(small.arms[0], has_truth=False)
+    recorded = replace(small, arms=(arm,), findings=(claimed,), is_recorded=True)
+    told = " ".join(page_of(recorded).assessment)
+    assert "simulation" not in told
+    assert "Enter what nobody could check as an open risk without a size" in told
+
+
+def test_defenses_are_named_with_what_they_do(small: Audit) -> None:
+    noise = ArmDefense("Noise(deviation=0.1)", "client", "the client", "none")
+    arm = replace(small.arms[1], defenses=(noise, *small.arms[1].defenses))
+    rows = dict(page_of(replace(small, arms=(small.arms[0], arm))).file_rows)
+    assert rows["Defenses tried"] == (
+        "Noise (Each client adds Gaussian noise to every number of its update, without "
+        "clipping); LocalDP"
+    )
+    recorded = replace(small, arms=(arm,), findings=small.findings[2:], is_recorded=True)
+    rows = dict(page_of(recorded).file_rows)
+    assert rows["Defenses stated by the recording"] == "Noise; LocalDP"
 
 
 def test_equal_metadata_of_all_arms_are_stated_once(small: Audit) -> None:

@@ -6,7 +6,7 @@ from overheard.auditing.threat_results import collect_arms
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmDefense, Audit, Cell, Refusal
-from overheard.report.first_page.next_steps import next_steps
+from overheard.report.first_page.next_steps import NAME_DEFENSES, next_steps
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
@@ -18,8 +18,8 @@ def steps(audit: Audit) -> list[str]:
 
 def test_a_defense_that_stops_the_leak_is_named_with_its_cost(small: Audit) -> None:
     assert steps(small)[0] == (
-        "Against the leak “The server, about each client: label shares”: it is shown to stop "
-        "under “noise” (the model is 89.0 % accurate, 91.0 % without)."
+        "Against the leak “The server, about each client: label shares”: have engineers use "
+        "“noise” (the model is 89.0 % accurate, 91.0 % without): the leak is shown to stop."
     )
 
 
@@ -27,15 +27,17 @@ def test_a_defense_that_only_keeps_attacks_from_running_is_told_apart(small: Aud
     cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = tuple(Refusal(cell, client(k), ("an update",)) for k in (0, 1))
     (first, *_) = steps(replace(small, findings=small.findings[:2], refusals=refused))
-    assert "no attack of this audit on this question can run under “noise”" in first
+    assert "no attack of this audit on each client can run then, which is no proof" in first
     assert "shown to stop" not in first
+    assert "have engineers use “noise”" in first
 
 
 def test_untried_defenses_are_named_only_if_something_leaks(small: Audit) -> None:
     tried = ArmDefense("SecureAggregation()", "protocol", "nobody", "none")
     arms = (small.arms[0], replace(small.arms[1], defenses=(tried,)))
     *_, last = steps(replace(small, arms=arms))
-    assert last.startswith("For engineers: not tried were ")
+    assert last.startswith("Have engineers add a defense that was not tried, and repeat")
+    assert "first secure_aggregation" in steps(small)[-1]
     assert "dropout" in last
     assert "secure_aggregation" not in last
     hidden = replace(small, arms=small.arms[1:], findings=small.findings[2:])
@@ -50,8 +52,9 @@ def test_where_no_defense_helps_this_is_said_first(small: Audit) -> None:
     )
     (first, *_) = steps(replace(small, findings=findings))
     assert first == (
-        "Against the leak “The server, about each client: label shares”: no defense of this "
-        "audit was shown to help. It was not shown to be smaller under “noise”."
+        "Against the leak “The server, about each client: label shares”: none of the defenses "
+        "tried (“noise”) was shown to help. Until one is shown to help, plan as if the leak "
+        "stays."
     )
 
 
@@ -80,4 +83,25 @@ def test_a_leak_without_any_defense_says_that_none_was_tried(small: Audit) -> No
         for k in (0, 1)
     )
     (first, *_) = steps(replace(small, arms=small.arms[:1], findings=findings))
-    assert first.endswith(": no defense was tried in this audit.")
+    assert ": no defense was tried in this audit. Until" in first
+
+
+def test_the_defense_that_does_best_comes_first_and_useless_ones_last(small: Audit) -> None:
+    arms = (
+        *small.arms,
+        replace(small.arms[1], arm="weak"),
+        replace(small.arms[1], arm="none at all"),
+    )
+    weak = tuple(
+        shares_finding("weak", client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
+        for k in (0, 1)
+    )
+    (first, *_) = steps(replace(small, arms=arms, findings=(*small.findings, *weak)))
+    assert "have engineers use “noise”" in first
+    assert first.endswith("Do not rely on “weak”: the leak was not shown to be smaller.")
+
+
+def test_a_recording_that_names_no_defenses_asks_for_them(small: Audit) -> None:
+    arm = replace(small.arms[0], are_defenses_known=False)
+    assert NAME_DEFENSES in steps(replace(small, arms=(arm,), findings=small.findings[:2]))
+    assert NAME_DEFENSES not in steps(small)

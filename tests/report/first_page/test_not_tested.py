@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.evidence.standards import untested_threats
 from overheard.report.first_page.not_tested import untested_sentences
+from tests.runs.audits import FITS_BEST, shares_finding
 
 
 def untested(audit: Audit) -> str:
@@ -35,3 +36,18 @@ def test_refused_attacks_are_listed_with_arm_observer_and_reason(small: Audit) -
 def test_auxiliary_examples_that_may_be_a_clients_own_are_pointed_out(small: Audit) -> None:
     assert "Attackers were given" not in untested(small)
     assert "Attackers were given" in untested(replace(small, is_auxiliary_separate=False))
+
+
+def test_a_question_asked_about_the_server_alone_is_named(small: Audit) -> None:
+    assert "Asked about" not in untested(small)
+    other = shares_finding(
+        "none", COHORT, (0.2, 0.8), (0.2, 0.8), observers=(client(0),), fits=FITS_BEST
+    )
+    assert "Asked about" not in untested(replace(small, findings=(*small.findings, other)))
+    cell = Cell("none", 0, (SERVER,), "x", "X()", "membership", (0,))
+    refused = (Refusal(cell, client(0), ("an update",)),)
+    told = untested(replace(small, findings=(*small.findings, other), refusals=refused))
+    assert (
+        "Asked about the server only: whether a given record, such as a patient's, is among "
+        "the training data."
+    ) in told

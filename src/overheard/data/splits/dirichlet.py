@@ -17,6 +17,9 @@ from overheard.data.partition.stratified_sample import draw_stratified
 MAX_ATTEMPTS = 100
 """Draws per client to find shares for which the pool still has enough examples."""
 
+ROUNDED_UP = 1.001
+"""A count is never this much below its exact share, with room for floating-point errors."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,14 @@ class Dirichlet(Split):
         counts = []
         for number, size in enumerate(sizes.tolist()):
             generator = seed.child("shares", number).numpy()
+            most = left.numpy() + ROUNDED_UP
             for _ in range(MAX_ATTEMPTS):
-                shares = torch.from_numpy(generator.dirichlet([self.alpha] * classes))
+                drawn = generator.dirichlet([self.alpha] * classes)
+                shares = torch.from_numpy(drawn)
+                # Most draws ask for too much of a label, and this shows it in a tenth of the
+                # time.
+                if (drawn * size > most).any():
+                    continue
                 count = apportion(shares, size)
                 if bool((count <= left).all()):
                     break

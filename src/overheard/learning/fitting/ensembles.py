@@ -9,8 +9,10 @@ from typing import final
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from overheard.core.seeds import Seed
+from overheard.learning.optimizers import ADAM_BETAS, ADAM_EPSILON
 from overheard.learning.threads import one_thread
 
 CROSS_ENTROPY_WEIGHT = 0.1
@@ -149,18 +151,11 @@ def train_ensemble(
 
     """
     generator = seed.generator()
-    optimizer = torch.optim.AdamW(
-        networks.parameters(),
-        lr=training.rate,
-        weight_decay=training.weight_decay,
-        fused=True,
-    )
+    optimizer = _FusedAdamW(networks, training.weight_decay)
     network = torch.arange(len(rows))[:, None]
     networks.train()
     with one_thread():
         for step in range(training.steps):
-            for group in optimizer.param_groups:
-                group["lr"] = training.rate * _rate_factor(step / training.steps)
             batch = torch.stack(
                 [
                     clients[torch.randint(len(clients), (training.batch,), generator=generator)]
@@ -171,9 +166,8 @@ def train_ensemble(
             true = shares[batch]
             distance = (log_shares.exp() - true).abs().sum(2)
             loss = distance - CROSS_ENTROPY_WEIGHT * (true * log_shares).sum(2)
-            optimizer.zero_grad()
-            torch.autograd.backward(loss.mean(1).sum())
-            optimizer.step()
+            rate = training.rate * _rate_factor(step / training.steps)
+            optimizer.step(loss.mean(1).sum(), rate)
     networks.eval().requires_grad_(False)
 
 
@@ -188,6 +182,42 @@ def load_ensemble_weights(
     }
     networks.load_state_dict(weights)
     networks.eval().requires_grad_(False)
+
+
+@final
+class _FusedAdamW:
+    """AdamW, bit for bit as `torch.optim.AdamW` with `fused` takes its steps.
+
+    Making an optimizer of torch imports its compiler, which takes two seconds and is not used.
+    """
+
+    def __init__(self, networks: nn.Module, weight_decay: float) -> None:
+        self._parameters: list[Tensor] = list(networks.parameters())
+        self._weight_decay = weight_decay
+        self._means = [torch.zeros_like(one) for one in self._parameters]
+        self._squares = [torch.zeros_like(one) for one in self._parameters]
+        self._steps = [torch.zeros(()) for _ in self._parameters]
+
+    def step(self, loss: Float[Tensor, ""], rate: float) -> None:
+        """Change the parameters in place along the gradient of the loss."""
+        gradients = torch.autograd.grad(loss, self._parameters)
+        with torch.no_grad():
+            adamw(
+                self._parameters,
+                list(gradients),
+                self._means,
+                self._squares,
+                [],
+                self._steps,
+                fused=True,
+                amsgrad=False,
+                beta1=ADAM_BETAS[0],
+                beta2=ADAM_BETAS[1],
+                lr=rate,
+                weight_decay=self._weight_decay,
+                eps=ADAM_EPSILON,
+                maximize=False,
+            )
 
 
 def _rate_factor(progress: float) -> float:

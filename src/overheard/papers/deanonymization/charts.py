@@ -61,7 +61,9 @@ def series_figure(
             for x, one in zip(line.x, line.values, strict=True)
             if one.value is not None
         ]
-        chart_lines.append(ChartLine(index, [x for x, _ in points], [y for _, y in points]))
+        chart_lines.append(
+            ChartLine(index, [x for x, _ in points], [y for _, y in points], line.name)
+        )
     ends = [x for line in chart_lines for x in line.x] or [0.0, 1.0]
     tops = [y for line in chart_lines for y in line.y] or [1.0]
     margin = 0.03 * (max(ends) - min(ends)) or 0.5

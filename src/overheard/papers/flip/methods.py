@@ -172,8 +172,8 @@ class MethodsExperiment(Experiment, IllustratedExperiment):
         title = "Accuracy by the time of distillation"
         chart = lines_chart(
             [
-                ChartLine(index, [x for x, _ in curve], [100 * y for _, y in curve])
-                for index, curve in enumerate(curves.values())
+                ChartLine(index, [x for x, _ in curve], [100 * y for _, y in curve], method)
+                for index, (method, curve) in enumerate(curves.items())
             ],
             ChartLine(0, (0.0, end), (100 * fedavg, 100 * fedavg)),
             Axis("seconds of all cores", 0.0, 1.02 * end),

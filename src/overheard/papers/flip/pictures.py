@@ -60,7 +60,7 @@ def draw_picture_row(pictures: Sequence[Picture], label: str) -> Markup:
     )
     return Markup(
         '<svg viewBox="0 0 {0} {1}" role="img" aria-label="{2}" '
-        'style="--width: {0}px; --height: {1}px">{3}</svg>'
+        'width="{0}" height="{1}">{3}</svg>'
     ).format(width, height, label, images)
 
 

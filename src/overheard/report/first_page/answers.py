@@ -7,7 +7,7 @@ from overheard.findings.names import make_printable, name_other_clients, possess
 from overheard.findings.number_format import SPACE
 from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
 from overheard.findings.threat_verdict import Verdict
-from overheard.report.evidence.granted_knowledge import attacker_knowledge
+from overheard.report.evidence.granted_knowledge import attacker_knowledge, planned_threats
 from overheard.report.metadata_names import METADATA_NAMES
 from overheard.report.page_registry import pages_of
 from overheard.report.verdict_sentences import guess_words, is_size_settled
@@ -22,6 +22,13 @@ OTHER_VERDICTS: dict[Verdict, str] = {
     "This shows neither a leak nor its absence. Until it is checked, plan as if it were right",
 }
 """What was not found to leak, by verdict; `{}` stands for the titles."""
+
+
+NEW_NAMES = (
+    "Attacks did not use the names of senders: they were tried as if each sender had a new "
+    "name in each round."
+)
+"""What holds for a threat with pseudonyms that last for a round."""
 
 
 def answer_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
@@ -133,6 +140,8 @@ def _conditions(audit: Audit, reference: ArmResult) -> Iterator[str]:
     known = attacker_knowledge(audit.plan)
     if known:
         yield f"The attackers were assumed to know: {'; '.join(known)}."
+    if any(one.get("pseudonyms") == "round" for one in planned_threats(audit.plan)):
+        yield NEW_NAMES
     kinds = [
         make_printable(METADATA_NAMES.get(one.kind, one.kind))
         for one in reference.runs[0].in_clear

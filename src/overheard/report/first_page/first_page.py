@@ -1,6 +1,6 @@
 """The first page: what leaks to whom, how sure this is, what to do, and what was not tested."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,7 +11,7 @@ from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
 from overheard.plans.registries import DEFENSES
-from overheard.report.evidence.granted_knowledge import attacker_knowledge, planned_threats
+from overheard.report.evidence.granted_knowledge import attacker_knowledge
 from overheard.report.first_page.answers import answer_sentences
 from overheard.report.first_page.legend import legend_sentences
 from overheard.report.first_page.matrix import Matrix, make_matrices
@@ -19,12 +19,6 @@ from overheard.report.first_page.next_steps import next_steps
 from overheard.report.first_page.not_tested import untested_sentences
 from overheard.report.limitations import limitation_sentences
 from overheard.report.metadata_names import METADATA_NAMES
-
-NEW_NAMES = (
-    "the attacks of this audit did not use these names: they were tried as if each sender had "
-    "a new name in each round"
-)
-"""What holds for a threat with pseudonyms that last for a round."""
 
 NO_METADATA = "Besides weights, nothing is sent."
 
@@ -60,6 +54,7 @@ class FirstPage:
         steps: what to do next.
         untested: what was not asked, not run or never tested.
         limits: how far the results can be trusted.
+        assessment: what of this belongs into an impact assessment.
         file_rows: pairs of name and text that identify this audit.
 
     """
@@ -73,6 +68,7 @@ class FirstPage:
     steps: tuple[str, ...]
     untested: tuple[str, ...]
     limits: tuple[str, ...]
+    assessment: tuple[str, ...]
     file_rows: tuple[tuple[str, str], ...]
 
 
@@ -96,12 +92,13 @@ def make_first_page(
         broken,
         answer_sentences(audit, arm_results),
         make_matrices(arm_results),
-        _in_clear(arm_results, has_new_names=_has_new_names(audit.plan)),
+        _in_clear(arm_results),
         epsilon_summaries(epsilons),
         legend_sentences(arm_results),
         (*((MISTRUST,) if broken else ()), *next_steps(audit, arm_results)),
         untested_sentences(audit, arm_results),
         limitation_sentences(audit, arm_results),
+        tuple(_assessment(audit, arm_results, has_broken=bool(broken))),
         _file_rows(audit, digest),
     )
 
@@ -117,13 +114,35 @@ def _attacks(audit: Audit) -> str:
     )
 
 
-def _has_new_names(plan: str) -> bool:
-    """Return whether attacks were tried with pseudonyms that last for one round."""
-    return any(threat.get("pseudonyms") == "round" for threat in planned_threats(plan))
+def _assessment(
+    audit: Audit, arm_results: Sequence[ArmResult], *, has_broken: bool
+) -> Iterator[str]:
+    """Yield what of the first page belongs into an impact assessment."""
+    verdicts = {one.verdict for arm in arm_results for one in arm.threat_results}
+    yield (
+        "Into the assessment belong: what leaks and to whom, with its size, and which defenses "
+        "helped, with their cost. So do what was not tested, the limits above, and the facts "
+        "below."
+    )
+    if has_broken:
+        yield "Enter the promise of differential privacy that does not hold as no safeguard."
+    if "unchecked" in verdicts:
+        yield (
+            "Enter what nobody could check as an open risk without a size, and by when it will "
+            "be checked."
+        )
+    if not audit.is_recorded:
+        yield (
+            "State that this was a simulation. It tells about another federation only as far "
+            "as its data and training are alike."
+        )
 
 
 def _defenses(audit: Audit) -> str:
-    """Return the defenses of all arms, each with what it does."""
+    """Return the defenses of all arms, each with what it does.
+
+    A recording only states which ones were in force, so what they do is left out.
+    """
     summaries = {
         plugin.__name__: (plugin.__doc__ or "").partition("\n")[0].rstrip(".")
         for plugin in DEFENSES.plugins().values()
@@ -132,13 +151,12 @@ def _defenses(audit: Audit) -> str:
         one.settings.partition("(")[0] for run in audit.arms for one in run.defenses
     )
     return "; ".join(
-        f"{name} ({summaries[name]})" if summaries.get(name) else name for name in names
+        f"{name} ({summaries[name]})" if summaries.get(name) and not audit.is_recorded else name
+        for name in names
     )
 
 
-def _in_clear(
-    arm_results: Sequence[ArmResult], *, has_new_names: bool
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _in_clear(arm_results: Sequence[ArmResult]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return what the first run of each arm sends besides weights; equal texts once."""
     arms_by_item: dict[MetadataItem, list[str]] = {}
     for arm in arm_results:
@@ -150,8 +168,6 @@ def _in_clear(
         by_kind.setdefault(item.kind, []).append(
             text if len(arms) == len(arm_results) else f"{', '.join(arms)}: {text}"
         )
-    if has_new_names and "names" in by_kind:
-        by_kind["names"].append(NEW_NAMES)
     return tuple(
         (METADATA_NAMES.get(kind, make_printable(kind)), tuple(texts))
         for kind, texts in by_kind.items()
@@ -168,7 +184,10 @@ def _file_rows(audit: Audit, digest: str) -> tuple[tuple[str, str], ...]:
         ("What was audited", audit.subject),
         ("Attacks tried", _attacks(audit)),
         ("Known to attackers", "; ".join(attacker_knowledge(audit.plan))),
-        ("Defenses tried", _defenses(audit)),
+        (
+            "Defenses stated by the recording" if audit.is_recorded else "Defenses tried",
+            _defenses(audit),
+        ),
         ("Seeds", ", ".join(map(str, seeds))),
         ("Versions", versions),
         ("SHA-256 of findings.json", digest),

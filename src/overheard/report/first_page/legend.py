@@ -47,14 +47,12 @@ def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
             yield intro
     if leaks:
         yield (
-            "“Leaks”: more than chance, and better than guessing. “By chance” says in how many "
-            "of 1,000 audits this would come up if nothing leaked."
+            "“Leaks”: what the attack states depends on the data more than by chance, and was "
+            "better than guessing. “By chance” says in how many of 1,000 audits this would "
+            "come up if nothing leaked."
         )
     if any(not is_size_settled(one.judgement.least_gain) for one in leaks):
-        yield (
-            "“Size unsure”: what the attack states depends on the data, but it may be no "
-            "better than guessing."
-        )
+        yield ("“Size unsure”: in further audits the attack may be no better than guessing.")
     if any(one.verdict in ("inconclusive", "no leak above margin") for one in measured):
         yield "The margin is the smallest gain that the plan takes seriously."
     if any(one.judgement.shared_gains for one in measured):

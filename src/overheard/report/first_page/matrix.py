@@ -131,15 +131,26 @@ def describe_defenses(arm: ArmResult) -> str:
     return UNDEFENDED if run.are_defenses_known else UNKNOWN_DEFENSES
 
 
+def describe_question(question: str) -> str:
+    """Return a question in plain words."""
+    name = _capitalised(make_printable(question).replace("_", " "))
+    return pages_of(question).plain_question or name
+
+
+def describe_observers(observers: Sequence[Party]) -> str:
+    """Return observers as the first words of a row."""
+    return _capitalised(name_observers(observers))
+
+
 def _row(arms: Sequence[ArmResult], key: Key) -> MatrixRow:
     question, kind, observers = key
     pages = pages_of(question)
     found = [{_key(one): one for one in arm.threat_results}.get(key) for arm in arms]
     about = "each client" if kind == "clients" else name_other_clients(observers)
     return MatrixRow(
-        pages.plain_question or _capitalised(make_printable(question).replace("_", " ")),
+        describe_question(question),
         about,
-        _capitalised(name_observers(observers)),
+        describe_observers(observers),
         tuple(None if one is None else _cell(one, pages) for one in found),
     )
 

@@ -15,9 +15,18 @@ STOPS = ("no leak above margin", "nothing to read")
 """Verdicts that show that a defense stops a leak."""
 
 CHECK_CLAIMS = (
-    "Have checked what the attacks state: compare it with the true figures of a few clients, "
-    "where they may be used for this, or simulate a federation like this one."
+    "Ask a few clients for their true figures, where these may be used for this. Have "
+    "engineers compare them with what the attacks state, or simulate such a federation."
 )
+
+NAME_DEFENSES = (
+    "Have engineers state which defenses were in force: the recording does not tell, and only "
+    "then can attacks allow for them."
+)
+
+STAYS = "Until one is shown to help, plan as if the leak stays."
+
+NONE_TRIED = "no defense was tried in this audit"
 
 
 SEND_LESS = (
@@ -49,6 +58,8 @@ def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...
         )
     if any(one.verdict == "unchecked" for one in results):
         steps.append(CHECK_CLAIMS)
+    if not all(run.are_defenses_known for run in reference.runs):
+        steps.append(NAME_DEFENSES)
     if reference.runs[0].in_clear:
         steps.append(SEND_LESS)
     return (
@@ -61,13 +72,15 @@ def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...
 def _leak_steps(
     leak: ThreatResult, reference: ArmResult, others: Sequence[ArmResult]
 ) -> Iterator[str]:
-    """Yield a sentence on the leak, and one on each group of arms."""
+    """Yield a sentence on the leak with the arms that do best, and one on each other group."""
+    about = "each client" if leak.target_kind == "clients" else "the cohort"
     groups: dict[str, list[str]] = {
-        "it is shown to stop under {}.": [],
-        "no attack of this audit on this question can run under {}. This is no proof.": [],
-        "it is smaller, and not shown to remain, under {}.": [],
-        "it is smaller, but remains, under {}.": [],
-        "it was not shown to be smaller under {}.": [],
+        "have engineers use {}: the leak is shown to stop.": [],
+        f"have engineers use {{}}: no attack of this audit on {about} can run then, which is "
+        "no proof.": [],
+        "have engineers use {}: the leak is smaller, and not shown to remain.": [],
+        "have engineers use {}: the leak is smaller, but remains.": [],
+        "do not rely on {}: the leak was not shown to be smaller.": [],
     }
     stopped, hidden, unshown, reduced, unchanged = groups.values()
     for arm in others:
@@ -86,14 +99,15 @@ def _leak_steps(
             reduced.append(text)
         else:
             unchanged.append(f"“{make_printable(arm.name)}”")
-    sentences = [words.format(listed(names)) for words, names in groups.items() if names] or [
-        "no defense was tried in this audit."
-    ]
-    helps = stopped or hidden or unshown or reduced
-    none = "" if helps or not unchanged else " no defense of this audit was shown to help."
-    yield f"Against the leak “{leak.title}”:{none or f' {sentences[0]}'}"
-    rest = sentences if none else sentences[1:]
-    yield from (f"{text[0].upper()}{text[1:]}" for text in rest)
+    sentences = [words.format(listed(names)) for words, names in groups.items() if names]
+    sentences[1:] = [text.replace("have engineers use", "or use") for text in sentences[1:]]
+    if not stopped and not hidden and not unshown and not reduced:
+        tried = NONE_TRIED
+        if unchanged:
+            tried = f"none of the defenses tried ({listed(unchanged)}) was shown to help"
+        sentences = [f"{tried}. {STAYS}"]
+    yield f"Against the leak “{leak.title}”: {sentences[0]}"
+    yield from (f"{text[0].upper()}{text[1:]}" for text in sentences[1:])
 
 
 def _accuracies(arm: ArmResult, reference: ArmResult) -> str:
@@ -129,20 +143,24 @@ def _defended_arms(plan: str) -> Iterator[str]:
 
 
 def _untried(arm_results: Sequence[ArmResult], *, has_leaks: bool) -> tuple[str, ...]:
-    """Name the defenses that no arm has, if something leaks."""
+    """Name the defenses that no arm has, if something leaks; first those that hide updates."""
     if not has_leaks:
         return ()
     settings = " ".join(
         one.settings for arm in arm_results for run in arm.runs for one in run.defenses
     )
-    missing = [
-        name
+    plugins = {
+        make_printable(name): plugin
         for name, plugin in sorted(DEFENSES.plugins().items())
         if f"{plugin.__name__}(" not in settings
-    ]
-    if not missing:
+    }
+    if not plugins:
         return ()
+    hiding = [name for name, plugin in plugins.items() if plugin.masks_updates]
+    others = [name for name in plugins if name not in hiding]
+    first = f"first {listed(hiding)}, which hides single updates" if hiding else ""
+    parts = filter(None, (first, listed(others) if others else ""))
     return (
-        f"For engineers: not tried were {listed([make_printable(one) for one in missing])}. "
-        "Add one as an arm of the plan, and repeat the audit.",
+        "Have engineers add a defense that was not tried, and repeat the audit: "
+        f"{'; '.join(parts)}.",
     )

@@ -17,6 +17,7 @@ def untested_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[
     return (
         *_unasked(arm_results),
         *_unasked_observers(arm_results),
+        *_one_sided(arm_results),
         *_refused(arm_results),
         f"Overheard cannot test: {'; '.join(_never_tested())}.",
         *_auxiliary_caveat(audit),
@@ -47,6 +48,29 @@ def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     if not any(len(observers) > 1 for observers in asked):
         missing.append("parties that share what they see")
     return (f"Observers not asked about: {', '.join(missing)}.",) if missing else ()
+
+
+def _one_sided(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """State which questions were asked about the server alone, or about clients alone."""
+    asked: dict[bool, set[str]] = {True: set(), False: set()}
+    for arm in arm_results:
+        for one in arm.threat_results:
+            asked[SERVER in one.observers].add(one.question)
+    if not all(asked.values()):
+        return ()
+    return tuple(
+        f"Asked about {who} only: {'; '.join(map(_in_words, sorted(alone)))}."
+        for who, alone in (
+            ("the server", asked[True] - asked[False]),
+            ("clients that take part", asked[False] - asked[True]),
+        )
+        if alone
+    )
+
+
+def _in_words(question: str) -> str:
+    words = _lower_first(pages_of(question).plain_question)
+    return words or make_printable(question).replace("_", " ")
 
 
 def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:

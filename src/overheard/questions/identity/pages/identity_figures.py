@@ -96,7 +96,9 @@ def _cmc_panel(attacks: Sequence[_RankedAttack], title: str) -> Panel:
     lengths = range(1, min(users, MAX_GUESSES) + 1)
     x = [float(length) for length in lengths]
     lines = [
-        ChartLine(index, x, (100 * cmc_curve(attack.rankings, lengths)).tolist())
+        ChartLine(
+            index, x, (100 * cmc_curve(attack.rankings, lengths)).tolist(), attack.curve.label
+        )
         for index, attack in enumerate(attacks)
     ]
     blind = ChartLine(0, x, [100 * length / users for length in lengths])
@@ -120,7 +122,12 @@ def _precision_panel(best: _RankedAttack, name: str, title: str) -> Panel:
 def _open_set_panels(attacks: Sequence[_RankedAttack], title: str) -> list[Panel]:
     percents = (100 * FALSE_POSITIVE_RATES[::2]).tolist()
     lines = [
-        ChartLine(index, percents, (100 * rates).tolist())
+        ChartLine(
+            index,
+            percents,
+            (100 * rates).tolist(),
+            attack.curve.label,
+        )
         for index, attack in enumerate(attacks)
         if (rates := identification_curve(attack.rankings, percents)) is not None
     ]

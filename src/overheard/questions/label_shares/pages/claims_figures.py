@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from overheard.drawing.charts import shares_chart
+from overheard.drawing.charts import shares_chart, shares_legend
 from overheard.drawing.claim_tables import MAX_TARGETS, UNCHECKED
 from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
@@ -44,7 +44,13 @@ def _claims_figure(
     return ReportFigure(
         where,
         " ".join((_caption(findings, len(shown_findings)), *doubt_sentences(findings))),
-        None,
+        shares_legend(
+            "" if guess is None else "uninformed guess",
+            f"{LEVEL_TEXT} interval of the claim"
+            if any(one.low is not None for one in shown_findings)
+            else "",
+            f"Legend: {where}",
+        ),
         tuple(
             Panel(
                 names[one.target],

@@ -70,8 +70,9 @@ class LabelSharesPages(QuestionPages):
         name = make_printable(classes[label]) if label < len(classes) else str(label)
         whose = name_target(one.target, threat_result.observers)
         return (
-            f"For example, {attack} states that {format_percent(claimed)} of the data of "
-            f"{whose} are of class “{name}”. A guess says {format_percent(guessed)}."
+            f"For example, the attack {attack} states that {format_percent(claimed)} of the "
+            f"data of {whose} are of class “{name}”. A guess that never sees the run says "
+            f"{format_percent(guessed)}."
         )
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from overheard.core.claims import Interval
-from overheard.drawing.charts import shares_chart
+from overheard.drawing.charts import shares_chart, shares_legend
 from overheard.drawing.claim_tables import MAX_TARGETS
 from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
@@ -56,7 +56,11 @@ def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> R
                 *doubt_sentences(findings),
             )
         ),
-        None,
+        shares_legend(
+            "true share",
+            f"{LEVEL_TEXT} interval of the claim" if has_intervals else "",
+            f"Legend: {where}",
+        ),
         tuple(
             Panel(
                 names[finding.target],

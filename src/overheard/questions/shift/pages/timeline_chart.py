@@ -6,11 +6,12 @@ from math import ceil
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from overheard.core.claims import Timeline
 from overheard.drawing.chart_frame import ChartFrame
-from overheard.drawing.svg import ACCENT, INK, SOFT, inline_svg
+from overheard.drawing.legends import LegendEntry, make_legend
+from overheard.drawing.svg import ACCENT, INK, SOFT, inline_svg, name_values
+from overheard.findings.number_format import format_number
 
 THRESHOLD_DASHES = (0, (5, 3))
 SHIFT_DASHES = (0, (1, 1.6))
@@ -52,7 +53,11 @@ def timeline_chart(
             axes.plot(control.rounds, control.statistic, color=SOFT, lw=1.0)
         if planned.threshold is not None:
             axes.plot(planned.rounds, planned.threshold, color=INK, ls=THRESHOLD_DASHES, lw=1.2)
-        axes.plot(planned.rounds, planned.statistic, color=ACCENT, marker="o", ms=3.2)
+        (drawn,) = axes.plot(
+            planned.rounds, planned.statistic, color=ACCENT, marker="o", ms=3.2
+        )
+        pairs = zip(planned.rounds, planned.statistic, strict=True)
+        name_values(drawn, [f"round {x}: {format_number(y)}" for x, y in pairs])
         _mark_alarm(axes, planned)
         if rounds:
             margin = max(0.4, 0.03 * (rounds[-1] - rounds[0]))
@@ -76,23 +81,14 @@ def _mark_alarm(axes: Axes, shifted: Timeline) -> None:
 
 
 def timeline_legend(label: str) -> Markup:
-    """Draw the legend of the lines and marks in the timelines."""
-    width, height = 300.0, 62.0
-
-    def draw(figure: Figure) -> None:
-        figure.legend(
-            handles=[
-                Line2D([], [], color=ACCENT, marker="o", ms=3.2, label="planned run"),
-                Line2D([], [], color=SOFT, lw=1.0, label="control run"),
-                Line2D([], [], color=INK, ls=SHIFT_DASHES, lw=1.6, label="true shift"),
-                Line2D([], [], color=INK, ls=THRESHOLD_DASHES, lw=1.2, label="threshold"),
-                Line2D([], [], color=INK, marker="D", mfc="none", ms=9, mew=1.6, ls="",
-                       label="alarm"),
-            ],
-            loc="upper left",
-            ncols=2,
-            borderaxespad=0,
-            labelspacing=0.55,
-        )  # fmt: skip
-
-    return inline_svg(draw, width, height, label)
+    """Return the legend of the lines and marks in the timelines."""
+    return make_legend(
+        [
+            LegendEntry("planned run", ACCENT, "o", size=3.2),
+            LegendEntry("control run", SOFT, width=1.0),
+            LegendEntry("true shift", INK, dashes=":", width=1.6),
+            LegendEntry("threshold", INK, dashes="--", width=1.2),
+            LegendEntry("alarm", INK, "D", None, size=9.0, is_outline=True),
+        ],
+        label,
+    )

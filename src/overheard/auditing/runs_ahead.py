@@ -1,0 +1,168 @@
+"""Attacks on the later runs of an audit, side by side in worker processes."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import final
+
+from torch import Tensor
+
+from overheard.archive.tensor_cache import FolderTensorCache
+from overheard.auditing.attack_runner import run_attacks
+from overheard.auditing.audited_run import AuditedRun, simulate_runs
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.progress import Progress
+from overheard.auditing.work_items import run_kinds
+from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
+from overheard.findings.result_cache import ResultCache
+from overheard.learning.device import choose_device
+from overheard.learning.initialization import fresh_model
+from overheard.learning.threads import available_cores, one_thread
+from overheard.learning.workers import processes
+from overheard.learning.workers.job import Job, WorkerTask
+from overheard.plans.plan import parse_plan
+
+FEWEST_SECONDS = 8.0
+"""Seconds to be saved before workers attack whole runs: opening the audit takes them four."""
+
+MOST_BYTES = 2**30
+"""Most memory that a worker may need for the data and for the models of an attack."""
+
+MODELS_AT_ONCE = 256
+"""The models that attacks hold at once: the shadow models of a round."""
+
+
+def attack_ahead(
+    runs: Iterator[AuditedRun], audit_inputs: AuditInputs, home: AuditFolder, progress: Progress
+) -> Iterator[AuditedRun]:
+    """Yield the runs of an audit in order; the caller attacks each before it takes the next.
+
+    Once the caller took long for a run, all later runs are trained, and workers attack them
+    side by side. The caller then finds their results in the folder. They are the same bit for
+    bit. Virtual clients of a single run are trained by several workers too, but most of an
+    attack is not divided.
+
+    Args:
+        runs: the simulated runs of the plan, arm by arm.
+        audit_inputs: the plan's data, and the compute resources.
+        home: the folder of the audit.
+        progress: where to report finished runs.
+
+    """
+    plan, workers = audit_inputs.plan, _available_workers(audit_inputs.resources)
+    kinds = len(plan.seeds) * len(run_kinds(plan))
+    left = kinds * len(plan.arms)
+    for run in runs:
+        start = perf_counter()
+        yield run
+        left -= 1
+        saved = (perf_counter() - start) * left * (1 - 1 / workers)
+        # With fewer runs than that, workers would wait for the last of them.
+        if saved < FEWEST_SECONDS or left < 2 * workers:
+            continue
+        if not _can_be_shared(audit_inputs):
+            workers = 1
+            continue
+        later = list(runs)
+        numbers = range(kinds * len(plan.arms))[-left:]
+        _attack_in_workers(
+            [
+                AttackRun(
+                    plan.toml(),
+                    home.path.absolute(),
+                    replace(audit_inputs.resources, workers=1),
+                    each.record.arm,
+                    number % kinds,
+                )
+                for number, each in zip(numbers, later, strict=True)
+            ],
+            workers,
+            progress,
+        )
+        yield from later
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttackRun(Job):
+    """All attacks on one finished run, whose results are stored in the folder of the audit.
+
+    Args:
+        plan: the plan, as TOML.
+        folder: the folder of the audit.
+        resources: where the data are; one worker.
+        arm: the name of the run's arm.
+        number: the place of the run among those of its arm.
+
+    """
+
+    plan: str
+    folder: Path
+    resources: Resources
+    arm: str
+    number: int
+
+    def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Attack the run; return no tensor."""
+        home = AuditFolder(self.folder)
+        with one_thread():
+            audit_inputs = _load_once(self.plan, home, self.resources)
+            plan = audit_inputs.plan
+            arms = tuple(arm for arm in plan.arms if arm.name == self.arm)
+            runs = simulate_runs(
+                plan.model_copy(update={"arms": arms}), audit_inputs, home, _ignore_rounds
+            )
+            (run,) = islice(runs, self.number, self.number + 1)
+            for threat in plan.threats:
+                for _ in run_attacks(run, threat, ResultCache(home.cells_path), Progress(None)):
+                    pass  # Each result is stored as soon as it is computed.
+        return {}
+
+
+def _available_workers(resources: Resources) -> int:
+    """Return how many worker processes may attack runs; 1 = none."""
+    is_cpu = choose_device(resources.device).type == "cpu"
+    if not is_cpu or resources.cluster is not None or not processes.are_supported():
+        return 1
+    return available_cores() if resources.workers is None else resources.workers
+
+
+def _can_be_shared(audit_inputs: AuditInputs) -> bool:
+    """Return whether each worker has room for the audit, and can build its plan from text."""
+    plan = audit_inputs.plan
+    model = fresh_model(partial(plan.training.model.build, audit_inputs.dataset.task), Seed(0))
+    inputs = audit_inputs.dataset.train.inputs
+    needed = inputs.numel() * inputs.element_size() + MODELS_AT_ONCE * sum(
+        weight.numel() * weight.element_size() for weight in model.parameters()
+    )
+    if needed > MOST_BYTES:
+        return False
+    try:
+        return parse_plan(plan.toml(), "the plan of a worker") == plan
+    except PlanError:
+        return False
+
+
+def _attack_in_workers(jobs: list["AttackRun"], workers: int, progress: Progress) -> None:
+    tasks = enumerate(WorkerTask(job, ()) for job in jobs)
+    finished = processes.acquire(workers).run_tasks(tasks)
+    with closing(finished):
+        for done, _ in enumerate(finished, start=1):
+            progress.report_subtask("attacks on the other runs", "run", done, len(jobs))
+
+
+@lru_cache(1)
+def _load_once(plan: str, home: AuditFolder, resources: Resources) -> AuditInputs:
+    """Load the inputs of an audit once in a worker, which attacks several of its runs."""
+    cache = FolderTensorCache(resources.simulation_cache or home.simulation_path)
+    return load_inputs(parse_plan(plan, "the plan of the audit"), resources, cache)
+
+
+def _ignore_rounds(description: str, done: int) -> None:
+    """Ignore the progress of training, which is complete."""

@@ -1,0 +1,161 @@
+"""The commands that judge findings: `check` and `compare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+from rich.console import Console
+
+from overheard.cli.options import JsonOption, QuietOption
+
+
+def check(
+    findings: Annotated[Path, typer.Argument(help="findings.json of an audit.")],
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="The policy (TOML). Or give --like.")
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--like", help="findings.json of a reference audit: no result may be worse."
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance",
+            min=0.0,
+            help="With --like: how much worse a score may be, in its own unit. Default: the "
+            "margins of the reference.",
+        ),
+    ] = None,
+    write_policy: Annotated[
+        Path | None,
+        typer.Option("--write-policy", help="With --like: write the policy to this file."),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against", help="findings.json of an earlier audit, for rules on growth."
+        ),
+    ] = None,
+    sarif: Annotated[
+        Path | None,
+        typer.Option("--sarif", help="Write what does not pass to this file as SARIF 2.1.0."),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write the verdicts to this file as JUnit XML."),
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", help="Write the verdicts to this file as Markdown."),
+    ] = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Check an audit's findings against a policy, as a gate in a pipeline.
+
+    Rules ask for verdicts without a leak (verdicts), and limit the success of
+    attacks (leaks), claimed and proven epsilon (epsilons), and the cost of
+    arms (costs). A limit is compared with the whole confidence interval of a
+    value, never with its mean. Without a policy, --like makes one of the
+    findings of a reference audit, and --write-policy keeps it.
+
+    \b
+    Exit codes:
+      0  every rule passes
+      1  a rule fails: a limit is exceeded, a privacy claim is refuted, or an
+         exception has expired
+      2  inconclusive, not measured, or an input is invalid
+
+    \b
+    A policy is TOML:
+      [\\[verdicts]]
+      name = "nothing leaks"
+
+      [\\[leaks]]
+      name = "membership stays hidden"
+      question = "membership"
+      score = "membership_auc"
+      no_better_than = 0.6
+
+      [\\[epsilons]]
+      name = "local DP guarantee"
+      arms = ["local DP"]
+      guaranteed_at_most = 8.0
+
+      [\\[exceptions]]
+      rule = "membership stays hidden"
+      reason = "accepted by the data protection officer, ticket 12"
+      expires = 2027-01-31
+
+    \b
+    Examples:
+      overheard check findings.json --policy policy.toml
+      overheard check findings.json --policy policy.toml --sarif check.sarif
+      overheard check findings.json --policy policy.toml --against earlier.json
+      overheard check findings.json --like earlier.json --write-policy policy.toml
+      overheard check findings.json --policy policy.toml --json | jq .status
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.cli.checking import CheckOutputs, Reference, run_check
+
+    if (policy is None) == (like is None):
+        raise click.UsageError("Give either --policy FILE or --like FILE.")
+    if like is None and (tolerance is not None or write_policy is not None):
+        raise click.UsageError("--tolerance and --write-policy belong to --like.")
+    reference = None if like is None else Reference(like, tolerance, write_policy)
+    outputs = CheckOutputs(sarif=sarif, junit=junit, markdown=markdown, json=json, quiet=quiet)
+    code = run_check(findings, policy, reference, against, outputs)
+    raise typer.Exit(code)
+
+
+def compare(
+    before: Annotated[
+        Path, typer.Argument(help="Folder of the first audit, or its findings.json.")
+    ],
+    after: Annotated[
+        Path, typer.Argument(help="Folder of the second audit, or its findings.json.")
+    ],
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", help="Write the changes to this file as Markdown."),
+    ] = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show what changed between two audits: verdicts, scores, epsilon, accuracy, plan.
+
+    Of each attack, the score that verdicts judge is compared. A difference is
+    "within the intervals" if the 95 % intervals of both audits allow that there
+    is none. To fail on a change, use `overheard check --like`.
+
+    \b
+    Exit codes:
+      0  the audits were compared, whatever changed
+      2  an input is invalid
+
+    \b
+    Examples:
+      overheard compare audits/february audits/march
+      overheard compare before.json after.json --markdown changes.md
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.archive.atomic import write_text
+    from overheard.cli.checking import refuse_to_overwrite
+    from overheard.cli.comparing import findings_path, print_changes
+    from overheard.findings.document_reader import read_findings
+    from overheard.gate.audit_changes import compare_audits
+    from overheard.gate.changes_text import changes_as_json, changes_as_markdown
+
+    paths = findings_path(before), findings_path(after)
+    refuse_to_overwrite(paths, (markdown,))
+    found = compare_audits(read_findings(paths[0]), read_findings(paths[1]))
+    if markdown is not None:
+        write_text(markdown, changes_as_markdown(found))
+    if json:
+        typer.echo(changes_as_json(found), nl=False)
+    elif not quiet:
+        print_changes(found, Console(highlight=False))

@@ -1,0 +1,257 @@
+"""A policy made of the findings of a reference run: no later run may be worse."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import ceil, floor, isinf
+from pathlib import Path
+from typing import final
+
+from pydantic import ValidationError
+
+from overheard.core.errors import FindingsError
+from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document_rows import EpsilonRow, RunRow, SummaryRow, VerdictRow
+from overheard.findings.names import shorten
+from overheard.gate.judged_threats import PASSING
+from overheard.gate.policy import CostRule, EpsilonRule, LeakRule, Policy, VerdictRule
+from overheard.gate.rule_matches import match_rule
+from overheard.gate.verdict import format_estimate, format_number
+
+ACCURACY_TOLERANCE = 0.02
+"""How much accuracy may be lost, unless a tolerance is given."""
+
+DIGITS = 6
+"""Digits of a limit after the point; limits are rounded outwards."""
+
+NAME_LENGTH = 90
+"""Longest name of a rule before a number that makes it unique."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReferencePolicy:
+    """A policy made of findings, with the reasons of its limits.
+
+    Args:
+        policy: the rules.
+        origin: sentences on the findings and on what the policy asks for.
+        reasons: the findings behind each rule, by the rule's name.
+
+    """
+
+    policy: Policy
+    origin: tuple[str, ...]
+    reasons: Mapping[str, str]
+
+
+def policy_like(
+    reference: FindingsDocument, path: Path, tolerance: float | None = None
+) -> ReferencePolicy:
+    """Return a policy that the reference keeps, and that a clearly worse run breaks.
+
+    A threat that does not leak in the reference must not leak. Attacks must gain no more than
+    the best attack of the reference did, by the upper end of its 95 % interval and the
+    tolerance. Guaranteed epsilons must not grow, and claims that hold must hold. Accuracy must
+    not fall below the worst run. A limit within an interval counts as kept, so that another
+    seed alone breaks none.
+
+    Args:
+        reference: the findings of the reference run.
+        path: their file, for messages.
+        tolerance: how much worse a score or an accuracy may be, in its own unit. None = the
+            margin below which the reference itself reports no leak, and 0.02 of accuracy.
+
+    Raises:
+        FindingsError: if the findings have no verdicts, or nothing to limit.
+
+    """
+    if reference.verdicts is None:
+        raise FindingsError(
+            f"{path}: these findings have no verdicts: audit again with this version"
+        )
+    maker = _PolicyMaker(reference, tolerance)
+    try:
+        verdicts = tuple(maker.verdict_rules())
+        leaks = tuple(maker.leak_rules())
+        epsilons = tuple(maker.epsilon_rules())
+        costs = tuple(maker.cost_rules())
+        policy = Policy(verdicts=verdicts, leaks=leaks, epsilons=epsilons, costs=costs)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]["msg"]
+        raise FindingsError(
+            f"{path}: these findings make no policy ({shorten(problem, 300)}): audit again"
+        ) from error
+    stated = (
+        "the margins of its verdicts, and 0.02 of accuracy"
+        if tolerance is None
+        else f"{tolerance:g} in the unit of each score"
+    )
+    origin = (
+        f"Made from {path.name}: {shorten(reference.title, NAME_LENGTH)}.",
+        "Limits are the ends of the 95 % intervals of these findings, with a tolerance.",
+        f"The tolerance is {stated}.",
+        "A rule fails only if a run is clearly worse. Edit limits and names as you like.",
+    )
+    return ReferencePolicy(policy, origin, maker.reasons)
+
+
+def reference_note(reference: FindingsDocument, now: FindingsDocument) -> str:
+    """Return a sentence on a reference with another subject; "" for the same one."""
+    if reference.subject == now.subject:
+        return ""
+    return (
+        f"The reference describes another subject. Reference: {reference.subject}. "
+        f"Now: {now.subject}."
+    )
+
+
+@final
+class _PolicyMaker:
+    """Makes rules of findings, and keeps the reason of each."""
+
+    def __init__(self, reference: FindingsDocument, tolerance: float | None) -> None:
+        self._reference = reference
+        self._tolerance = tolerance
+        self.reasons = dict[str, str]()
+
+    def verdict_rules(self) -> Iterator[VerdictRule]:
+        """Yield a rule for each threat that does not leak in the reference."""
+        for row in self._reference.verdicts or ():
+            if row.verdict == "leaks":
+                continue
+            yield VerdictRule(
+                name=self._name(f"no leak: {_threat_name(row)}", f"verdict: {row.verdict}"),
+                question=row.question,
+                arms=(row.arm,),
+                observers=row.observers,
+                about=row.about,
+                straddles=None if row.verdict in PASSING else "pass",
+            )
+
+    def leak_rules(self) -> Iterator[LeakRule]:
+        """Yield a limit for each threat, on the score that its verdict judges."""
+        for row in self._reference.verdicts or ():
+            for score in (row.score,) if row.score else tuple(row.margins):
+                rule = self._leak_rule(row, score)
+                if rule is not None:
+                    yield rule
+
+    def _leak_rule(self, threat: VerdictRow, score: str) -> LeakRule | None:
+        scope = LeakRule(
+            name="scope",
+            question=threat.question,
+            score=score,
+            arms=(threat.arm,),
+            observers=threat.observers,
+            about=threat.about,
+            gain_at_most=0.0,
+        )
+        matches = match_rule(scope, self._reference)
+        known = [row for row in matches.rows if _upper_gain(row) is not None]
+        if not known:
+            return None
+        is_complete = len(known) == len(matches.rows)
+        best = max(known, key=lambda row: _upper_gain(row) or 0.0)
+        tolerance = self._tolerance
+        if tolerance is None:
+            tolerance = threat.margins.get(score, 0.0)
+        limit = max(0.0, (_upper_gain(best) or 0.0) + tolerance)
+        attacks = tuple(dict.fromkeys(row.attack for row in known))
+        gain = format_estimate(best.gain)
+        reason = f"gain {gain} by {best.attack}; tolerance {format_number(tolerance)}"
+        return scope.model_copy(
+            update={
+                "name": self._name(f"gain: {_threat_name(threat)}, {score}", reason),
+                "attacks": None if is_complete else attacks,
+                "must_be_measured": attacks if is_complete else (),
+                "gain_at_most": _rounded_up(limit),
+                "may_be_refused": tuple(
+                    dict.fromkeys(place.attack for place in matches.refusals)
+                ),
+                "straddles": "pass",
+            }
+        )
+
+    def epsilon_rules(self) -> Iterator[EpsilonRule]:
+        """Yield limits for each mechanism and observers with a guarantee or a claim."""
+        groups: dict[tuple[str, str, tuple[str, ...]], list[EpsilonRow]] = {}
+        for row in self._reference.epsilon or ():
+            key = (row.arm, row.mechanism, tuple(sorted(row.observers)))
+            groups.setdefault(key, []).append(row)
+        for (arm, mechanism, observers), rows in groups.items():
+            place = ", ".join((arm, mechanism, " and ".join(observers) or "models only"))
+            guaranteed = [row.guaranteed_epsilon for row in rows]
+            known = [value for value in guaranteed if value is not None and not isinf(value)]
+            if len(known) == len(rows):
+                reason = f"guaranteed epsilon {format_number(max(known))}"
+                yield EpsilonRule(
+                    name=self._name(f"guarantee: {place}", reason),
+                    arms=(arm,),
+                    observers=observers,
+                    mechanisms=(mechanism,),
+                    guaranteed_at_most=_rounded_up(max(known)),
+                )
+            if all(row.verdict == "holds" for row in rows):
+                yield EpsilonRule(
+                    name=self._name(f"claim: {place}", "no attack refutes the claim"),
+                    arms=(arm,),
+                    observers=observers,
+                    mechanisms=(mechanism,),
+                    claims_hold=True,
+                )
+
+    def cost_rules(self) -> Iterator[CostRule]:
+        """Yield a limit on the accuracy of each arm that was tested in every run."""
+        tolerance = ACCURACY_TOLERANCE if self._tolerance is None else self._tolerance
+        by_arm: dict[str, list[float | None]] = {}
+        for run in self._reference.arms:
+            if not run.is_control:
+                by_arm.setdefault(run.arm, []).append(_last_accuracy(run))
+        for arm, values in by_arm.items():
+            known = [value for value in values if value is not None]
+            if len(known) < len(values):
+                continue
+            reason = f"accuracy {format_number(min(known))} in the worst run"
+            yield CostRule(
+                name=self._name(f"accuracy: {arm}", reason),
+                arms=(arm,),
+                accuracy_at_least=_rounded_down(max(0.0, min(known) - tolerance)),
+                seeds_at_least=1,
+                straddles="pass",
+            )
+
+    def _name(self, wanted: str, reason: str) -> str:
+        """Return a unique name of a rule, and keep the reason of its limit."""
+        short = shorten(wanted, NAME_LENGTH)
+        name, number = short, 1
+        while name in self.reasons:
+            number += 1
+            name = f"{short} ({number})"
+        self.reasons[name] = reason
+        return name
+
+
+def _threat_name(row: VerdictRow) -> str:
+    return ", ".join((row.question, row.arm, " and ".join(row.observers), row.about))
+
+
+def _upper_gain(row: SummaryRow) -> float | None:
+    return None if row.gain is None or row.gain.low is None else row.gain.high
+
+
+def _last_accuracy(run: RunRow) -> float | None:
+    return run.accuracy[max(run.accuracy)] if run.accuracy else None
+
+
+def _rounded_up(value: float) -> float:
+    return _rounded(value, ceil(value * 10**DIGITS) / 10**DIGITS, is_up=True)
+
+
+def _rounded_down(value: float) -> float:
+    return _rounded(value, floor(value * 10**DIGITS) / 10**DIGITS, is_up=False)
+
+
+def _rounded(value: float, rounded: float, *, is_up: bool) -> float:
+    """Return the rounded value unless the division moved it to the wrong side."""
+    is_outside = rounded >= value if is_up else rounded <= value
+    return rounded if is_outside else value

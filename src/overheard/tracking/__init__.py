@@ -1,0 +1,1 @@
+"""Logs audits to experiment trackers: MLflow, and Weights & Biases."""

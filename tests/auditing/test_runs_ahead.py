@@ -1,0 +1,113 @@
+"""Attacks in worker processes give the same results, and start only where they save time."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from overheard.auditing import runs_ahead
+from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import ProgressStep
+from overheard.auditing.run import audit
+from overheard.auditing.runs_ahead import AttackRun, _available_workers, _can_be_shared
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.workers import processes
+from overheard.plans.plan import ThreatPlan
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.label_shares.claim import LabelShares
+from tests.auditing.conftest import FinishedAudit, inputs_for
+from tests.auditing.plans import SMALL, TINY, TRAINING, replace_tables
+from tests.auditing.shift_attack import Pull
+
+TWO = Resources(device="cpu", workers=2)
+FIVE_RUNS = replace_tables(TINY, seeds=tuple(range(5)))
+
+
+def cells_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
+
+
+def test_a_job_stores_the_results_of_its_run_again(
+    small: FinishedAudit, tmp_path: Path
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(small.folder, folder)
+    of_run = {
+        path
+        for path in (folder / "cells").iterdir()
+        if b'"arm":"secure aggregation","seed":1' in path.read_bytes()
+    }
+    assert of_run
+    for path in of_run:
+        path.unlink()
+    job = AttackRun(
+        SMALL.toml(), folder, replace(TWO, workers=1), "secure aggregation", number=1
+    )
+    assert job.run({}) == {}
+    assert cells_of(folder) == cells_of(small.folder)
+
+
+@pytest.mark.slow
+def test_workers_attack_all_runs_but_the_first_to_the_same_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infer, here, steps = MeanSoftmax.infer, list[Seed](), list[ProgressStep]()
+
+    def counted(
+        self: MeanSoftmax,
+        view: View,
+        targets: Sequence[Party],
+        knowledge: Knowledge,
+        seed: Seed,
+    ) -> Mapping[Party, LabelShares]:
+        here.append(seed)
+        return infer(self, view, targets, knowledge, seed)
+
+    monkeypatch.setattr(MeanSoftmax, "infer", counted)
+    alone = audit(FIVE_RUNS, tmp_path / "alone", resources=replace(TWO, workers=1))
+    # Over both rounds and over each of them, in every run.
+    assert len(here) == 15
+    here.clear()
+    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
+    together = audit(FIVE_RUNS, tmp_path / "two", resources=TWO, on_step=steps.append)
+    assert len(here) == 3
+    assert "attacks on the other runs: run 4 of 4" in [step.description for step in steps]
+    assert steps[-1].done == steps[-1].total
+    assert together.findings == alone.findings
+    assert together.refusals == alone.refusals
+
+
+def test_a_short_audit_starts_no_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "acquire", None)
+    assert audit(FIVE_RUNS, tmp_path / "short", resources=TWO).findings
+
+
+def test_a_few_runs_are_attacked_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
+    monkeypatch.setattr(processes, "acquire", None)
+    # After the first run one is left, fewer than two for each worker.
+    assert audit(replace_tables(TINY, seeds=(0, 1)), tmp_path / "few", resources=TWO).findings
+
+
+def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:
+    fits = inputs_for(TINY)
+    assert _can_be_shared(fits)
+    # 6 MB of weights; 256 models of them have more than a GiB.
+    large = TRAINING.model_copy(update={"model": Mlp(hidden=(20_000,))})
+    assert not _can_be_shared(replace(fits, plan=replace_tables(TINY, training=large)))
+    unknown = replace_tables(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
+    assert not _can_be_shared(replace(fits, plan=unknown))
+
+
+def test_a_cluster_and_a_single_worker_leave_the_attacks_here() -> None:
+    assert _available_workers(TWO) == 2
+    assert _available_workers(replace(TWO, workers=1)) == 1
+    assert _available_workers(replace(TWO, cluster="local")) == 1

@@ -1,0 +1,181 @@
+"""Every command of the documentation runs, or is listed with the reason why no test runs it."""
+
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import pytest
+import torch
+import typer
+from safetensors.torch import save_file
+
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit as run_audit
+from overheard.cli.main import app
+from overheard.core.seeds import Seed
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.report.write import write_report
+from tests.auditing.plans import TINY, replace_tables
+from tests.cli.conftest import Command
+from tests.documented_commands import (
+    NOT_RUN,
+    Block,
+    command_of,
+    mentioned_commands,
+    reason_not_run,
+    shell_blocks,
+)
+from website.generated_pages import generated_pages
+
+BLOCKS = list(shell_blocks())
+
+RUN = [
+    block for block in BLOCKS if not all(reason_not_run(command) for command in block.commands)
+]
+
+OUTPUTS = ("--out", "--junit", "--markdown", "--sarif", "--json", "--write-policy")
+"""Options whose value is written, so that it need not be there."""
+
+POLICY = '[[costs]]\nname = "it learns"\naccuracy_at_least = 0.0\nseeds_at_least = 1\n'
+
+
+PLAN = replace_tables(
+    TINY,
+    data=TINY.data.model_copy(
+        update={"candidates": CandidateSettings(members=3, outsiders=9, canaries="mislabelled")}
+    ),
+)
+"""The tiny plan, with canaries to draw."""
+
+
+def at_home(word: str, home: Path) -> str:
+    """Return a word as a shell would pass it, with a folder where it names one at home."""
+    if not word.startswith("~/"):
+        return word
+    folder = home / word.removeprefix("~/")
+    folder.mkdir(exist_ok=True)
+    return str(folder)
+
+
+def write_export(folder: Path) -> None:
+    """Write the weights of one round of two clients."""
+    for name in ("0/global", "0/client-0", "0/client-1", "1/global"):
+        path = folder / f"{name}.safetensors"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file({"weight": torch.ones(2)}, path)
+
+
+Provide = Callable[[Path], object]
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an audit of the plan, with its report."""
+    folder = tmp_path_factory.mktemp("documented") / "audit"
+    found = run_audit(PLAN, folder, resources=Resources(device="cpu", workers=1))
+    write_report(found, folder, Seed(0))
+    return folder
+
+
+@pytest.fixture
+def inputs(audited: Path) -> Mapping[str, Provide]:
+    """By name in the documentation: what makes an input that a reader has at this point."""
+
+    def audit(path: Path) -> None:
+        shutil.copytree(audited, path)
+
+    def recorded(path: Path) -> None:
+        shutil.copytree(audited / "runs" / "no_defense-seed0", path)
+
+    return {
+        "plan.toml": lambda path: path.write_text(PLAN.toml(), encoding="utf-8"),
+        "canaries.toml": lambda path: path.write_text(PLAN.toml(), encoding="utf-8"),
+        "policy.toml": lambda path: path.write_text(POLICY, encoding="utf-8"),
+        "audit": audit,
+        "audits/march": audit,
+        "recording": recorded,
+        "recordings/march": recorded,
+        "noisy": recorded,
+        "exported": write_export,
+    }
+
+
+def provide(command: list[str], folder: Path, inputs: Mapping[str, Provide]) -> None:
+    """Make the inputs of a command that earlier commands of its block have not written."""
+    pairs = pairwise(command)
+    written = {value for option, value in pairs if option in OUTPUTS}
+    for word in command[2:]:
+        name = next((one for one in inputs if word == one or word.startswith(f"{one}/")), None)
+        if name is not None and word not in written and not (folder / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            inputs[name](folder / name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", RUN, ids=lambda block: block.place)
+def test_the_commands_of_a_block_run_one_after_the_other(
+    block: Block,
+    overheard: Command,
+    inputs: Mapping[str, Provide],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in block.commands:
+        if reason_not_run(command) is not None:
+            continue
+        words = [at_home(word, tmp_path) for word in shlex.split(command)]
+        provide(words, tmp_path, inputs)
+        if words[0] == "cp":
+            subprocess.run(words, check=True)
+            continue
+        assert words[0] == "overheard", f"run {command!r}, or list it with the reason"
+        said = overheard(*words[1:])
+        assert said.code == 0, said
+
+
+def test_every_reason_is_of_a_command_that_is_documented() -> None:
+    documented = [command for block in BLOCKS for command in block.commands]
+    for key in NOT_RUN:
+        beginning = key.removesuffix("*")
+        assert any(one == key or one.startswith(beginning) for one in documented), key
+
+
+def usage_error(command: str) -> str:
+    """What is wrong with the options or the name of a command; "" if nothing is."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)
+    _, *words = [word for word in shlex.split(command) if word != "..."]
+    if not words or words[0].startswith("-") or words[0].isupper():
+        return ""
+    if words[0] not in group.commands:
+        return f"{command}: there is no command {words[0]}"
+    known = group.commands[words[0]]
+    context = click.Context(known, info_name=words[0])
+    try:
+        known.make_parser(context).parse_args(words[1:])
+    except click.UsageError as error:
+        return f"{command}: {error.format_message()}"
+    return ""
+
+
+def test_every_command_within_a_sentence_exists_with_its_options() -> None:
+    wrong = {f"{place}: {error}" for place, one in mentioned_commands()
+             if (error := usage_error(one))}  # fmt: skip
+    assert wrong == set()
+
+
+def test_every_example_of_a_help_exists_with_its_options() -> None:
+    lines = generated_pages()["commands.md"].splitlines()
+    commands = [one for one in map(command_of, lines) if one.startswith("overheard ")]
+    assert len(commands) > 10
+    assert [error for one in commands if (error := usage_error(one))] == []
+
+
+def test_a_wrong_option_is_noticed() -> None:
+    assert "no such option" in usage_error("overheard audit --nope").lower()
+    assert usage_error("overheard adit plan.toml").endswith("no command adit")

@@ -1,0 +1,143 @@
+"""Every key of a plan has an example, and every example is one that a plan accepts."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from overheard.plans.plan import Plan
+from overheard.plans.plugin_field import SettingsModel, settings_model
+from overheard.plans.registries import ATTACKS, REGISTRIES
+from overheard.plans.schema.plan_schema import (
+    PlanTable,
+    nested_table,
+    plan_schema,
+    plan_tables,
+    plugin_registry,
+    plugin_tables,
+)
+
+TABLES = {table.path: table for table in plan_tables()}
+PLUGINS = plugin_tables()
+
+# Any: a plan in TOML is nested tables of any values.
+Tables = dict[str, Any]
+
+
+def minimal() -> Tables:
+    """The plan to which each example is added."""
+    return {
+        "data": {"source": "digits", "split": "iid", "clients": 10, "examples": 100},
+        "training": {"model": "logistic", "rounds": 10, "rate": 0.1},
+        "threats": [{"attacks": ["decaf"]}],
+    }
+
+
+REQUIRED: Mapping[str, Tables] = {
+    "data.shifts": {"client": 1, "round": 2},
+    "arms": {"name": "an arm"},
+    "threats.virtual.recipes": {"rate": 0.1},
+}
+"""What an entry of a list needs, beside what `minimal` gives."""
+
+
+def with_example(path: str, name: str, value: object) -> Tables:
+    """The smallest plan that holds one example."""
+    plan = minimal()
+    if path == "data.people":
+        plan["data"]["split"] = "by_user"
+    if name == "auxiliary_from":
+        plan["data"]["auxiliary"] = 100
+    if path == "threats.virtual.recipes":
+        plan["threats"][0]["knows"] = ["auxiliary", "model"]
+    table: Any = plan
+    steps = path.split(".") if path else []
+    for depth, step in enumerate(steps, 1):
+        is_list = TABLES[".".join(steps[:depth])].is_list
+        table = table.setdefault(step, [{}] if is_list else {})
+        table = table[0] if is_list else table
+    table |= {**REQUIRED.get(path, {}), name: value}
+    return plan
+
+
+EXAMPLES = [
+    (path, name, key["examples"][0])
+    for path, table in TABLES.items()
+    for name, key in table.keys.items()
+    if nested_table(key) is None and "examples" in key
+]
+
+
+def test_tables_are_listed_by_their_path_with_those_within_them():
+    assert list(TABLES)[:3] == ["", "data", "data.shifts"]
+    assert {"data.people", "threats.virtual.recipes", "release"} <= TABLES.keys()
+    assert TABLES["threats"].is_list
+    assert not TABLES["training"].is_list
+    assert "rounds" in TABLES["training"].required
+
+
+@pytest.mark.parametrize("table", [*TABLES.values(), *PLUGINS.values()], ids=lambda t: t.path)
+def test_every_key_has_an_example(table: PlanTable):
+    missing = [
+        name
+        for name, key in table.keys.items()
+        if nested_table(key) is None and "examples" not in key
+    ]
+    assert missing == [], "add an example to plans/schema/examples.toml"
+
+
+@pytest.mark.parametrize(("path", "name", "value"), EXAMPLES)
+def test_a_plan_accepts_every_example(path: str, name: str, value: object):
+    Plan.model_validate_json(json.dumps(with_example(path, name, value)))
+
+
+@cache
+def models() -> Mapping[str, type[SettingsModel]]:
+    """The model of each plugin's settings, by registry and name."""
+    return {
+        f"{registry.name}.{name}": settings_model(name, plugin)
+        for registry in REGISTRIES
+        for name, plugin in registry.plugins().items()
+    }
+
+
+@pytest.mark.parametrize("path", PLUGINS)
+def test_a_plugin_accepts_every_example(path: str):
+    model, table = models()[path], PLUGINS[path]
+    required = {name: table.keys[name]["examples"][0] for name in table.required - {"kind"}}
+    for name, key in table.keys.items():
+        given = required | {name: key["examples"][0]}
+        settings = model.model_validate_json(json.dumps(given))
+        model.plugin(**{one: getattr(settings, one) for one in given})
+
+
+def test_every_example_is_of_a_key_that_exists():
+    text = files("overheard.plans.schema").joinpath("examples.toml").read_text("utf-8")
+    examples = tomllib.loads(text)
+    for registry, plugins in examples.pop("plugins").items():
+        for name, settings in plugins.items():
+            assert settings.keys() <= PLUGINS[f"{registry}.{name}"].keys.keys()
+    given = {path for path in TABLES if _find(examples, path)}
+    assert given == TABLES.keys()
+    for path, table in TABLES.items():
+        assert _find(examples, path).keys() <= table.keys.keys()
+
+
+def _find(examples: Tables, path: str) -> Tables:
+    for step in filter(None, path.split(".")):
+        examples = examples.get(step, {})
+    return examples
+
+
+def test_plugins_of_every_registry_that_plans_name_are_there():
+    assert {f"attacks.{name}" for name in ATTACKS.plugins()} <= PLUGINS.keys()
+    assert plugin_registry(TABLES["arms"].keys["distillation"]) == "distillations"
+    assert plugin_registry(TABLES["data"].keys["clients"]) is None
+
+
+def test_the_whole_schema_has_the_examples():
+    assert plan_schema()["properties"]["seeds"]["examples"] == [[0, 1, 2]]

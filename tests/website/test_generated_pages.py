@@ -1,0 +1,96 @@
+"""Pages that are written from the code hold everything that the code has."""
+
+import re
+import tomllib
+from dataclasses import fields
+
+import click
+import pytest
+import typer
+
+import overheard
+from overheard.cli.main import app
+from overheard.gate.policy import Policy
+from overheard.papers.registry import discover_papers
+from overheard.plans.registries import REGISTRIES
+from overheard.plans.schema.described_schema import described_schema
+from overheard.plans.schema.plan_schema import plan_tables, schema_tables
+from tests.prose import count_words, markdown_paragraphs, sentences
+from tests.test_words import LONGEST
+from website.generated_pages import generated_pages
+
+PAGES = generated_pages()
+
+
+@pytest.mark.parametrize(
+    ("page", "tables"),
+    [
+        ("plan-reference.md", plan_tables()),
+        ("policy-reference.md", schema_tables(described_schema(Policy))),
+    ],
+)
+def test_a_reference_has_every_key_with_meaning_and_default(page, tables):
+    keys = re.compile(r"^### [^\n]*\{#(\S+)\}$\n(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
+    sections = dict(keys.findall(PAGES[page]))
+    for table in tables:
+        for name in table.keys:
+            path = ".".join(filter(None, (table.path, name))).replace(".", "-")
+            text = sections[path]
+            assert "- Holds: " in text
+            assert "- Default: " in text or "- **required**" in text
+            meaning = text.strip().splitlines()[0]
+            assert meaning[0].isupper() or not meaning[0].isalpha()
+            assert len(meaning) > 10
+
+
+def test_every_example_of_the_plan_reference_is_toml():
+    examples = re.findall(r"```toml\n(.*?)```", PAGES["plan-reference.md"], re.S)
+    assert len(examples) > 70
+    for example in examples:
+        assert tomllib.loads(example)
+
+
+@pytest.mark.parametrize("kind", REGISTRIES, ids=lambda kind: kind.name)
+def test_every_plugin_has_a_section_with_its_source(kind):
+    if kind.name == "scorers":
+        return  # a question's page tells what its scorer does
+    for name, plugin in kind.plugins().items():
+        section = re.search(
+            rf"^## `{name}`(.*?)(?=^## |\Z)", PAGES[f"{kind.name}.md"], re.S | re.M
+        )
+        assert section is not None
+        assert "**Source:**" in section[1]
+        assert f"[`{name}`](#{name})" in PAGES[f"{kind.name}.md"]
+        for field in fields(plugin):
+            assert f"| `{field.name}` |" in section[1]
+
+
+def test_every_public_name_is_on_the_page_on_python():
+    for name in dir(overheard):
+        assert f"`{name}`" in PAGES["api.md"], name
+
+
+def test_every_command_is_told_with_every_option():
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)
+    for name, command in group.commands.items():
+        section = PAGES["commands.md"].partition(f"## `overheard {name}`\n")[2]
+        section = section.split("\n## ")[0]
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert all(one in section for one in option.opts), (name, option.name)
+
+
+def test_every_experiment_of_every_paper_is_named():
+    for name, paper in discover_papers().items():
+        for key in paper.experiments():
+            assert f"`{name}/{key}`" in PAGES["papers.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_sentence_is_long(page: str):
+    # Texts of docstrings are held to this by tests/test_words.py.
+    head = PAGES[page].split("\n## ", maxsplit=1)[0]
+    for paragraph in markdown_paragraphs(head):
+        for sentence in sentences(paragraph):
+            assert count_words(sentence) <= LONGEST, sentence

@@ -1,0 +1,52 @@
+"""Files of the repository outside docs/ that pages link to: the examples and the plans."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parent.parent
+
+FOLDERS = ("examples", "plans")
+
+SUFFIXES = (".md", ".toml", ".py")
+
+DOCS = "docs/"
+
+_LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+
+
+def add_repository_files(files: Files, config: MkDocsConfig) -> None:
+    """Add the examples and the plans, under the path that they have in the repository."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in SUFFIXES and "tests" not in path.parts:
+                name = path.relative_to(ROOT).as_posix()
+                files.append(File.generated(config, name, abs_src_path=str(path)))
+
+
+def rewrite_links(markdown: str, page: str) -> str:
+    """Return a page with its links out of docs/, or into it, as links within the site.
+
+    On the site the pages of docs/ stand at the top, beside the folders of the repository.
+
+    Args:
+        markdown: the page.
+        page: its path on the site.
+
+    """
+    place = page if page.startswith(FOLDERS) else DOCS + page
+
+    def rewrite(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(place), link[2]))
+        if (ROOT / target).is_dir():
+            target += "/README.md"
+        if target.startswith(DOCS) == place.startswith(DOCS) and (ROOT / target).is_file():
+            return link[0]
+        goal = target.removeprefix(DOCS)
+        relative = posixpath.relpath(goal, posixpath.dirname(page) or ".")
+        return f"{link[1]}{relative}{link[3] or ''}{link[4]}"
+
+    return _LINK.sub(rewrite, markdown)
