@@ -1,5 +1,11 @@
-# Everything from a bare machine with Python 3.11 and internet: `make audit`, `make test`.
-PYTHON ?= python3.11
+# Everything from a bare machine with Python 3.11 or newer and internet: `make audit`, `make test`.
+IS_NEW_ENOUGH = -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+# The first of these that is installed and new enough.
+PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 python3 python,\
+	$(shell command -v $(one) >/dev/null && $(one) $(IS_NEW_ENOUGH) 2>/dev/null && echo $(one))))
+# Where pip gets torch; empty = as configured. The default on Linux takes 6 GB with CUDA, and
+# https://download.pytorch.org/whl/cpu less than 1 GB.
+TORCH_INDEX ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 # One thread a process: two threads of torch beside another busy process are very slow.
@@ -10,15 +16,26 @@ export OMP_NUM_THREADS ?= 1
 help: ## print the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-$(VENV)/installed: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0
+$(BIN)/python:
+	@test -n '$(PYTHON)' && $(PYTHON) $(IS_NEW_ENOUGH) || { \
+		echo 'Overheard needs Python 3.11 or newer, and $(or $(PYTHON),PATH) has none: install' \
+		'one, or name it, as in: make audit PYTHON=/path/to/python3.12'; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+# What an audit needs, for any Python from 3.11 on.
+$(VENV)/installed-for-audits: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt \
+		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp]'
+	touch $@
+
+$(VENV)/installed: $(VENV)/installed-for-audits
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,mlflow,wandb,docs,dev]'
 	touch $@
 
 install: $(VENV)/installed ## make .venv from constraints.txt
 
-audit: install ## audit the built-in plan: audit/report.html
+audit: $(VENV)/installed-for-audits ## audit the built-in plan: audit/report.html
 	$(BIN)/overheard audit
 
 test: install ## run all tests, and the examples in the documentation
@@ -40,7 +57,7 @@ lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/lint-imports --no-cache
 
 docs: install ## build the documentation site: site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 check: lint docs test deployments ## run everything that CI checks
 

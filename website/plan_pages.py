@@ -1,7 +1,7 @@
 """The pages on plans and policies: every key with its meaning, range, default and example."""
 
-from overheard.gate.policy import Policy
-from overheard.plans.schema.described_schema import JsonSchema, described_schema
+from overheard.gate.policy_schema import policy_schema
+from overheard.plans.schema.described_schema import JsonSchema
 from overheard.plans.schema.key_texts import range_text, toml_value, type_text
 from overheard.plans.schema.plan_schema import (
     PlanTable,
@@ -51,13 +51,12 @@ def plan_page() -> str:
 
 def policy_page() -> str:
     """Return the page on all keys of a policy."""
-    tables = schema_tables(described_schema(Policy))
-    return _POLICY_HEAD + _tables(tables, "The top of a policy")
+    return _POLICY_HEAD + _tables(schema_tables(policy_schema()), "The top of a policy")
 
 
 def _tables(tables: tuple[PlanTable, ...], top: str) -> str:
     contents = "".join(
-        f"- [{_title(table, top)}](#{_anchor(table.path)}): "
+        f"- [{_title(table, top)}](#{_table_anchor(table.path)}): "
         f"{plain(_first_sentence(table.schema))}\n"
         for table in tables
     )
@@ -65,7 +64,7 @@ def _tables(tables: tuple[PlanTable, ...], top: str) -> str:
 
 
 def _section(table: PlanTable, top: str) -> str:
-    head = f"\n## {_title(table, top)} {{#{_anchor(table.path)}}}\n\n"
+    head = f"\n## {_title(table, top)} {{#{_table_anchor(table.path)}}}\n\n"
     text = plain(table.schema.get("description", ""))
     return head + text + "\n" + "".join(_key(table, *one) for one in table.keys.items())
 
@@ -74,7 +73,7 @@ def _key(table: PlanTable, name: str, schema: JsonSchema) -> str:
     path = ".".join(filter(None, (table.path, name)))
     holds = "; ".join(filter(None, (type_text(schema), range_text(schema))))
     facts = [
-        f"Holds: {holds}{_plugins(schema)}",
+        f"Holds: {holds}{_more(path, schema)}",
         "**required**" if name in table.required else f"Default: {_default(schema)}",
     ]
     return (
@@ -85,9 +84,14 @@ def _key(table: PlanTable, name: str, schema: JsonSchema) -> str:
     )
 
 
-def _plugins(schema: JsonSchema) -> str:
+def _more(path: str, schema: JsonSchema) -> str:
+    """Return where the plugins that a key names, or the keys of its table, are listed."""
     registry = plugin_registry(schema)
-    return "" if registry is None else f" (see [{registry}]({registry}.md))"
+    if registry is not None:
+        return f" (see [{registry}]({registry}.md))"
+    if nested_table(schema) is not None:
+        return f" (see [`{path}`](#{_table_anchor(path)}))"
+    return ""
 
 
 def _default(schema: JsonSchema) -> str:
@@ -100,10 +104,7 @@ def _default(schema: JsonSchema) -> str:
 def _example(path: str, name: str, schema: JsonSchema) -> str:
     if nested_table(schema) is not None:
         return f"[[{path}]]" if schema.get("type") == "array" else f"[{path}]"
-    examples = schema.get("examples") or [schema.get("default")]
-    if examples == [None]:
-        return f"# {name} = ..."
-    return f"{name} = {toml_value(examples[0])}"
+    return f"{name} = {toml_value(schema['examples'][0])}"
 
 
 def _title(table: PlanTable, top: str) -> str:
@@ -113,7 +114,11 @@ def _title(table: PlanTable, top: str) -> str:
 
 
 def _anchor(path: str) -> str:
-    return path.replace(".", "-") or "top"
+    return path.replace(".", "-")
+
+
+def _table_anchor(path: str) -> str:
+    return f"table-{_anchor(path)}" if path else "table"
 
 
 def _first_sentence(schema: JsonSchema) -> str:

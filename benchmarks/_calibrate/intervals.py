@@ -11,7 +11,8 @@ from jaxtyping import Float
 from _calibrate.audits import draw_noise
 from _calibrate.cells import CLIENTS, AuditCell
 from overheard.core.seeds import Seed
-from overheard.statistics.run_means import FEWEST_RUNS, estimate_mean
+from overheard.statistics.estimate import FEWEST_RUNS
+from overheard.statistics.run_means import estimate_mean
 from overheard.statistics.selection import are_below, estimate_strongest
 
 MEAN_ERROR = 0.02

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -50,17 +51,35 @@ def test_changing_a_tensor_does_not_change_the_file(weights: StoredWeights) -> N
 
 
 def test_a_file_that_changed_is_read_anew(weights: StoredWeights) -> None:
+    make_old(weights)
     assert weights["c"] == 3.0
     weights.path.write_bytes(to_safetensors(WEIGHTS | {"c": torch.tensor(4.0)}))
     assert weights["c"] == 4.0
 
 
+def make_old(weights: StoredWeights) -> None:
+    os.utime(weights.path, (1e9, 1e9))
+
+
 def test_a_small_file_is_opened_once(
     weights: StoredWeights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    make_old(weights)
     assert torch.equal(weights["b"], WEIGHTS["b"])
     monkeypatch.setattr("overheard.archive.weights.safe_open", None)
     assert torch.equal(weights["a"], WEIGHTS["a"])
+
+
+def test_a_file_written_just_now_is_not_kept(
+    weights: StoredWeights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its next version might have the same time, where a file system counts in ticks.
+    now = weights.path.stat().st_mtime
+    monkeypatch.setattr("overheard.archive.weights.time", lambda: now + 0.05)
+    assert torch.equal(weights["b"], WEIGHTS["b"])
+    monkeypatch.setattr("overheard.archive.weights.safe_open", None)
+    with pytest.raises(TypeError):
+        weights["b"]
 
 
 def test_a_tensor_can_be_read_beside_a_damaged_one(tmp_path: Path) -> None:

@@ -269,6 +269,13 @@ def test_refuses_an_observer_that_is_not_a_party_of_the_recording(
         audit(plan, tmp_path / "out", recording=recording, resources=HERE)
 
 
+def test_the_first_client_of_a_recording_observes(recording: Path, tmp_path: Path):
+    first = SERVER_THREAT.model_copy(update={"observers": ("client/first",), "about": "cohort"})
+    plan = replace_tables(TINY, threats=(first,))
+    found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    assert {one.cell.observers for one in found.findings} == {("client/0",)}
+
+
 def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: Path):
     plan = replace_tables(TINY, arms=(NO_DEFENSE, SECURE_AGGREGATION))
     audit(plan, tmp_path / "simulated", resources=HERE)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, final
 import pytest
 import torch
 
+from overheard.archive.folder_lock import LOCK_FILE, lock_folder
 from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.run_time import read_run_time
 from overheard.archive.truth import read_truth
@@ -199,6 +200,20 @@ def test_an_observing_client_infers_the_rest_as_well_as_the_server(tmp_path: Pat
         assert one.true == other.true
         assert one.scores[0].gain is not None
         assert one.scores[0].gain > 0.2
+
+
+def test_each_client_in_turn_claims_about_the_others(tmp_path: Path):
+    each = RIVAL.model_copy(update={"observers": ("client/*",)})
+    steps = list[ProgressStep]()
+    found = audit(
+        replace_tables(TINY, threats=(each,)), tmp_path, resources=HERE, on_step=steps.append
+    )
+    whole = [one for one in found.findings if len(one.cell.rounds) == 2]
+    assert [one.cell.observers for one in whole] == [(client(n),) for n in range(3)]
+    assert len({one.claimed for one in whole}) == 3
+    # 2 rounds, and 3 cells for each of 3 clients
+    assert (steps[-1].done, steps[-1].total) == (11, 11)
+    assert 'observers = [\n    "client/*",\n]' in found.plan
 
 
 def test_observers_are_subtracted_from_a_secure_aggregate(tmp_path: Path):
@@ -408,6 +423,13 @@ def test_an_interrupted_audit_resumes_to_the_same_findings(
     assert after is not None
     trained_before = stop >= 2
     assert after == before if trained_before else 0 < before.wall < after.wall
+
+
+def test_refuses_a_folder_in_which_another_audit_works(tmp_path: Path):
+    with lock_folder(tmp_path / "out"):
+        with pytest.raises(OutputError, match="another audit works here since"):
+            audit(TINY, tmp_path / "out", resources=HERE)
+        assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK_FILE]
 
 
 def test_refuses_the_folder_of_a_plan_with_other_threats(tiny: FinishedAudit):

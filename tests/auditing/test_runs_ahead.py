@@ -1,24 +1,32 @@
 """Attacks in worker processes give the same results, and start only where they save time."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from overheard.auditing import runs_ahead
 from overheard.auditing.inputs import Resources
-from overheard.auditing.progress import ProgressStep
+from overheard.auditing.progress import Progress, ProgressStep
 from overheard.auditing.run import audit
-from overheard.auditing.runs_ahead import AttackRun, _available_workers, _can_be_shared
+from overheard.auditing.runs_ahead import (
+    AttackRun,
+    _attack_in_workers,
+    _available_workers,
+    _can_be_shared,
+    _load_once,
+)
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
-from overheard.plans.plan import ThreatPlan
+from overheard.learning.workers.job import TaskResult, WorkerTask
+from overheard.plans.plan import ArmPlan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from tests.auditing.conftest import FinishedAudit, inputs_for
@@ -51,6 +59,27 @@ def test_a_job_stores_the_results_of_its_run_again(
     )
     assert job.run({}) == {}
     assert cells_of(folder) == cells_of(small.folder)
+
+
+def test_no_process_remembers_the_data_of_an_audit(
+    small: FinishedAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(small.folder, folder)
+    job = AttackRun(SMALL.toml(), folder, replace(TWO, workers=1), "no defense", number=0)
+    stopped = list[int]()
+    monkeypatch.setattr(processes, "acquire", lambda _: SimpleNamespace(run_tasks=run_here))
+    monkeypatch.setattr(processes, "stop_idle", stopped.append)
+    _attack_in_workers([job], 3, Progress(None))
+    assert stopped == [3]
+    assert _load_once.cache_info().currsize == 0
+
+
+def run_here(tasks: Iterable[tuple[int, WorkerTask]]) -> Iterator[TaskResult]:
+    for number, task in tasks:
+        result = task.run()
+        assert _load_once.cache_info().currsize == 1
+        yield TaskResult(number, result)
 
 
 @pytest.mark.slow
@@ -95,6 +124,18 @@ def test_a_few_runs_are_attacked_here(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(processes, "acquire", None)
     # After the first run one is left, fewer than two for each worker.
     assert audit(replace_tables(TINY, seeds=(0, 1)), tmp_path / "few", resources=TWO).findings
+
+
+def test_progress_counts_the_rounds_of_every_arm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
+    monkeypatch.setattr(runs_ahead, "_attack_in_workers", lambda *_: None)
+    arms, steps = tuple(ArmPlan(name=name) for name in "abcde"), list[ProgressStep]()
+    audit(replace_tables(TINY, arms=arms), tmp_path / "x", resources=TWO, on_step=steps.append)
+    done = [step.done for step in steps]
+    assert done == sorted(done)
+    assert done[-1] == steps[-1].total
 
 
 def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from overheard.auditing import threat_results
 from overheard.auditing.threat_results import collect_arms
 from overheard.auditing.threat_verdicts import NO_GUESS
 from overheard.core.parties import COHORT, SERVER, Party, client
@@ -168,3 +169,36 @@ def test_what_labels_alone_gain_is_subtracted_from_the_gain() -> None:
     assert found.gain is not None
     assert abs(found.gain.mean) < 0.05
     assert found.verdict != "leaks"
+
+
+def test_a_gain_ends_where_a_perfect_claim_does() -> None:
+    # With two clients, Student's interval goes far beyond the guess's l1 of 1.
+    found = judged(
+        audit_of(
+            shares_finding("none", client(0), (1.0, 0.0), (1.0, 0.0), fits=FITS_BEST),
+            shares_finding("none", client(1), (1.0, 0.0), (0.7, 0.3), fits=FITS_BEST),
+        )
+    )
+    assert found.gain is not None
+    assert found.gain.low is not None
+    assert found.gain.low < 0
+    assert found.gain.high == pytest.approx(1.0)
+
+
+def test_what_labels_alone_gain_makes_no_attack_the_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    audit = audit_of(
+        *pair((1.0, 0.0), (0.9, 0.1), FITS_BEST, "by labels"),
+        *pair((1.0, 0.0), (0.8, 0.2), FITS_BEST, "own"),
+    )
+
+    def best_first() -> list[str]:
+        (result,) = collect_arms(audit, Seed(0))[0].threat_results
+        return [one.attack for one in result.attack_results]
+
+    assert best_first() == ["by labels", "own"]
+    # l1 is 0.2 and 0.4; without what labels alone gain, the first is 0.5.
+    verdict = ThreatVerdict("inconclusive", shared_gains={"by labels": 0.3})
+    monkeypatch.setattr(threat_results, "judge_attacks", lambda *_, **__: verdict)
+    assert best_first() == ["own", "by labels"]

@@ -12,10 +12,12 @@ from overheard.auditing.work_items import (
     count_cells,
     count_work_items,
     first_control,
+    name_observers_of_run,
     run_kinds,
     single_rounds,
 )
 from overheard.core.errors import PlanError
+from overheard.core.parties import Party
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
@@ -42,6 +44,44 @@ def plan(*shifts: DataShift, threats: tuple[ThreatPlan, ...] = (BOTH,)) -> Plan:
 NATURAL = RunKind("exchange", "natural")
 EXACT = RunKind("exchange", "exact", is_first=False)
 PERMUTED = (PLANNED, RunKind("permutation"))
+
+
+def named(observers: tuple[str, ...], *parties: str, more: tuple[ThreatPlan, ...] = ()):
+    """Return the observers of each threat in a run with these parties."""
+    threat = ThreatPlan(attacks=(DOES_NOT,), observers=observers)
+    asked = replace_tables(TINY, threats=(threat, *more))
+    found = name_observers_of_run(asked, [Party(name) for name in parties])
+    return [one.observer_parties for one in found.threats]
+
+
+NODES = ("server", "client/10", "client/9", "shadow/0")
+
+
+def test_the_first_client_is_the_first_by_name_and_number():
+    assert named(("client/first",), *NODES) == [("client/9",)]
+    assert named(("client/first", "server"), *NODES) == [("client/9", "server")]
+    assert named(("client/first", "client/9"), *NODES) == [("client/9",)]
+    # A client may have this name.
+    assert named(("client/first",), *NODES, "client/first") == [("client/first",)]
+
+
+def test_each_client_observes_in_turn_in_a_threat_of_its_own():
+    assert named(("client/*",), *NODES, "ward") == [("ward",), ("client/9",), ("client/10",)]
+    assert named(("ward", "client/*"), *NODES, "ward") == [
+        ("ward", "client/9"),
+        ("ward", "client/10"),
+    ]
+
+
+def test_refuses_threats_that_stand_for_the_same_observers():
+    other = ThreatPlan(attacks=(DOES_NOT,), observers=("client/9",))
+    with pytest.raises(PlanError, match="mean_softmax by client/9: remove the observers"):
+        named(("client/*",), *NODES, more=(other,))
+
+
+def test_refuses_the_first_of_no_clients():
+    with pytest.raises(PlanError, match="client/first is not a party of the run"):
+        named(("client/first",), "server")
 
 
 def test_a_run_has_both_controls_if_data_shift_and_an_attack_asks_for_them():

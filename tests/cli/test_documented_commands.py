@@ -37,7 +37,7 @@ RUN = [
     block for block in BLOCKS if not all(reason_not_run(command) for command in block.commands)
 ]
 
-OUTPUTS = ("--out", "--junit", "--markdown", "--sarif", "--json", "--write-policy")
+OUTPUTS = ("--out", "--junit", "--markdown", "--sarif", "--write-policy")
 """Options whose value is written, so that it need not be there."""
 
 POLICY = '[[costs]]\nname = "it learns"\naccuracy_at_least = 0.0\nseeds_at_least = 1\n'
@@ -97,6 +97,7 @@ def inputs(audited: Path) -> Mapping[str, Provide]:
         "policy.toml": lambda path: path.write_text(POLICY, encoding="utf-8"),
         "audit": audit,
         "audits/march": audit,
+        "reference": audit,
         "recording": recorded,
         "recordings/march": recorded,
         "noisy": recorded,

@@ -1,13 +1,19 @@
 """What can be named in a plan is listed, every bit of it."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from overheard.cli.list_entries import ListEntry, stored_entries
+from overheard.cli.options import ListedKind
+from overheard.cli.plugin_entries import own_entries
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
 from tests.cli.conftest import Command
+from tests.face import LISTS, lists_text
 
 
 @pytest.mark.parametrize("kind", REGISTRIES, ids=lambda kind: kind.name)
@@ -29,6 +35,41 @@ def test_lists_every_experiment_by_the_name_that_reproduce_takes(overheard: Comm
     for name, paper in discover_papers().items():
         for experiment in paper.experiments():
             assert f"{name}/{experiment}  " in said.out
+
+
+def test_the_stored_lists_are_up_to_date():
+    assert LISTS.read_text(encoding="utf-8") == lists_text(), "run `make face`"
+    assert stored_entries() == own_entries()
+
+
+def test_plugins_of_other_packages_are_listed_with_their_package(
+    overheard: Command, monkeypatch: pytest.MonkeyPatch
+):
+    entry = ListEntry("theirs", "An attack of theirs.", ("n: int = 1",), "a paper", "their 1.0")
+    monkeypatch.setattr("overheard.cli.listing.are_plugins_installed", lambda kind: True)
+    monkeypatch.setattr("overheard.cli.plugin_entries.plugin_entries", lambda kind: (entry,))
+    lines = overheard("list", "attacks").out.splitlines()
+    assert [line.rstrip() for line in lines[:5]] == [
+        "theirs",
+        "    An attack of theirs.",
+        "    n: int = 1",
+        "    a paper",
+        "    from their 1.0",
+    ]
+
+
+@pytest.mark.parametrize("kind", ListedKind)
+def test_listing_loads_no_torch(kind: ListedKind):
+    code = (
+        "import sys, overheard.cli.main as m\n"
+        f"sys.argv = ['overheard', 'list', '{kind.value}']\n"
+        "try: m.main()\n"
+        "except SystemExit: print(sorted({'torch', 'numpy', 'pydantic'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
 def test_lists_settings_with_type_and_default(overheard: Command):

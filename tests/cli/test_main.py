@@ -63,6 +63,18 @@ def test_refuses_a_missing_plan(overheard: Command, tmp_path: Path):
     assert_user_error(said, str(tmp_path / "missing.toml"), "cannot be read as a plan")
 
 
+def test_an_audit_in_which_nothing_was_asked_is_an_error(
+    overheard: Command, plan: Path, tmp_path: Path
+):
+    edited(plan, 'observers = [\n    "server",\n]', 'observers = ["client/*"]')
+    said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
+    assert_user_error(
+        said, "nothing was measured: no attack could be asked", "bias_inversion: "
+    )
+    # The report tells the same, attack by attack.
+    assert (tmp_path / "out" / "report.html").exists()
+
+
 def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path: Path):
     edited(plan, "clients = 3", "clinets = 3")
     edited(plan, "rounds = 2", 'rounds = "2"')
@@ -256,7 +268,7 @@ def test_any_system_error_is_one_message(
     def broken(*_: object) -> None:
         raise OSError("connection reset")
 
-    monkeypatch.setattr("overheard.plans.plan.read_plan", broken)  # nothing else is reached
+    monkeypatch.setattr("overheard.plans.built_in.read_plan", broken)
     assert_user_error(overheard("audit", plan), "system error: connection reset")
 
 

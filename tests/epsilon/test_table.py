@@ -1,6 +1,7 @@
 """The report's table and sentences on epsilon."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 
@@ -184,3 +185,44 @@ def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
     (told,) = epsilon_summaries(epsilon_results(audit_of(open_clip, noisy_finding(10.0))))
     assert "Its settings would give an epsilon of " in told
     assert "As they are, there is no guarantee at all: its noise suits updates whose" in told
+
+
+def test_a_promise_for_a_round_stands_beside_the_epsilon_of_a_round() -> None:
+    # mu = 2 / 10 gives 0.73 in one round, and more in nine.
+    found = epsilon_results(
+        audit_of(replace(WEAK, stated=0.5, stated_for="round"), run=RunParameters(9, 1.0))
+    )
+    (told,) = epsilon_summaries(found)
+    assert told.startswith("LocalDp: an epsilon of 0.5 per round is promised")
+    assert re.search(r"Its settings give an epsilon of 0\.7\d per round and 2\.\d\d for the "
+                     "whole run", told)  # fmt: skip
+    (broken,) = epsilon_sentences(found)
+    assert "epsilon 0.5 per round is claimed, 0.7" in broken
+    assert "per round is recomputed (PLD)." in broken
+
+
+def test_two_mechanisms_of_an_arm_are_both_told() -> None:
+    audited = audit_of(replace(WEAK, stated=2.0))
+    other = audit_of(replace(WEAK, stated=3.0), settings="LocalDp(clip=2.0)")
+    both = (*audited.arms[1].defenses, *other.arms[1].defenses)
+    arms = (audited.arms[0], replace(audited.arms[1], defenses=both))
+    told = " ".join(epsilon_summaries(epsilon_results(replace(audited, arms=arms))))
+    assert "an epsilon of 2 is promised" in told
+    assert "an epsilon of 3 is promised" in told
+
+
+def test_sampling_is_not_told_to_protect_from_the_server() -> None:
+    found = epsilon_results(audit_of(WEAK))[0]
+    recomputed = found.accounted.recomputed
+    assert recomputed is not None
+    drawn = replace(recomputed, pld=8.0, subsampled=0.5)
+    (told,) = epsilon_summaries(
+        [replace(found, accounted=replace(found.accounted, recomputed=drawn))]
+    )
+    assert "give an epsilon of 8.00 (0.50 against a client that does not know who is" in told
+
+
+def test_an_epsilon_without_meaning_is_told_in_words() -> None:
+    idle = replace(LOCAL, noise_multiplier=0.01)
+    (told,) = epsilon_summaries(epsilon_results(audit_of(idle)))
+    assert "give an epsilon of more than 1000, which is no guarantee in practice" in told

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.gate.check import CheckResult
+from overheard.gate.judged_findings import CheckResult
 from overheard.gate.junit import as_junit
 from overheard.gate.verdict import RuleVerdict, Status
 

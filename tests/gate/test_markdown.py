@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.gate.check import CheckResult
+from overheard.gate.judged_findings import CheckResult
 from overheard.gate.markdown import as_markdown
 from overheard.gate.verdict import RuleVerdict
 

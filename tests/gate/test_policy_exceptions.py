@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import PlanError
-from overheard.gate.check import CheckResult, check
+from overheard.gate.check import check
+from overheard.gate.judged_findings import CheckResult
 from overheard.gate.policy import Policy, read_policy
 from overheard.plans.strict_model import parse_toml
 from tests.gate.documents import findings, refusal, summary_row, verdict_row

@@ -18,7 +18,7 @@ def test_the_text_is_read_as_the_same_policy(name: str) -> None:
     found = findings(
         summary_row(0.6, 0.7, arm=name, attack=name),
         title=name,
-        arms=[run(name)],
+        arms=[run(name), run(name, 1)],
         epsilon=[epsilon_row(arm=name)],
         verdicts=[
             verdict_row(arm=name, score="membership_auc"),

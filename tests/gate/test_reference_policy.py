@@ -124,8 +124,13 @@ def test_accuracy_must_not_fall_by_more_than_the_tolerance() -> None:
     policy = made(reference(arms=[run(accuracy={"1": 0.9}), run(seed=1, accuracy={"1": 0.8})]))
     (rule,) = policy.policy.costs
     assert rule.accuracy_at_least == pytest.approx(0.78, abs=2e-6)
-    assert status(policy, reference(arms=[run(accuracy={"1": 0.78})])) == "pass"
-    assert status(policy, reference(arms=[run(accuracy={"1": 0.7})])) == "fail"
+    for accuracy, expected in ((0.78, "pass"), (0.7, "fail")):
+        runs = [run(seed=seed, accuracy={"1": accuracy}) for seed in (0, 1)]
+        assert status(policy, reference(arms=runs)) == expected
+
+
+def test_the_accuracy_of_one_run_is_no_limit() -> None:
+    assert made(reference()).policy.costs == ()
 
 
 def test_refuses_findings_without_verdicts_or_with_names_that_no_policy_has() -> None:

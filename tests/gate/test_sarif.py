@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.gate.check import CheckResult
+from overheard.gate.judged_findings import CheckResult
 from overheard.gate.policy import LeakRule, Policy, VerdictRule
 from overheard.gate.rule_sources import RuleSources
 from overheard.gate.sarif import as_sarif

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,6 +71,14 @@ def transcript(folder: Path) -> Path:
 def read_messages(folder: Path) -> Sequence[TranscriptMessage]:
     verify_transcript(transcript(folder))
     return open_transcript(transcript(folder)).messages
+
+
+def test_writes_the_partition_of_the_node_beside_the_transcript(tmp_path: Path) -> None:
+    app_with(tmp_path)(message("train", 0.0, 1), CONTEXT)
+    assert not (transcript(tmp_path) / "node_names.json").exists()
+    numbered = Context(RUN, NODE, {"partition-id": 4}, RecordDict(), {})
+    app_with(tmp_path)(message("train", 1.0, 2), numbered)
+    assert json.loads((transcript(tmp_path) / "node_names.json").read_text()) == {ME: "4"}
 
 
 def test_records_a_clients_messages_across_processes(tmp_path: Path) -> None:

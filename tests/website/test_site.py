@@ -10,8 +10,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from tests.prose import ROOT
+from tests.report.browsers import ARGUMENTS, BROWSER
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +32,7 @@ class _Page(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = set()
+        self.repeated: set[str] = set()
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -38,6 +41,8 @@ class _Page(HTMLParser):
             self.links.append(given["href"])
         if tag in LOADING and LOADING[tag] in given:
             self.loads.append(given[LOADING[tag]])
+        if given.get("id") in self.anchors:
+            self.repeated.add(given["id"])
         if "id" in given:
             self.anchors.add(given["id"])
 
@@ -60,6 +65,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pages(site: Path) -> dict[Path, _Page]:
     """Every page of the site."""
     return {path: _Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+def test_a_browser_asks_no_other_machine_for_anything(site: Path) -> None:
+    asked = list[str]()
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=BROWSER, args=list(ARGUMENTS))
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        for name in ("index", "plan-reference", "researcher", "report"):
+            page.goto((site / f"{name}.html").as_uri())
+        browser.close()
+    assert any(address.endswith("/report.png") for address in asked)
+    assert [address for address in asked if urlsplit(address).scheme != "file"] == []
 
 
 def is_outside(address: str) -> bool:
@@ -102,6 +121,10 @@ def dead_links(site: Path, pages: dict[Path, _Page]) -> Iterator[str]:
 
 def test_no_link_is_dead(site: Path, pages: dict[Path, _Page]) -> None:
     assert list(dead_links(site, pages)) == []
+
+
+def test_no_anchor_of_a_page_is_given_twice(pages: dict[Path, _Page]) -> None:
+    assert {path.name: page.repeated for path, page in pages.items() if page.repeated} == {}
 
 
 def test_every_page_of_the_docs_is_on_the_site(site: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import final
 
@@ -80,6 +81,32 @@ class FolderTensorCache(TensorCache):
         if not KEY_PATTERN.fullmatch(key):
             raise ValueError(f"a key must have 8 to 128 hexadecimal digits, got {key!r}")
         return self.folder / f"{key}.safetensors"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CodeTensorCache(TensorCache):
+    """A part of a cache for the tensors that some code has computed.
+
+    Args:
+        cache: the whole cache.
+        code: the digest of the code.
+
+    """
+
+    cache: TensorCache
+    code: str
+
+    def load(self, key: str) -> Mapping[str, Tensor] | None:
+        """Return the tensors that this code saved under this key, or None."""
+        return self.cache.load(self._key(key))
+
+    def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
+        """Save these tensors as computed by this code."""
+        self.cache.save(self._key(key), tensors)
+
+    def _key(self, key: str) -> str:
+        return blake2b(f"{self.code} {key}".encode(), digest_size=20).hexdigest()
 
 
 def _damaged_file(path: Path, why: str) -> OutputError:

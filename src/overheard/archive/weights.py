@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from time import time
 from typing import final
 
 import torch
@@ -24,7 +25,10 @@ SMALL_FILE_BYTES = 2**18
 """Files up to this size are read whole and kept, as opening one takes longer than reading."""
 
 CACHED_FILES = 256
-"""The most small files in memory, those that were read last: 64 MiB in all."""
+"""The most small files in memory, those that were read last: 128 MiB, as 16 bits become 32."""
+
+CLOCK_TICK = 0.1
+"""Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 """The shapes of a model's tensors by name, in the model's order."""
@@ -60,7 +64,9 @@ class StoredWeights(Mapping[str, Tensor]):
             raise KeyError(name)
         try:
             state = self.path.stat()
-            if state.st_size <= SMALL_FILE_BYTES:
+            # A file that changed just now may change again, and show the same time.
+            is_settled = time() - state.st_mtime > CLOCK_TICK
+            if is_settled and state.st_size <= SMALL_FILE_BYTES:
                 version = (state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
                 read = _read_small_file(self.path, version, tuple(self.shapes.items()))
                 return read[name].clone()  # so that a caller may change it

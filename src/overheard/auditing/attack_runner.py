@@ -5,8 +5,10 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from overheard.archive.tensor_cache import CodeTensorCache
 from overheard.auditing.attack_claims import make_claims
 from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.plan_code import cell_code, simulation_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.auditing.work_items import applies_to_run, single_rounds
@@ -23,7 +25,7 @@ from overheard.core.view import View
 from overheard.findings.finding import Cell, Finding, Refusal
 from overheard.findings.question import Question
 from overheard.findings.result_cache import CellResult, ResultCache
-from overheard.plans.plan import ThreatPlan
+from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
 NO_OTHER_UPDATE = "an update from a client that is not an observer"
@@ -31,9 +33,9 @@ NO_OTHER_UPDATE = "an update from a client that is not an observer"
 
 
 def run_attacks(
-    run: AuditedRun, threat: ThreatPlan, store: ResultCache, progress: Progress
+    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ResultCache, progress: Progress
 ) -> Iterator[CellResult]:
-    """Run all attacks of a threat on one run; yield a result for each cell."""
+    """Run all attacks of a threat of the plan on one run; yield a result for each cell."""
     known = EMPTY_GROUND_TRUTH if run.truth is None else run.truth
     messages = _name_senders(run, threat, known)
     view = messages.transcript.seen_by(*threat.observer_parties)
@@ -52,7 +54,8 @@ def run_attacks(
         cell = _make_cell(run, threat, attack, question.name)
         run_name = f"seed {cell.seed}{_control_name(cell)}"
         description = f"{cell.arm}, {run_name}: {cell.attack}"
-        knowledge_at = partial(_with_progress, knowledge, progress)
+        simulated = simulation_code(plan, run.arm, threat, attack)
+        knowledge_at = partial(_with_progress, knowledge, progress, simulated)
         run_cell = partial(
             _run_cell,
             attack,
@@ -62,6 +65,7 @@ def run_attacks(
             redrawn_truth,
             knowledge_at,
             store,
+            cell_code(plan, run.arm, threat, attack),
             run.rounds,
             messages.clients,
         )
@@ -121,12 +125,17 @@ def _control_name(cell: Cell) -> str:
 
 
 def _with_progress(
-    knowledge: Callable[[], Knowledge], progress: Progress, description: str
+    knowledge: Callable[[], Knowledge], progress: Progress, code: str, description: str
 ) -> Knowledge:
-    """Return the attacker's knowledge, set up to report the progress of the attack."""
+    """Return the attacker's knowledge, set up to report the progress of the attack.
+
+    Its simulations are stored as those of this code.
+    """
     known = knowledge()
+    cache = CodeTensorCache(known.compute.cache, code)
     on_progress = partial(progress.report_subtask, description)
-    return replace(known, compute=replace(known.compute, on_progress=on_progress))
+    settings = replace(known.compute, cache=cache, on_progress=on_progress)
+    return replace(known, compute=settings)
 
 
 def _run_cell(
@@ -138,6 +147,7 @@ def _run_cell(
     redrawn_truth: Callable[[], GroundTruth],
     knowledge_at: Callable[[str], Knowledge],
     store: ResultCache,
+    code: str,
     all_rounds: Sequence[int],
     clients: Mapping[Party, Party],
     cell: Cell,
@@ -145,7 +155,7 @@ def _run_cell(
     description: str,
 ) -> CellResult:
     """Run one attack on some rounds and score its claims; load the result if it is stored."""
-    stored = store.load(cell)
+    stored = store.load(cell, code)
     if stored is not None:
         return stored
     knowledge, observed = knowledge_at(description), view.during(cell.rounds)
@@ -172,7 +182,7 @@ def _run_cell(
             # The ground truth has no entry for what is claimed, such as the user behind a
             # client.
             refusals.append(Refusal(cell, target, (str(error),)))
-    result = CellResult(cell, tuple(findings), tuple(refusals))
+    result = CellResult(cell, tuple(findings), tuple(refusals), code)
     if not made.has_failed:
         store.save(result)
     return result

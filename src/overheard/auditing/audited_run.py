@@ -1,8 +1,9 @@
 """The runs that an audit attacks, and the simulation of those that a plan describes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
@@ -10,6 +11,7 @@ from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AuditInputs, refuse_plan_without_split
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.plan_code import run_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.run_records import complete_run_record, planned_defenses
 from overheard.auditing.simulate import (
@@ -21,11 +23,11 @@ from overheard.auditing.stopwatch import Stopwatch
 from overheard.auditing.work_items import (
     RunKind,
     count_work_items,
-    refuse_unknown_observers,
+    name_observers_of_run,
     run_kinds,
+    simulated_parties,
 )
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.run import Federation, run_federations
@@ -74,31 +76,63 @@ class RunStream:
     Args:
         subject: one sentence that describes what is audited.
         runs: the audited runs, each as soon as it is trained or opened.
+        threats: the threats of the plan, with the names of observers in these runs.
 
     """
 
     subject: str
     runs: Iterator[AuditedRun]
+    threats: tuple[ThreatPlan, ...]
 
 
 def prepare_simulated_runs(
-    plan: Plan, audit_inputs: AuditInputs, folder: AuditFolder, progress: Progress
+    plan: Plan,
+    audit_inputs: AuditInputs,
+    folder: AuditFolder,
+    progress: Progress,
+    *,
+    rerun: bool,
 ) -> RunStream:
     """Check a plan and return its runs; each federation is trained when it is requested.
+
+    Args:
+        plan: the federations to run.
+        audit_inputs: the plan's data, and the compute resources.
+        folder: the folder of the audit.
+        progress: counts the work items.
+        rerun: whether to train runs anew that other code made, and not to refuse them.
 
     Raises:
         PlanError: if the plan does not partition the data, or names an observer that is not a
             party of the run.
+        OutputError: if other code made a run in the folder.
 
     """
     refuse_plan_without_split(plan)
     for kind in run_kinds(plan):
         audit_inputs.partition(plan.seeds[0], kind)
-    refuse_unknown_observers(plan, (SERVER, *map(client, range(plan.data.clients))))
-    progress.set_total(count_work_items(plan))
-    return RunStream(
-        describe_plan(plan), simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
-    )
+    named = name_observers_of_run(plan, simulated_parties(plan))
+    if not rerun:
+        for run, code in _run_folders(plan, folder):
+            folder.refuse_other_code(run, code)
+    progress.set_total(count_work_items(named))
+    runs = simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
+    return RunStream(describe_plan(plan), runs, named.threats)
+
+
+def discard_other_code(plan: Plan, folder: AuditFolder) -> None:
+    """Remove the runs of a plan that other code made; raise as `AuditFolder` does."""
+    for run, code in _run_folders(plan, folder):
+        folder.discard_other_code(run, code)
+
+
+def _run_folders(plan: Plan, folder: AuditFolder) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Yield the folder of each run of a plan, and the code that the run depends on."""
+    for arm in plan.arms:
+        code = run_code(plan, arm)
+        for seed in plan.seeds:
+            for kind in run_kinds(plan):
+                yield folder.run_path(arm.name, seed, kind.folder_suffix), code
 
 
 def simulate_runs(
@@ -150,7 +184,7 @@ def _train_batch(
         )
         for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
-    folders = [home.run_path(arm.name, seed, kind.folder_suffix) for seed, kind in batch]
+    folders = _begin_runs(plan, arm, batch, home)
     rounds = plan.rounds_of(arm)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None
@@ -190,6 +224,17 @@ def _train_batch(
             if kind.is_control
             else partial(_redraw_for_threat, audit_inputs, federation, seed),
         )
+
+
+def _begin_runs(
+    plan: Plan, arm: ArmPlan, batch: Sequence[tuple[int, RunKind]], home: AuditFolder
+) -> list[Path]:
+    """Return the folders of the runs, prepared for them."""
+    folders = [home.run_path(arm.name, seed, kind.folder_suffix) for seed, kind in batch]
+    code = run_code(plan, arm)
+    for folder in folders:
+        home.begin_run(folder, code)
+    return folders
 
 
 def _redraw_for_threat(

@@ -1,12 +1,23 @@
 """The output folder of an audit, which belongs to one plan."""
 
 import difflib
+import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from overheard.archive.atomic import write_text
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from overheard.archive.atomic import output_error, write_text
+from overheard.archive.folder_lock import LOCK_FILE
 from overheard.core.errors import OutputError
+
+CODE_DIGESTS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
+
+UNKNOWN_CODE = "it is not known which"
+"""What differs from the code of a run that does not state its code."""
 
 
 @final
@@ -32,7 +43,7 @@ class AuditFolder:
             self._refuse_other_plan(
                 self._plan_path.read_text(encoding="utf-8", errors="replace"), plan
             )
-        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        elif self.path.exists() and (not self.path.is_dir() or self._has_files()):
             raise OutputError(
                 f"{self.path}: is neither empty nor the folder of an audit: choose another "
                 "folder with --out"
@@ -61,6 +72,65 @@ class AuditFolder:
         """
         return self.path / "runs" / f"{arm.replace(' ', '_')}-seed{seed}{suffix}"
 
+    def changed_code(self, run: Path, code: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the modules in which the code that made a run differs from the code now.
+
+        Args:
+            run: the folder of the run; () is returned if it does not exist.
+            code: digests of the files that the run depends on now, by module.
+
+        """
+        if not run.exists():
+            return ()
+        try:
+            made_by = CODE_DIGESTS.validate_json(self._code_path(run).read_bytes())
+        except (OSError, ValidationError):
+            return (UNKNOWN_CODE,)
+        modules = sorted(made_by.keys() | code.keys())
+        return tuple(one for one in modules if made_by.get(one) != code.get(one))
+
+    def refuse_other_code(self, run: Path, code: Mapping[str, str]) -> None:
+        """Check that no other code made a run than the code now.
+
+        Raises:
+            OutputError: if other code did.
+
+        """
+        changed = self.changed_code(run, code)
+        if changed:
+            more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+            raise OutputError(
+                f"{run}: other code made this run (changed: {', '.join(changed[:3])}{more}): "
+                "train it anew with --rerun, which replaces it, or choose another folder "
+                "with --out"
+            )
+
+    def discard_other_code(self, run: Path, code: Mapping[str, str]) -> None:
+        """Remove a run that other code made than the code now.
+
+        Raises:
+            OutputError: if it cannot be removed.
+
+        """
+        if self.changed_code(run, code):
+            try:
+                shutil.rmtree(run)
+            except OSError as error:
+                raise output_error(run, error) from error
+
+    def begin_run(self, run: Path, code: Mapping[str, str]) -> None:
+        """Write which code makes a run, unless that is already written.
+
+        Raises:
+            OutputError: if the folder cannot be written.
+
+        """
+        if not self._code_path(run).exists():
+            write_text(self._code_path(run), f"{json.dumps(code, indent=0)}\n")
+
+    def _code_path(self, run: Path) -> Path:
+        return run / "code.json"
+
     @property
     def cells_path(self) -> Path:
         """The folder of finished cells."""
@@ -70,6 +140,9 @@ class AuditFolder:
     def simulation_path(self) -> Path:
         """The folder of cached simulation results, shared by all cells."""
         return self.path / "bank"
+
+    def _has_files(self) -> bool:
+        return any(path.name != LOCK_FILE for path in self.path.iterdir())
 
     @property
     def _plan_path(self) -> Path:

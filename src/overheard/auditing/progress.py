@@ -42,8 +42,12 @@ class Progress:
         self._done_before_rounds = self._done
 
     def report_rounds(self, what: str, done: int) -> None:
-        """Report finished rounds of the runs that started after the last `tick`."""
+        """Report finished rounds of the runs in training, beside what was counted before."""
         self._report(what, self._done_before_rounds + done)
+
+    def keep_rounds(self) -> None:
+        """Count the reported rounds as done, before other runs report theirs."""
+        self._done_before_rounds = self._done
 
     def report_subtask(self, what: str, work: str, done: int, total: int) -> None:
         """Report progress within a work item; the count of items does not change."""

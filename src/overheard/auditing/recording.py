@@ -24,7 +24,7 @@ from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.tensor_selection import select_tensors
-from overheard.auditing.work_items import count_cells, refuse_unknown_observers
+from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.seeds import Seed
@@ -48,11 +48,11 @@ def prepare_recorded_runs(
     """Open the run of a recording and check the observers; see `open_recorded_run`."""
     run = open_recorded_run(plan, audit_inputs, recording)
     parties = run.transcript.parties()
-    refuse_unknown_observers(plan, parties)
-    progress.set_total(count_cells(plan, len(run.rounds), is_control=False))
+    named = name_observers_of_run(plan, parties)
+    progress.set_total(count_cells(named, len(run.rounds), is_control=False))
     manifest = read_manifest(recording)
     subject = describe_recording(plan, manifest, len(parties), len(run.rounds))
-    return RunStream(subject, iter((run,)))
+    return RunStream(subject, iter((run,)), named.threats)
 
 
 def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:

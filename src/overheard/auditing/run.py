@@ -1,14 +1,16 @@
 """The audit loop: arm x seed x threat x attack x targets -> findings | refusals."""
 
 import platform
+from collections.abc import Mapping
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+from overheard.archive.folder_lock import lock_folder
 from overheard.archive.manifest import read_manifest
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.attack_runner import run_attacks
-from overheard.auditing.audited_run import prepare_simulated_runs
+from overheard.auditing.audited_run import discard_other_code, prepare_simulated_runs
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.progress import OnStep, Progress
@@ -31,10 +33,12 @@ def audit(
     resources: Resources | None = None,
     recording: Path | None = None,
     on_step: OnStep | None = None,
+    rerun: bool = False,
 ) -> Audit:
     """Run every attack of a plan on every run, and score the claims against the ground truth.
 
-    Results that are already in the folder are reused.
+    Results that the same code has already put into the folder are reused. Results of changed
+    code are computed anew: see `auditing.source_code`.
 
     Args:
         plan: what to audit.
@@ -44,18 +48,16 @@ def audit(
             federations; the plan's data then supply the auxiliary examples. It contains
             `transcript/` and, if claims are to be scored, `truth.json`.
         on_step: called after each finished work item.
+        rerun: whether to train runs of the folder anew that other code made; otherwise they are
+            refused.
 
     Raises:
-        AuditError: a subclass that says what to change; earlier results are preserved.
+        AuditError: a subclass that says what to change; earlier results are preserved. An
+            `OutputError` if another audit works in the folder.
 
     """
-    home = AuditFolder(folder)
-    source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
-    packages = plugin_packages(plan)
-    others = "".join(f"# {name} {number}\n" for name, number in packages.items())
-    # The same results may be released anew, to somebody else.
-    unreleased = plan.model_copy(update={"release": ReleasePlan()})
-    claim = f"# overheard {version('overheard')}\n{others}{source}{unreleased.toml()}"
+    home, packages = AuditFolder(folder), plugin_packages(plan)
+    claim = _folder_claim(plan, packages, recording)
     # Check everything before anything is written.
     home.check_plan(claim)
     resources = resources or Resources()
@@ -64,20 +66,21 @@ def audit(
     )
     progress = Progress(on_step)
     if recording is None:
-        runs = prepare_simulated_runs(plan, audit_inputs, home, progress)
+        runs = prepare_simulated_runs(plan, audit_inputs, home, progress, rerun=rerun)
     else:
         runs = prepare_recorded_runs(plan, audit_inputs, recording, progress)
-    home.reserve(claim)
     store, records, results = ResultCache(home.cells_path), list[ArmRun](), list[CellResult]()
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
-    with one_thread():
+    with lock_folder(folder), one_thread():
+        home.reserve(claim)
         audited = runs.runs
         if recording is None:
+            discard_other_code(plan, home)
             audited = attack_ahead(audited, audit_inputs, home, progress)
         for run in audited:
             records.append(run.record)
-            for threat in plan.threats:
-                results.extend(run_attacks(run, threat, store, progress))
+            for threat in runs.threats:
+                results.extend(run_attacks(plan, run, threat, store, progress))
     return Audit(
         title=plan.title,
         subject=runs.subject,
@@ -95,3 +98,12 @@ def audit(
         | {"python": platform.python_version()}
         | dict(packages),
     )
+
+
+def _folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None) -> str:
+    """Return the text that says to whom an audit's folder belongs."""
+    source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
+    others = "".join(f"# {name} {number}\n" for name, number in packages.items())
+    # The same results may be released anew, to somebody else.
+    unreleased = plan.model_copy(update={"release": ReleasePlan()})
+    return f"# overheard {version('overheard')}\n{others}{source}{unreleased.toml()}"

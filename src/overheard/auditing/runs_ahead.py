@@ -17,7 +17,7 @@ from overheard.auditing.audited_run import AuditedRun, simulate_runs
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.progress import Progress
-from overheard.auditing.work_items import run_kinds
+from overheard.auditing.work_items import name_observers_of_run, run_kinds, simulated_parties
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.findings.result_cache import ResultCache
@@ -69,7 +69,10 @@ def attack_ahead(
         if not _can_be_shared(audit_inputs):
             workers = 1
             continue
-        later = list(runs)
+        later = []
+        for each in runs:
+            later.append(each)
+            progress.keep_rounds()
         numbers = range(kinds * len(plan.arms))[-left:]
         _attack_in_workers(
             [
@@ -119,8 +122,10 @@ class AttackRun(Job):
                 plan.model_copy(update={"arms": arms}), audit_inputs, home, _ignore_rounds
             )
             (run,) = islice(runs, self.number, self.number + 1)
-            for threat in plan.threats:
-                for _ in run_attacks(run, threat, ResultCache(home.cells_path), Progress(None)):
+            for threat in name_observers_of_run(plan, simulated_parties(plan)).threats:
+                for _ in run_attacks(
+                    plan, run, threat, ResultCache(home.cells_path), Progress(None)
+                ):
                     pass  # Each result is stored as soon as it is computed.
         return {}
 
@@ -152,9 +157,14 @@ def _can_be_shared(audit_inputs: AuditInputs) -> bool:
 def _attack_in_workers(jobs: list["AttackRun"], workers: int, progress: Progress) -> None:
     tasks = enumerate(WorkerTask(job, ()) for job in jobs)
     finished = processes.acquire(workers).run_tasks(tasks)
-    with closing(finished):
-        for done, _ in enumerate(finished, start=1):
-            progress.report_subtask("attacks on the other runs", "run", done, len(jobs))
+    try:
+        with closing(finished):
+            for done, _ in enumerate(finished, start=1):
+                progress.report_subtask("attacks on the other runs", "run", done, len(jobs))
+    finally:
+        # They hold the data of this audit. The next one may find other data at the same place.
+        processes.stop_idle(workers)
+        _load_once.cache_clear()
 
 
 @lru_cache(1)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from overheard.core.errors import PlanError
-from overheard.core.parties import Party, party_sort_key
+from overheard.core.parties import SERVER, Party, client, party_sort_key
 from overheard.data.partition.schedule import Draws
-from overheard.findings.finding import ControlDraws
+from overheard.findings.control_draws import ControlDraws
 from overheard.findings.question import Control, Question
-from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.plan import Plan, ThreatPlan, check_unique_threats
 from overheard.plans.registries import question_of_attack
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
@@ -126,6 +126,31 @@ def single_rounds(
         if threat.by_round is True
         else select_evenly_spaced(rounds, threat.by_round)
     )
+
+
+def simulated_parties(plan: Plan) -> tuple[Party, ...]:
+    """Return the parties of the plan's simulated runs that may observe."""
+    return (SERVER, *map(client, range(plan.data.clients)))
+
+
+def name_observers_of_run(plan: Plan, parties: Sequence[Party]) -> Plan:
+    """Return the plan with the observers that its threats stand for in a run.
+
+    Raises:
+        PlanError: if a threat names an observer that is no party of the run, or two threats
+            stand for the same one.
+
+    """
+    threats = tuple(one for threat in plan.threats for one in threat.in_run(parties))
+    try:
+        check_unique_threats(threats)
+    except ValueError as error:
+        raise PlanError(
+            f"threats: {error}: remove the observers that another threat covers"
+        ) from error
+    named = plan.model_copy(update={"threats": threats})
+    refuse_unknown_observers(named, parties)
+    return named
 
 
 def refuse_unknown_observers(plan: Plan, parties: Sequence[Party]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import final
@@ -16,8 +17,8 @@ from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
 from overheard.findings.document_reader import FindingsDocument, read_findings
 from overheard.findings.names import shorten
-from overheard.gate.check import CheckResult, check
 from overheard.gate.check_json import as_check_json
+from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.junit import as_junit
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import Policy, read_policy
@@ -110,7 +111,7 @@ def run_check(
     now = read_findings(findings)
     before = None if against is None else read_findings(against)
     rules, sources, notes = _rules(policy, reference, now)
-    checked = check(rules, now, before)
+    checked = judge_findings(rules, now, before, datetime.now(UTC).date())
     checked = replace(checked, notes=(*checked.notes, *notes))
     code = EXIT_CODES[checked.status]
     if outputs.sarif is not None:

@@ -30,6 +30,7 @@ from overheard.cli.options import (
     MlflowOption,
     OutOption,
     QuietOption,
+    RerunOption,
     SeedOption,
     WandbOption,
     WorkersOption,
@@ -105,6 +106,7 @@ def audit(
     seed: SeedOption = None,
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
+    rerun: RerunOption = False,
     mlflow: MlflowOption = None,
     wandb: WandbOption = None,
     quiet: QuietOption = False,
@@ -113,7 +115,8 @@ def audit(
 
     Writes report.html, findings.json, findings.csv, plan.toml and the
     transcripts to the output folder. To resume an interrupted audit, run the
-    same command again.
+    same command again. Results of code that has changed since are not reused.
+    If no attack could be asked anything, the exit code is 2.
 
     \b
     Examples:
@@ -129,16 +132,14 @@ def audit(
     from overheard.cli.progress import progress_bar
     from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
-    from overheard.plans.built_in import built_in_plan
-    from overheard.plans.plan import read_plan
+    from overheard.findings.empty_audit import refuse_empty_audit
+    from overheard.plans.built_in import read_plan_or_built_in
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
     require_trackers(mlflow, wandb)
     worker_options = workers or WorkerOptions()
-    audit_plan = built_in_plan() if plan is None else read_plan(plan)
-    if seed is not None:
-        audit_plan = audit_plan.model_copy(update={"seeds": (seed,)})
+    audit_plan = read_plan_or_built_in(plan, seed)
     folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
     if transcript is not None and not transcript.is_dir():
         raise PlanError(
@@ -155,8 +156,10 @@ def audit(
             ),
             recording=transcript,
             on_step=on_step,
+            rerun=rerun,
         )
         write_report(found, folder, Seed(0))
+    refuse_empty_audit(found)
     if not quiet:
         _print_headlines(headlines(found, Seed(0)), folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
@@ -414,11 +417,10 @@ def schema(
       overheard schema --policy > policy.schema.json
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.gate.policy import Policy
-    from overheard.plans.schema.described_schema import described_schema
+    from overheard.gate.policy_schema import policy_schema
     from overheard.plans.schema.plan_schema import plan_schema
 
-    typer.echo(json.dumps(described_schema(Policy) if policy else plan_schema(), indent=2))
+    typer.echo(json.dumps(policy_schema() if policy else plan_schema(), indent=2))
 
 
 def main() -> None:

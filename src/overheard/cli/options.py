@@ -67,6 +67,10 @@ WorkersOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
+RerunOption = Annotated[
+    bool,
+    typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
+]
 MlflowOption = Annotated[
     str | None,
     typer.Option(

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
-from overheard.core.mechanism import Mechanism
+from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, Mechanism
 
 PLD_GRID_SPACING = 1e-4
 """Spacing of the PLD accountant's grid of privacy losses, in nats, for mu of 1 or less."""
@@ -20,12 +20,6 @@ of such an epsilon have no meaning, and an accountant takes minutes to compute t
 
 POPULATION_SIZE = 10**6
 """Population size given to the accountant for sampling; only the sampling rate matters."""
-
-MEANINGLESS_EPSILON = 50.0
-"""Epsilon above which nobody is protected: one client may change odds by a factor of e^50."""
-
-INSTALL_HINT = "computing epsilon requires dp-accounting: pip install 'overheard[dp]'"
-"""What to do where no epsilon can be computed."""
 
 
 @dataclass(frozen=True, slots=True)

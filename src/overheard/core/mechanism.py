@@ -1,6 +1,7 @@
 """The noise mechanism of a defense, as it states it for privacy accounting."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -8,6 +9,18 @@ from overheard.core.parties import SERVER, Party
 
 PrivacyUnit = Literal["client", "record"]
 """The unit of privacy: all data of one client, or one of its records."""
+
+UNITS: Mapping[PrivacyUnit, str] = {
+    "client": "all data of a client",
+    "record": "one record of a client",
+}
+"""Each unit of privacy in words."""
+
+MEANINGLESS_EPSILON = 50.0
+"""Epsilon above which nobody is protected: one client may change odds by a factor of e^50."""
+
+INSTALL_HINT = "computing epsilon requires dp-accounting: pip install 'overheard[dp]'"
+"""What to do where no epsilon can be computed."""
 
 EpsilonScope = Literal["run", "round"]
 """What a stated epsilon covers: all rounds together, or one message."""

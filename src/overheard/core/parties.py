@@ -47,6 +47,11 @@ def is_shadow_device(party: Party) -> bool:
     return party.startswith(f"{SHADOW_PREFIX}/")
 
 
+def is_client(party: Party) -> bool:
+    """Return whether this party is a client, of any name: not the server, no shadow device."""
+    return party not in (SERVER, COHORT) and not is_shadow_device(party)
+
+
 def client(number: int) -> Party:
     """Return the client with this number, counted from 0."""
     return Party(f"client/{number}")

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
-from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON, format_epsilon
+from overheard.core.accountant import format_epsilon
+from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, UNITS
 from overheard.core.parties import Party
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock, Term
@@ -21,8 +22,6 @@ COLUMN_NAMES = (
     "Recomputed: PLD / RDP",
     "Measured: lower bound",
 )
-
-UNITS = {"client": "all data of a client", "record": "one record of a client"}
 
 MAX_SHOWN_EPSILON = 1000.0
 """Epsilon above which its digits have no meaning."""
@@ -91,13 +90,13 @@ def epsilon_sentences(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
 def epsilon_summaries(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
     """Return a sentence on each mechanism: epsilon promised, recomputed and measured."""
     has_arms = len({line.arm for line in lines}) > 1
-    by_mechanism: dict[str, list[EpsilonResult]] = {}
+    by_mechanism: dict[tuple[str, str], list[EpsilonResult]] = {}
     for line in lines:
-        by_mechanism.setdefault(_name(line, with_arm=has_arms), []).append(line)
+        by_mechanism.setdefault((line.arm, line.defense.settings), []).append(line)
     return tuple(
-        f"{name}: {_promise_words(found[0])}. {_recomputed_words(found[0])}. "
-        f"{_measured_words(found)}."
-        for name, found in by_mechanism.items()
+        f"{_name(found[0], with_arm=has_arms)}: {_promise_words(found[0])}. "
+        f"{_recomputed_words(found[0])}. {_measured_words(found)}."
+        for found in by_mechanism.values()
     )
 
 
@@ -118,8 +117,13 @@ def _recomputed_words(line: EpsilonResult) -> str:
     found, flaw = line.accounted.recomputed, line.accounted.mechanism.flaw
     if found is None:
         return "It was not recomputed from the settings"
-    smallest = min(filter(None, (found.pld, found.rdp, found.subsampled)))
-    figure = f"{ceil(smallest)}" if 10 < smallest < MAX_SHOWN_EPSILON else _round_up(smallest)
+    figure, smallest = _figure(found.pld), found.pld
+    if _is_stated_per_round(line):
+        figure = f"{_figure(found.one_round)} per round and {figure} for the whole run"
+    if found.subsampled is not None:
+        smallest = found.subsampled
+        # Only other clients may not know who is drawn; the server draws.
+        figure += f" ({_figure(smallest)} against a client that does not know who is drawn)"
     worth = ", which is no guarantee in practice" if smallest > MEANINGLESS_EPSILON else ""
     if flaw:
         return (
@@ -127,6 +131,13 @@ def _recomputed_words(line: EpsilonResult) -> str:
             f"are, there is no guarantee at all: {make_printable(flaw)}"
         )
     return f"Its settings give an epsilon of {figure}{worth}"
+
+
+def _figure(epsilon: float) -> str:
+    """Format an upper bound for a sentence, rounded up; without decimals if it is large."""
+    if epsilon > MAX_SHOWN_EPSILON:
+        return f"more than {MAX_SHOWN_EPSILON:g}"
+    return f"{ceil(epsilon)}" if epsilon > 10 else _round_up(epsilon)
 
 
 def _measured_words(lines: Sequence[EpsilonResult]) -> str:
@@ -154,7 +165,7 @@ def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
     if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:
         return (
             f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
-            f"claimed, {_recomputed(line)} is recomputed (PLD / RDP). {CERTAIN}"
+            f"claimed, {_recomputed_as_claimed(line)}. {CERTAIN}"
         )
     if line.verdict == "contradicted":
         return (
@@ -211,6 +222,19 @@ def _claimed(line: EpsilonResult) -> str:
     if mechanism.stated is None:
         return NO_NUMBER
     return f"{mechanism.stated:g}" + (" per round" if mechanism.stated_for == "round" else "")
+
+
+def _is_stated_per_round(line: EpsilonResult) -> bool:
+    mechanism = line.accounted.mechanism
+    return mechanism.stated is not None and mechanism.stated_for == "round"
+
+
+def _recomputed_as_claimed(line: EpsilonResult) -> str:
+    """Return the recomputed epsilon of what the claim covers: a round, or the run."""
+    found = line.accounted.recomputed
+    if found is not None and _is_stated_per_round(line):
+        return f"{_round_up(found.one_round)} per round is recomputed (PLD)"
+    return f"{_recomputed(line)} is recomputed (PLD / RDP)"
 
 
 def _recomputed(line: EpsilonResult) -> str:

@@ -10,15 +10,11 @@ from dataclasses import fields, is_dataclass
 from math import isfinite
 
 from overheard.core.scorer import Score
+from overheard.findings.document_format import FORMAT, VERSION
 from overheard.findings.finding import ArmRun, Audit, Finding, Refusal
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
-
-FORMAT = "overheard findings"
-
-VERSION = 1
-"""Increased whenever a reader of the previous version would misread a document."""
 
 Entry = dict[str, object]
 

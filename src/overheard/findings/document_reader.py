@@ -8,7 +8,7 @@ from typing import Never, final
 from pydantic import Field, ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
-from overheard.findings.document import FORMAT, VERSION
+from overheard.findings.document_format import FORMAT, VERSION
 from overheard.findings.document_rows import (
     DocumentPart,
     EpsilonRow,

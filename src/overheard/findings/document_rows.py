@@ -11,11 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
-from overheard.core.scorer import Better
-from overheard.findings.finding import ControlDraws
+from overheard.findings.control_draws import ControlDraws
 from overheard.findings.threat_verdict import TargetKind, Verdict
 from overheard.statistics.estimate import TAIL, Estimate, IntervalBasis
 from overheard.statistics.judgement import VERDICT_LEVEL
+
+Better = Literal["lower", "higher"]
+"""The directions of scores, as in `core.scorer`, which would load what audits need."""
 
 EpsilonVerdict = Literal[
     "flawed", "uncovered", "overclaimed", "violated", "contradicted", "holds", "unasked",

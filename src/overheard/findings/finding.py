@@ -12,6 +12,7 @@ from overheard.core.accountant import AccountedMechanism
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
+from overheard.findings.control_draws import ControlDraws
 from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table
 from overheard.findings.metadata import MetadataItem
@@ -20,9 +21,6 @@ from overheard.findings.traffic import Traffic
 
 if TYPE_CHECKING:
     import pandas
-
-ControlDraws = Literal["", "natural", "exact"]
-"""How the examples of a control by exchange are drawn; "" = it is none, or an old one."""
 
 MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""

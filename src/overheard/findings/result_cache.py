@@ -18,11 +18,20 @@ CONFIG = ConfigDict(extra="forbid", strict=True, ser_json_inf_nan="constants")
 
 @checked_dataclass(frozen=True, config=CONFIG)
 class CellResult:
-    """The findings and refusals of one cell."""
+    """The findings and refusals of one cell.
+
+    Args:
+        cell: the cell.
+        findings: one entry per target of the attack.
+        refusals: one entry per target about which the attack could not run.
+        code: the digest of the code that computed them; "" = not known.
+
+    """
 
     cell: Cell
     findings: tuple[Finding, ...]
     refusals: tuple[Refusal, ...]
+    code: str = ""
 
 
 CELL_RESULT = TypeAdapter(CellResult)
@@ -31,12 +40,16 @@ CELL_RESULT = TypeAdapter(CellResult)
 @final
 @dataclass(frozen=True, slots=True)
 class ResultCache:
-    """A folder of cached cell results; each file is written once, atomically."""
+    """A folder of cached cell results; each file is written atomically."""
 
     folder: Path
 
-    def load(self, cell: Cell) -> CellResult | None:
-        """Load the cell's result; None if it is not cached.
+    def load(self, cell: Cell, code: str = "") -> CellResult | None:
+        """Load the cell's result; None if it is not cached, or other code computed it.
+
+        Args:
+            cell: the cell.
+            code: the digest of the code that computes the cell now.
 
         Raises:
             OutputError: if the file is damaged.
@@ -53,7 +66,7 @@ class ResultCache:
             ) from error
         if result.cell != cell:
             raise OutputError(f"{path}: contains another cell's result: delete the file")
-        return result
+        return result if result.code == code else None
 
     def save(self, result: CellResult) -> None:
         """Cache a cell's result."""

@@ -87,6 +87,13 @@ class ThreatResult:
         """The verdict, as one word."""
         return self.judgement.verdict
 
+    @property
+    def shared_gain(self) -> float:
+        """What the best attack gains although it tells no target from another; usually 0."""
+        if not self.attack_results:
+            return 0.0
+        return self.judgement.shared_gains.get(self.attack_results[0].attack, 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class ArmResult:

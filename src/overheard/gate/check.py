@@ -1,75 +1,18 @@
 """Checks an audit's findings against a policy."""
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import final
 
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.findings.document_reader import FindingsDocument, parse_findings, read_findings
 from overheard.findings.finding import Audit
-from overheard.findings.html import html_table
-from overheard.gate.costs import cost_verdicts
-from overheard.gate.epsilons import epsilon_verdicts
-from overheard.gate.judged_threats import threat_verdicts
-from overheard.gate.leaks import leak_verdicts
+from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.policy import Policy, read_policy
-from overheard.gate.policy_exceptions import apply_exceptions
-from overheard.gate.verdict import RuleVerdict, Status, overall_status
 from overheard.report.exports import as_json
-from overheard.statistics.run_means import FEWEST_RUNS
 
 BOOTSTRAP_SEED = Seed(0)
 """Seed of the bootstrap for intervals, as in the CLI: an `Audit` is judged like its file."""
-
-NOTHING_CHECKED = (
-    "Nothing could be checked: the recording has no ground truth (truth.json), so no rule on "
-    "leaks can pass or fail. Add it, as docs/transcript-format.md says, and audit anew."
-)
-STATUS_ORDER: tuple[Status, ...] = ("fail", "inconclusive", "excepted", "excused", "pass")
-"""All statuses, from the worst to the best."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The verdicts of a policy on an audit.
-
-    Args:
-        title: the title of the audit.
-        verdicts: the verdicts of all rules, in the order of the policy.
-        notes: caveats on the verdicts.
-
-    """
-
-    title: str
-    verdicts: tuple[RuleVerdict, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def status(self) -> Status:
-        """Fail if any verdict fails, else inconclusive if any is, else pass."""
-        return overall_status(self.verdicts)
-
-    @property
-    def summary(self) -> str:
-        """The overall status and counts, such as "fail: 1 fail, 3 pass"."""
-        statuses = [verdict.status for verdict in self.verdicts]
-        counts = [f"{statuses.count(one)} {one}" for one in STATUS_ORDER if one in statuses]
-        return f"{self.status}: {', '.join(counts)}"
-
-    def _repr_html_(self) -> str:
-        rows = [
-            (one.status, one.rule, one.subject, one.score, one.figure_text, one.limit, one.why)
-            for one in self.verdicts
-        ]
-        headers = (
-            *("status", "rule", "subject", "score"),
-            *("value (95 % interval)", "limit", "reason"),
-        )
-        return html_table(f"{self.title}: {self.summary}", headers, rows, " ".join(self.notes))
 
 
 def check(
@@ -94,7 +37,7 @@ def check(
     """
     rules = read_policy(policy) if isinstance(policy, Path) else policy
     day = datetime.now(UTC).date() if today is None else today
-    return _check(rules, _read(now), None if before is None else _read(before), day)
+    return judge_findings(rules, _read(now), None if before is None else _read(before), day)
 
 
 def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
@@ -103,44 +46,3 @@ def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
     if isinstance(found, Audit):
         return parse_findings(as_json(found, collect_arms(found, BOOTSTRAP_SEED)))
     return found
-
-
-def _check(
-    policy: Policy, now: FindingsDocument, before: FindingsDocument | None, today: date
-) -> CheckResult:
-    if before is not None and not policy.needs_earlier_findings:
-        raise PlanError(
-            "earlier findings are given, but no rule uses them: set grows_at_most in a rule "
-            "of [[leaks]], or remove --against"
-        )
-    on_threats = threat_verdicts(policy.verdicts, now, policy.straddles)
-    leaks = (
-        leak_verdicts(rule, now, before, rule.straddles or policy.straddles)
-        for rule in policy.leaks
-    )
-    epsilons = (epsilon_verdicts(rule, now) for rule in policy.epsilons)
-    costs = (
-        cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
-    )
-    groups = (on_threats, *leaks, *epsilons, *costs)
-    verdicts = (verdict for group in groups for verdict in group)
-    judged = apply_exceptions(verdicts, policy.exceptions, today)
-    return CheckResult(now.title, judged.verdicts, (*_notes(now, before), *judged.notes))
-
-
-def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str, ...]:
-    notes = []
-    planned = [run for run in now.arms if not run.is_control]
-    if planned and not any(run.has_truth for run in planned):
-        notes.append(NOTHING_CHECKED)
-    if any(row.value.basis == "these runs" or row.seeds == 1 for row in now.summary):
-        notes.append(
-            f"Intervals from fewer than {FEWEST_RUNS} runs cover the clients of these runs, "
-            "not other runs."
-        )
-    if before is not None and before.subject != now.subject:
-        notes.append(
-            f"The earlier findings describe another subject. Earlier: {before.subject}. "
-            f"Now: {now.subject}."
-        )
-    return tuple(notes)

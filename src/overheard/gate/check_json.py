@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from overheard.findings.names import shorten
-from overheard.gate.check import STATUS_ORDER, CheckResult
+from overheard.gate.judged_findings import STATUS_ORDER, CheckResult
 from overheard.gate.policy import Policy
 from overheard.gate.rule_help import rule_kind
 from overheard.gate.rule_sources import RuleSources

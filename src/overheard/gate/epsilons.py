@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from math import isinf
 from typing import final
 
-from overheard.core.accountant import INSTALL_HINT, MEANINGLESS_EPSILON
-from overheard.epsilon.table import UNITS
+from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, UNITS
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict, IntervalEstimate
 from overheard.gate.policy import EpsilonRule
@@ -213,9 +212,9 @@ def _judge_claim(verdict: RuleVerdict, row: EpsilonRow) -> RuleVerdict:
     figure = None if row.measured is None else _exact_bounds(row.measured.at_least)
     why = _reason(row)
     if row.verdict == "holds":
-        is_outline = row.ceiling is None or row.ceiling > MEANINGLESS_EPSILON
+        is_hollow = row.ceiling is None or row.ceiling > MEANINGLESS_EPSILON
         most = "infinity" if row.ceiling is None else format_number(row.ceiling)
-        why = f"compared with {most}{', which is too large to protect' if is_outline else ''}"
+        why = f"compared with {most}{', which is too large to protect' if is_hollow else ''}"
     return replace(verdict, status=STATUSES[row.verdict], figure=figure, why=why)
 
 

@@ -3,7 +3,7 @@
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from overheard.findings.names import shorten
-from overheard.gate.check import CheckResult
+from overheard.gate.judged_findings import CheckResult
 from overheard.gate.verdict import MAX_LENGTH, RuleVerdict, Status
 
 SUITE = "overheard check"

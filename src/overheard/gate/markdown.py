@@ -2,7 +2,7 @@
 
 from overheard.findings.markdown import escape_markdown
 from overheard.findings.names import shorten
-from overheard.gate.check import CheckResult
+from overheard.gate.judged_findings import CheckResult
 from overheard.gate.verdict import MAX_LENGTH, RuleVerdict
 
 _TABLE_HEADER = """\

@@ -20,6 +20,9 @@ from overheard.gate.verdict import format_estimate, format_number
 ACCURACY_TOLERANCE = 0.02
 """How much accuracy may be lost, unless a tolerance is given."""
 
+FEWEST_TESTED = 2
+"""Fewest runs of an arm that limit its accuracy, in the reference and in a later run."""
+
 DIGITS = 6
 """Digits of a limit after the point; limits are rounded outwards."""
 
@@ -52,8 +55,8 @@ def policy_like(
     A threat that does not leak in the reference must not leak. Attacks must gain no more than
     the best attack of the reference did, by the upper end of its 95 % interval and the
     tolerance. Guaranteed epsilons must not grow, and claims that hold must hold. Accuracy must
-    not fall below the worst run. A limit within an interval counts as kept, so that another
-    seed alone breaks none.
+    not fall below the worst of several runs. A limit within an interval counts as kept, so that
+    another seed alone hardly ever breaks one.
 
     Args:
         reference: the findings of the reference run.
@@ -201,7 +204,10 @@ class _PolicyMaker:
                 )
 
     def cost_rules(self) -> Iterator[CostRule]:
-        """Yield a limit on the accuracy of each arm that was tested in every run."""
+        """Yield a limit on the accuracy of each arm that was tested in two or more runs.
+
+        One run shows no variation: another seed alone could break its limit.
+        """
         tolerance = ACCURACY_TOLERANCE if self._tolerance is None else self._tolerance
         by_arm: dict[str, list[float | None]] = {}
         for run in self._reference.arms:
@@ -209,14 +215,14 @@ class _PolicyMaker:
                 by_arm.setdefault(run.arm, []).append(_last_accuracy(run))
         for arm, values in by_arm.items():
             known = [value for value in values if value is not None]
-            if len(known) < len(values):
+            if len(known) < max(len(values), FEWEST_TESTED):
                 continue
             reason = f"accuracy {format_number(min(known))} in the worst run"
             yield CostRule(
                 name=self._name(f"accuracy: {arm}", reason),
                 arms=(arm,),
                 accuracy_at_least=_rounded_down(max(0.0, min(known) - tolerance)),
-                seeds_at_least=1,
+                seeds_at_least=FEWEST_TESTED,
                 straddles="pass",
             )
 

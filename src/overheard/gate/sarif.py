@@ -11,7 +11,7 @@ from importlib.metadata import version
 from urllib.parse import quote
 
 from overheard.findings.names import make_printable, shorten
-from overheard.gate.check import CheckResult
+from overheard.gate.judged_findings import CheckResult
 from overheard.gate.policy import Policy, PolicyRule
 from overheard.gate.rule_help import HELP, describe_rule, rule_kind
 from overheard.gate.rule_sources import RuleSources

@@ -1,6 +1,6 @@
 """The plan of an audit: data, training, arms of defenses, threats and seeds."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ from pydantic import Field, FiniteFloat, field_validator, model_validator
 from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
-from overheard.core.parties import SERVER, Party, parse_party
+from overheard.core.parties import SERVER, Party, is_client, parse_party, party_sort_key
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.data.positive import Positive
@@ -35,6 +35,14 @@ from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 
 UNDEFENDED = "no defense"
 """Name of the arm without defenses, which every audit has as the reference for the others."""
+
+EACH_CLIENT = "client/*"
+"""Names each client of a run in turn as an observer."""
+
+FIRST_CLIENT = "client/first"
+"""Names the first client of a run as an observer."""
+
+OBSERVER_WORDS = {EACH_CLIENT: "each client in turn", FIRST_CLIENT: "the first client"}
 
 RunSeed = Annotated[int, Field(ge=0, lt=2**31)]
 
@@ -109,7 +117,9 @@ class ThreatPlan(StrictModel):
     """A threat model: observers, their knowledge, targets and attacks.
 
     Args:
-        observers: parties that pool what they read.
+        observers: parties that pool what they read, such as "server" and "client/0". Where the
+            names of a run's clients are not known in advance, "client/first" is the first of
+            them, and "client/*" each of them in turn, as a threat model of its own.
         attacks: each is run by itself.
         about: the targets: each client, or all clients of a round as a cohort.
         pseudonyms: how long a sender keeps its name: for the run, so that evidence of its
@@ -218,12 +228,43 @@ class ThreatPlan(StrictModel):
     @classmethod
     def _parse_observers(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         check_unique(names)
-        return tuple(parse_party(name) for name in names)
+        return tuple(name if name == EACH_CLIENT else parse_party(name) for name in names)
 
     @property
     def observer_parties(self) -> tuple[Party, ...]:
-        """The observers as parties."""
-        return tuple(parse_party(name) for name in self.observers)
+        """The observers as parties; those of a threat `in_run` are parties of the run."""
+        return tuple(map(Party, self.observers))
+
+    @property
+    def shown_observers(self) -> tuple[Party, ...]:
+        """The observers with words for those that a run will name."""
+        return tuple(Party(OBSERVER_WORDS.get(name, name)) for name in self.observers)
+
+    def in_run(self, parties: Collection[Party]) -> "tuple[ThreatPlan, ...]":
+        """Return this threat with the observers that its names stand for in a run.
+
+        There is one threat for each client if it names each client in turn.
+
+        Args:
+            parties: all parties of the run.
+
+        """
+        clients = sorted(filter(is_client, parties), key=party_sort_key)
+        names = [
+            clients[0] if name == FIRST_CLIENT and clients and name not in parties else name
+            for name in self.observers
+        ]
+        if EACH_CLIENT not in names:
+            return (self.model_copy(update={"observers": tuple(dict.fromkeys(names))}),)
+        return tuple(
+            self.model_copy(
+                update={
+                    "observers": tuple(one if name == EACH_CLIENT else name for name in names)
+                }
+            )
+            for one in clients
+            if one not in names
+        )
 
 
 class Plan(StrictModel):
@@ -278,13 +319,7 @@ class Plan(StrictModel):
     @field_validator("threats")
     @classmethod
     def _check_unique_threats(cls, threats: tuple[ThreatPlan, ...]) -> tuple[ThreatPlan, ...]:
-        check_unique(
-            [
-                f"{threat.attack_name(attack)} by {' and '.join(sorted(threat.observers))}"
-                for threat in threats
-                for attack in threat.attacks
-            ]
-        )
+        check_unique_threats(threats)
         return threats
 
     @field_validator("margins")
@@ -364,7 +399,7 @@ class Plan(StrictModel):
         rows += [(f"arm {one.name}", _describe_arm(one)) for one in self.arms]
         rows += [
             (
-                f"threat by {name_observers(one.observer_parties)}",
+                f"threat by {name_observers(one.shown_observers)}",
                 "; ".join(map(one.attack_name, one.attacks)),
             )
             for one in self.threats
@@ -377,6 +412,17 @@ class Plan(StrictModel):
         if not content["release"]:
             del content["release"]
         return tomli_w.dumps(content)
+
+
+def check_unique_threats(threats: Sequence[ThreatPlan]) -> None:
+    """Raise `ValueError` if the same observers run the same attack in two threats."""
+    check_unique(
+        [
+            f"{threat.attack_name(attack)} by {' and '.join(sorted(threat.observers))}"
+            for threat in threats
+            for attack in threat.attacks
+        ]
+    )
 
 
 def _describe_arm(arm: ArmPlan) -> str:

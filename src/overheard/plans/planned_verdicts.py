@@ -136,7 +136,7 @@ def _describe(
     smallest: float,
     remedies: Mapping[str, Raise],
 ) -> str:
-    observers = name_observers(threat.observer_parties)
+    observers = name_observers(threat.shown_observers)
     target = "the cohort" if threat.about == "cohort" else "each client"
     place = f"{observers[0].upper()}{observers[1:]}, about {target}"
     enough = [

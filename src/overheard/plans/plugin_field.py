@@ -15,7 +15,14 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    create_model,
+)
 from pydantic_core import CoreSchema, core_schema
 
 from overheard.core.errors import AuditError
@@ -55,6 +62,13 @@ class PluginField(Generic[T]):
             handler.generate_schema(tagged),
             serialization=core_schema.plain_serializer_function_ser_schema(plugin_table),
         )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Let the JSON schema accept a name alone, for plugins that need no settings."""
+        names = [name for name, one in self.registry.plugins().items() if _has_defaults(one)]
+        return {"anyOf": [{"type": "string", "enum": names}, handler(schema)]}
 
     def _take(self, value: object, validate: Callable[[object], BaseModel]) -> T:
         if isinstance(value, self.registry.contract):
@@ -138,6 +152,10 @@ def settings_model(name: str, plugin: type) -> type[SettingsModel]:
     )
     model.plugin = plugin
     return model
+
+
+def _has_defaults(plugin: type) -> bool:
+    return all(_default(field) is not MISSING for field in fields(plugin))
 
 
 def _default(field: Any) -> object:

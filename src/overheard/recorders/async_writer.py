@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import final
 
+from overheard.archive.atomic import write_text
 from overheard.archive.direct_writer import DirectWriter
 from overheard.archive.layout import manifest_path, path_exists
 from overheard.archive.manifest import Manifest, read_manifest
@@ -60,11 +61,19 @@ class AsyncWriter:
             beside it: `NAME-2`, `NAME-3`, ...
         run_info: metadata of the run.
         is_resumed: whether to continue a transcript of the same run in this folder.
+        log: the logger that is told the folder when the recording begins.
 
     """
 
-    def __init__(self, folder: Path, run_info: RunInfo, *, is_resumed: bool = False) -> None:
-        self._queue = _Queue(folder, run_info, is_resumed=is_resumed)
+    def __init__(
+        self,
+        folder: Path,
+        run_info: RunInfo,
+        *,
+        is_resumed: bool = False,
+        log: logging.Logger = _LOG,
+    ) -> None:
+        self._queue = _Queue(folder, run_info, is_resumed=is_resumed, log=log)
         # A daemon, so that a hanging disk does not keep the program from ending. The thread
         # refers to the queue only, so that this object can be garbage-collected.
         writer = threading.Thread(target=self._queue.run, name="overheard-scribe", daemon=True)
@@ -116,6 +125,10 @@ class AsyncWriter:
         """Commit the messages so far; more messages of the round may follow."""
         self._queue.put(self._queue.commit, 0)
 
+    def write_extra_file(self, name: str, text: str) -> None:
+        """Write a file beside the transcript, once the run has a message."""
+        self._queue.put(partial(self._queue.write_extra_file, name, text), 0)
+
     def stop(self, error: Exception) -> None:
         """Stop the recording because of an error, with a warning; keep what was committed."""
         self._queue.stop(_describe_error(error))
@@ -148,8 +161,11 @@ class _QueuedCall:
 class _Queue:
     """State shared by the run's threads and the writer thread."""
 
-    def __init__(self, folder: Path, run_info: RunInfo, *, is_resumed: bool) -> None:
+    def __init__(
+        self, folder: Path, run_info: RunInfo, *, is_resumed: bool, log: logging.Logger
+    ) -> None:
         self.folder = folder
+        self._log = log
         self.stopped: str | None = None
         self._facts = run_info
         self._goes_on = is_resumed
@@ -247,6 +263,11 @@ class _Queue:
         if self._said is not None:
             self._said.close()
 
+    def write_extra_file(self, name: str, text: str) -> None:
+        # Without a message it is not known which folder is free.
+        if self._recorder is not None:
+            write_text(self.folder / name, text)
+
     def _wait_until(self, is_met: Callable[[], bool]) -> None:
         """Wait for a condition, the end of the recording, or an unresponsive disk."""
         done = -1
@@ -277,6 +298,7 @@ class _Queue:
             )
             if not self._goes_on:
                 self.folder = find_unused_folder(self.folder)
+                self._log.info("overheard: this run is recorded to %s", self.folder.absolute())
             elif path_exists(manifest_path(self.folder / "transcript")):
                 # The tensors to omit were determined by the run's first model.
                 stored = read_manifest(self.folder)

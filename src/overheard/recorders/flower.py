@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from overheard.recorders.flower_contents import SIZE_KEYS
 from overheard.recorders.flower_defenses import defense_records
 from overheard.recorders.flower_mod import recording_mod
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
+from overheard.recorders.node_names import PARTITION_KEY, NameSource, NodeNames
 from overheard.recorders.run_info import RunInfo
 
 __all__ = ["RecordingGrid", "recording_mod"]
@@ -44,7 +45,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     written by another thread while the run continues. Pending writes finish when the app ends.
 
     A node is the party `client/<node id>`. Node ids are fixed within a run, and differ between
-    runs.
+    runs. `node_names.json` beside the transcript maps parties to the names that the app gives.
 
     Args:
         grid: the wrapped grid.
@@ -59,6 +60,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             "num-examples".
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
             data, and not only the error codes.
+        node_names: where the names of nodes come from: the name of a value in their replies'
+            metrics or configuration, a mapping from node ids, or a function of the node id.
 
     """
 
@@ -75,13 +78,15 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         participation: float | None = None,
         examples_key: str = "",
         keep_error_texts: bool = False,
+        node_names: NameSource = PARTITION_KEY,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
         run_info = RunInfo(
             FRAMEWORK, model, task, recipe, defense_records(defenses), rounds, participation
         )
         self._grid = grid
-        self._scribe = AsyncWriter(Path(folder), run_info)
+        self._scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))
+        self._names = NodeNames(node_names, self._scribe)
         self._rounds = FlowerRoundRecorder(
             self._scribe,
             sizes=(examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS,
@@ -111,7 +116,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         if arrays is not None:
             content = RecordDict({"arrays": arrays})
             self._record(lambda: self._rounds.record_final_model(extract_arrays(content)))
-        self._record(self._rounds.end_round)
+        self._record(self._end_round)
         self._scribe.close()
 
     def __enter__(self) -> "RecordingGrid":
@@ -159,6 +164,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         found = self._grid.get_node_ids()
         nodes = found if isinstance(found, Collection) else list(found)
         self._record(lambda: self._rounds.add_nodes(nodes))
+        self._record(lambda: self._names.add_nodes(nodes))
         return nodes
 
     def get_nodes(self) -> Iterable[NodeInfo]:
@@ -177,7 +183,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         """Pull and record replies."""
         replies = list(self._grid.pull_messages(message_ids))
         if replies:
-            self._record(lambda: self._rounds.record_replies(replies))
+            self._record(lambda: self._record_replies(replies))
         return replies
 
     def send_and_receive(
@@ -188,11 +194,19 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         self._record(lambda: self._rounds.record_requests(sent))
         try:
             replies = list(self._grid.send_and_receive(sent, timeout=timeout))
-            self._record(lambda: self._rounds.record_replies(replies))
+            self._record(lambda: self._record_replies(replies))
         finally:
             if sent:
-                self._record(self._rounds.end_round)
+                self._record(self._end_round)
         return replies
+
+    def _record_replies(self, replies: Sequence[Message]) -> None:
+        self._rounds.record_replies(replies)
+        self._names.read_replies(replies)
+
+    def _end_round(self) -> None:
+        self._rounds.end_round()
+        self._names.write()
 
     def _record(self, call: Callable[[], None]) -> None:
         """Call a function of the recorder; its errors end the recording, but not the run."""

@@ -25,6 +25,7 @@ from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, extrac
 from overheard.recorders.flower_contents import SIZE_KEYS
 from overheard.recorders.flower_defenses import defense_records
 from overheard.recorders.flower_rounds import FlowerRoundRecorder, is_recorded
+from overheard.recorders.node_names import PARTITION_KEY, NodeNames
 from overheard.recorders.run_info import RunInfo
 
 _LOG = logging.getLogger("overheard")
@@ -41,9 +42,10 @@ def recording_mod(
     """Return a mod that records this client's messages: the view of a curious participant.
 
     Each node of each run has its own transcript, `FOLDER/run-<run id>-node-<node id>`, whose
-    parties are the server and the node. The transcript continues across processes, as Flower
-    may start one per message. As the first mod of a function it records what leaves the client,
-    after later mods such as noise have acted.
+    parties are the server and the node. `node_names.json` beside it has the partition number of
+    the node, if its configuration has one (`partition-id`). The transcript continues across
+    processes, as Flower may start one per message. As the first mod of a function it records
+    what leaves the client, after later mods such as noise have acted.
 
     Errors in recording are logged and do not change the reply. The reply is delayed until it is
     on the disk, since Flower may end the process right after it.
@@ -70,6 +72,7 @@ def recording_mod(
         )
         try:
             recorder.record_request(message)
+            recorder.record_name(metadata.dst_node_id, context.node_config.get(PARTITION_KEY))
             reply = call_next(message, context)
             recorder.record_reply(reply)
             return reply
@@ -115,6 +118,12 @@ class _MessageRecorder:
                 self._rounds.record_replies((reply,))
         except Exception as error:
             self._stop(error)
+
+    def record_name(self, node: int, name: object) -> None:
+        """Record the name that the node has by its configuration; None = it has none."""
+        names = NodeNames(PARTITION_KEY, self._scribe)
+        names.add(node, name)
+        names.write()
 
     def close(self) -> None:
         """Wait until everything is on the disk."""

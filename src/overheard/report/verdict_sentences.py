@@ -123,19 +123,13 @@ def guess_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
     If the members among candidate records have other labels than non-members, then labels alone
     gain something, and tell nobody from anybody. The guess is then one that knows the labels.
     """
-    row, shared = threat_result.attack_results[0].headline_row, _shared_gain(threat_result)
+    row, shared = threat_result.attack_results[0].headline_row, threat_result.shared_gain
     if row.blind is None:
         return ""
     sign = -1 if row.better == "lower" else 1
     value = pages.question.measure(row.score).format(row.blind + sign * shared)
     what = "guessing from labels alone" if shared else "guessing"
     return f"{what}: {pages.guess_statement(value)}"
-
-
-def _shared_gain(threat_result: ThreatResult) -> float:
-    """Return what the best attack gains although it tells no target from another."""
-    best = threat_result.attack_results[0].attack
-    return threat_result.judgement.shared_gains.get(best, 0.0)
 
 
 def _judgements(arm_results: Sequence[ArmResult]) -> Iterable[ThreatVerdict]:
@@ -165,7 +159,7 @@ def _gain_sentences(
     gain = judgement.gain
     if gain is None:
         return ()
-    guess = "guessing from labels alone" if _shared_gain(threat_result) else "guessing"
+    guess = "guessing from labels alone" if threat_result.shared_gain else "guessing"
     headline = threat_result.attack_results[0].headline
     measure = pages.question.measure(headline)
     span = measure.format_gain_interval(gain)

@@ -9,9 +9,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from overheard.core.seeds import Seed
-from overheard.statistics.estimate import BOOTSTRAP_DRAWS, Estimate, student_estimate
+from overheard.statistics.estimate import (
+    BOOTSTRAP_DRAWS,
+    FEWEST_RUNS,
+    Estimate,
+    student_estimate,
+)
 from overheard.statistics.exact_intervals import widen_proportion
-from overheard.statistics.run_means import FEWEST_RUNS
 
 DRAWS_AT_ONCE = 250
 """Draws computed at a time: a table of them by 5,000 targets takes 10 MB."""

@@ -14,6 +14,10 @@ TAIL = (1 - CONFIDENCE_LEVEL) / 2
 BOOTSTRAP_DRAWS = 2000
 """Bootstrap draws: the ends of a 95 % interval then vary by a few hundredths of its width."""
 
+FEWEST_RUNS = 5
+"""Number of runs from which on an interval covers other runs. With fewer, the quantile of
+Student's distribution is so large that the interval would say nothing."""
+
 LARGE_SAMPLE = 1e9
 """Degrees of freedom for which Student's distribution is the normal one."""
 

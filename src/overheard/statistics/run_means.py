@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from overheard.statistics.estimate import (
+    FEWEST_RUNS,
     TAIL,
     Estimate,
     convert_estimate,
@@ -18,10 +19,6 @@ from overheard.statistics.estimate import (
     widen,
 )
 from overheard.statistics.exact_intervals import widen_proportion
-
-FEWEST_RUNS = 5
-"""Number of runs from which on an interval covers other runs. With fewer, the quantile of
-Student's distribution is so large that the interval would say nothing."""
 
 
 def estimate_mean(

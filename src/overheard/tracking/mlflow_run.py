@@ -38,6 +38,8 @@ def log_to_mlflow(audit: LoggedAudit, store: str, folder: Path) -> str:
 
     """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    # MLflow's own default waits four minutes for a server that does not exist.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
     from mlflow.entities import Metric, RunTag
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient

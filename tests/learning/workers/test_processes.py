@@ -101,6 +101,15 @@ def test_a_caller_that_took_every_result_leaves_the_workers_idle(window):
     assert processes.are_ready(1)
 
 
+def test_an_idle_pool_can_be_ended():
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
+    list(worker_pool.train(CLIENTS, 1))
+    processes.stop_idle(1)
+    assert worker_pool._workers[0].process.poll() is not None
+    assert not processes.are_ready(1)
+    processes.stop_idle(1)  # There is none any more.
+
+
 @pytest.mark.slow
 def test_names_a_dead_worker():
     worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +21,12 @@ from overheard.plans.schema.plan_schema import (
     plugin_registry,
     plugin_tables,
 )
+from tests.plans.schema.validator import mistakes
+from tests.prose import ROOT
 
 TABLES = {table.path: table for table in plan_tables()}
 PLUGINS = plugin_tables()
+SCHEMA = plan_schema()
 
 # Any: a plan in TOML is nested tables of any values.
 Tables = dict[str, Any]
@@ -141,3 +145,37 @@ def test_plugins_of_every_registry_that_plans_name_are_there():
 
 def test_the_whole_schema_has_the_examples():
     assert plan_schema()["properties"]["seeds"]["examples"] == [[0, 1, 2]]
+
+
+PLANS = sorted([*ROOT.glob("plans/*.toml"), *ROOT.glob("examples/*/*.toml")])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in PLANS if path.name not in ("policy.toml", "pyproject.toml")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_an_editor_finds_no_mistake_in_the_plans_of_the_repository(path: Path):
+    assert list(mistakes(tomllib.loads(path.read_text("utf-8")), SCHEMA, SCHEMA)) == []
+
+
+@pytest.mark.parametrize(("path", "name", "value"), EXAMPLES)
+def test_an_editor_finds_no_mistake_in_an_example(path: str, name: str, value: object):
+    assert list(mistakes(with_example(path, name, value), SCHEMA, SCHEMA)) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ({"data": {"source": "digit"}}, ".data.source"),
+        ({"data": {"split": "shares"}}, ".data.split"),
+        ({"data": {"split": {"kind": "dirichlet", "alpha": 0}}}, ".data.split"),
+        ({"training": {"rounds": 0}}, ".training.rounds"),
+        ({"training": {"round": 3}}, "round is unknown"),
+    ],
+)
+def test_an_editor_finds_a_mistake_at_its_place(wrong: Tables, place: str):
+    plan = minimal()
+    for table, keys in wrong.items():
+        plan[table] |= keys
+    assert place in str(list(mistakes(plan, SCHEMA, SCHEMA)))

@@ -76,6 +76,15 @@ def test_names_the_files_with_their_digests_and_state() -> None:
     assert "overheard | 0.1.0" in text
 
 
+def test_names_of_files_that_nobody_listed_are_made_printable() -> None:
+    files = (CheckedFile("x\u202egpj.exe\udcff", "not listed"),)
+    folder = CheckedFolder(Path("audit"), "b" * 64, files)
+    annex = make_annex(read(), OfficerWords(), folder, "2026-11-22")
+    text = section_of(annex, "Files and versions")
+    assert r"x\u202egpj.exe\udcff | – | not listed" in text
+    text.encode("utf-8")
+
+
 def test_reads_what_a_report_writes(small: Audit, tmp_path: Path) -> None:
     write_report(replace(small, release={"contact": "dpo@example.org"}), tmp_path, Seed(0))
     findings, folder = read_findings(tmp_path / "findings.json"), check_folder(tmp_path)

@@ -14,6 +14,13 @@ def test_explains_what_occurs_and_nothing_else() -> None:
     assert names == ["Term", "Cohort", "Epsilon, delta"]
 
 
+def test_a_plural_counts_and_a_part_of_a_word_does_not() -> None:
+    block = SectionBlock("", ("Attacks on canaries, around the grounds, remembered.",))
+    text = text_of(terms_section([AnnexSection("x", (block,))]))
+    names = [line.split(" | ")[0] for line in text.splitlines() if " | " in line]
+    assert names == ["Term", "Canary"]
+
+
 def test_every_explained_term_is_one_of_the_glossary() -> None:
     assert {one.name for one in read_terms()} >= EXPLAINED
 

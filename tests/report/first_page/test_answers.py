@@ -24,6 +24,15 @@ def test_a_leak_is_told_with_its_guess(small: Audit) -> None:
     ]
 
 
+def test_a_leak_names_all_observers(small: Audit) -> None:
+    three = (SERVER, client(2), client(3))
+    finding = shares_finding(
+        "none", client(0), (1.0, 0.0), (0.9, 0.1), observers=three, fits=FITS_BEST
+    )
+    (told,) = answers(replace(small, findings=(finding,)))
+    assert "Without defenses: the server, client 2 and client 3 together infer" in told
+
+
 def test_a_leak_that_defenses_leave_names_them(small: Audit) -> None:
     findings = tuple(
         shares_finding(arm, client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
@@ -98,3 +107,13 @@ def test_new_names_in_each_round_are_told(small: Audit) -> None:
     each_round = 'threats = [{pseudonyms = "round"}]'
     assert NEW_NAMES in answers(replace(small, plan=each_round))
     assert NEW_NAMES not in answers(small)
+
+
+def test_knowledge_that_only_some_attackers_have_is_told_as_such(small: Audit) -> None:
+    plan = 'threats = [{knows = ["model", "recipe"]}, {knows = ["model"]}]'
+    assert answers(replace(small, plan=plan))[-1] == (
+        "The attackers were assumed to know, some only a part of it: the architecture of the "
+        "model; how clients train."
+    )
+    alike = 'threats = [{knows = ["model", "recipe"]}, {knows = ["recipe", "model"]}]'
+    assert "assumed to know: the" in answers(replace(small, plan=alike))[-1]

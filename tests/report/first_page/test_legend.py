@@ -33,3 +33,37 @@ def test_the_cohort_and_clients_who_observe_are_explained(small: Audit) -> None:
     told = legend(replace(small, findings=(finding,)))
     assert "The cohort is all clients together." in told
     assert "Client 0 takes part like the others" in told
+
+
+def judged(audit: Audit, **judgement: object) -> str:
+    """The legend if each result of the audit were judged so."""
+    arms = collect_arms(audit, Seed(0))
+    return " ".join(
+        legend_sentences(
+            [
+                replace(
+                    arm,
+                    threat_results=tuple(
+                        replace(one, judgement=replace(one.judgement, **judgement))
+                        for one in arm.threat_results
+                    ),
+                )
+                for arm in arms
+            ]
+        )
+    )
+
+
+def test_the_margin_is_explained_wherever_the_matrix_names_it(small: Audit) -> None:
+    assert "The margin is" in judged(small, verdict="nothing to read")
+    below = judged(small, verdict="leaks", is_below_margin=True)
+    assert "The margin is" in below
+    # The badge is then "Leaks, below the margin".
+    assert "Size unsure" not in below
+    assert "The margin is" not in judged(small, verdict="leaks", is_below_margin=False)
+
+
+def test_a_guess_from_labels_is_explained_if_the_matrix_has_one(small: Audit) -> None:
+    assert "from labels alone" in judged(small, shared_gains={"decaf": 0.1})
+    # The matrix has the guess beside the best attack only.
+    assert "from labels alone" not in judged(small, shared_gains={"another": 0.1})

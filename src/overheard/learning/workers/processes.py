@@ -63,6 +63,12 @@ def disable(workers: int) -> None:
     _SAVABLE_SECONDS[workers] = -math.inf
 
 
+def stop_idle(workers: int) -> None:
+    """End the idle pool of this many workers, if there is one, with all that it remembers."""
+    if (worker_pool := _IDLE.pop(workers, None)) is not None:
+        worker_pool.stop()
+
+
 def acquire_for_training(job: TrainingJob, workers: int) -> "WorkerPool":
     """Acquire this many workers and load the training job; the caller must train right away.
 

@@ -39,13 +39,24 @@ class _DescribedSchema(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchema:
         """Return the schema of a table of a plan, or of the settings of a plugin."""
-        kind = schema["cls"]
-        plugin = kind.plugin if issubclass(kind, SettingsModel) else kind
-        return _describe(super().model_schema(schema), plugin)
+        kind, plain = schema["cls"], super().model_schema(schema)
+        if not issubclass(kind, SettingsModel):
+            return _describe(plain, kind)
+        described = _describe(plain, kind.plugin)
+        return described | {"required": [KIND, *plain.get("required", ())]}
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchema:
         """Return the schema of a dataclass that is a table of a plan."""
         return _describe(super().dataclass_schema(schema), schema["cls"])
+
+
+def inner_schemas(schema: JsonSchema) -> Iterator[JsonSchema]:
+    """Yield a key's schema, its alternatives, and those of the items of its list."""
+    yield schema
+    for part in schema.get("anyOf", ()):
+        yield from inner_schemas(part)
+    if isinstance(schema.get("items"), dict):
+        yield from inner_schemas(schema["items"])
 
 
 def _describe(schema: JsonSchema, kind: type) -> JsonSchema:

@@ -15,6 +15,8 @@ _TYPES = {
     "object": "table",
 }
 
+_PLUGIN = "name or table of a plugin"
+
 LARGEST = 2**31 - 1
 """The largest whole number of a plan; a range that ends there is told without its end."""
 
@@ -25,10 +27,14 @@ def type_text(schema: JsonSchema) -> str:
 
 
 def _type_texts(schema: JsonSchema) -> Iterator[str]:
-    for part in schema.get("anyOf", ()):
-        yield from _type_texts(part)
+    parts = schema.get("anyOf", ())
+    # The names of plugins alone are an alternative to their tables.
+    is_plugin = any("discriminator" in part for part in parts)
+    for part in parts:
+        if not (is_plugin and "enum" in part):
+            yield from _type_texts(part)
     if "discriminator" in schema:
-        yield "name or table of a plugin"
+        yield _PLUGIN
     elif "$ref" in schema:
         yield "table"
     elif "enum" in schema or "const" in schema:
@@ -47,8 +53,8 @@ def _list_text(schema: JsonSchema) -> str:
     if "prefixItems" in schema:
         parts = list(dict.fromkeys(map(type_text, schema["prefixItems"])))
         return f"list of {len(schema['prefixItems'])}: {', '.join(parts)}"
-    inner = schema.get("items", {})
-    return "list of plugins" if "discriminator" in inner else f"list of: {type_text(inner)}"
+    inner = type_text(schema.get("items", {}))
+    return "list of plugins" if inner == _PLUGIN else f"list of: {inner}"
 
 
 def range_text(schema: JsonSchema) -> str:

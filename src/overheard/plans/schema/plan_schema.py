@@ -9,7 +9,12 @@ from typing import Any, final
 
 from overheard.plans.plan import Plan
 from overheard.plans.registries import REGISTRIES
-from overheard.plans.schema.described_schema import KIND, JsonSchema, described_schema
+from overheard.plans.schema.described_schema import (
+    KIND,
+    JsonSchema,
+    described_schema,
+    inner_schemas,
+)
 
 _REFERENCE = "#/$defs/"
 
@@ -52,15 +57,20 @@ def plan_schema() -> JsonSchema:
     examples = _read_examples()
     for table in (*schema_tables(schema), *_plugin_tables(schema)):
         is_plugin = KIND in table.schema.get("properties", {})
-        given = _at(examples, f"plugins.{table.path}" if is_plugin else table.path)
-        for name, key in table.keys.items():
-            if nested_table(key) is not None:
-                continue
-            if name in given:
-                key["examples"] = [given[name]]
-            elif key.get("default") not in (None, []):
-                key["examples"] = [key["default"]]
+        add_examples(table, _at(examples, f"plugins.{table.path}" if is_plugin else table.path))
     return schema
+
+
+# Any: an example is a value of any key.
+def add_examples(table: PlanTable, given: Mapping[str, Any]) -> None:
+    """Add to the schema of every key of a table its example, or else its default."""
+    for name, key in table.keys.items():
+        if nested_table(key) is not None:
+            continue
+        if name in given:
+            key["examples"] = [given[name]]
+        elif key.get("default") not in (None, []):
+            key["examples"] = [key["default"]]
 
 
 def plan_tables() -> tuple[PlanTable, ...]:
@@ -75,7 +85,7 @@ def plugin_tables() -> Mapping[str, PlanTable]:
 
 def nested_table(key: JsonSchema) -> str | None:
     """Return the definition of the table that a key holds, or that its list holds."""
-    for part in (key, key.get("items", {}), *key.get("anyOf", ())):
+    for part in inner_schemas(key):
         if "$ref" in part:
             return str(part["$ref"]).removeprefix(_REFERENCE)
     return None
@@ -83,7 +93,7 @@ def nested_table(key: JsonSchema) -> str | None:
 
 def plugin_registry(key: JsonSchema) -> str | None:
     """Return the registry whose plugins a key names, such as "attacks"."""
-    for part in (key, key.get("items", {}), *key.get("anyOf", ())):
+    for part in inner_schemas(key):
         if "discriminator" in part:
             names = part["discriminator"]["mapping"].keys()
             return next(one.name for one in REGISTRIES if one.plugins().keys() == names)
@@ -116,7 +126,7 @@ def _plugin_tables(root: JsonSchema) -> Iterator[PlanTable]:
 
 
 def _choices(root: JsonSchema, key: JsonSchema, registry: str) -> Iterator[PlanTable]:
-    for part in (key, key.get("items", {}), *key.get("anyOf", ())):
+    for part in inner_schemas(key):
         for name, reference in part.get("discriminator", {}).get("mapping", {}).items():
             schema = root["$defs"][reference.removeprefix(_REFERENCE)]
             yield PlanTable(f"{registry}.{name}", False, schema)

@@ -173,7 +173,7 @@ def _files_section(findings: FindingsDocument, folder: CheckedFolder | None) -> 
         "Files of the audit",
         ("File", "SHA-256", "State"),
         (
-            *((one.name, one.sha256 or "–", one.state) for one in folder.files),
+            *((make_printable(one.name), one.sha256 or "–", one.state) for one in folder.files),
             ("digests.json", folder.sha256, "the list itself"),
         ),
         3,

@@ -1,5 +1,6 @@
 """The terms that a reader of the annex may not know, with their meanings."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from overheard.drawing.sections import SectionBlock
@@ -32,15 +33,17 @@ def terms_section(sections: Iterable[AnnexSection]) -> AnnexSection:
     rows = [
         (one.name, one.meaning)
         for one in read_terms()
-        if one.name in EXPLAINED and _word(one) in text
+        if one.name in EXPLAINED and re.search(_pattern(one), text)
     ]
     table = limited_table("Terms of this annex", ("Term", "Meaning"), rows)
     return AnnexSection("Terms", (SectionBlock("", (), (table,)),))
 
 
-def _word(term: GlossaryTerm) -> str:
-    """Return the first word or words of a term's name, without abbreviations."""
-    return term.name.split(",")[0].split(" (")[0].lower()
+def _pattern(term: GlossaryTerm) -> str:
+    """Return a pattern of the first words of a term's name, as singular and as plural."""
+    word = term.name.split(",")[0].split(" (")[0].lower()
+    forms = {word, f"{word}s", f"{word.removesuffix('y')}ies"}
+    return rf"\b({'|'.join(map(re.escape, sorted(forms)))})\b"
 
 
 def _texts(sections: Iterable[AnnexSection]) -> Iterator[str]:

@@ -3,11 +3,20 @@
 from collections.abc import Iterator, Sequence
 
 from overheard.findings.finding import Audit
-from overheard.findings.names import make_printable, name_other_clients, possessive
+from overheard.findings.names import (
+    make_printable,
+    name_observers,
+    name_other_clients,
+    possessive,
+)
 from overheard.findings.number_format import SPACE
 from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
 from overheard.findings.threat_verdict import Verdict
-from overheard.report.evidence.granted_knowledge import attacker_knowledge, planned_threats
+from overheard.report.evidence.granted_knowledge import (
+    attacker_knowledge,
+    known_words,
+    planned_threats,
+)
 from overheard.report.metadata_names import METADATA_NAMES
 from overheard.report.page_registry import pages_of
 from overheard.report.verdict_sentences import guess_words, is_size_settled
@@ -91,11 +100,10 @@ def _leak_sentence(result: ThreatResult) -> str:
         if result.target_kind == "clients"
         else possessive(name_other_clients(result.observers))
     )
-    observers, _ = result.title.split(",", 1)
     guess = f" ({words})" if (words := guess_words(result, pages)) else ""
     size = _size_words(result)
-    lowered = f"{observers[:1].lower()}{observers[1:]}"
-    return f"{lowered} {pages.headline_statement(row, whose).success}{guess}.{size}"
+    observers = name_observers(result.observers)
+    return f"{observers} {pages.headline_statement(row, whose).success}{guess}.{size}"
 
 
 def _size_words(leak: ThreatResult) -> str:
@@ -106,8 +114,7 @@ def _size_words(leak: ThreatResult) -> str:
     if judgement.gain is None or row.blind is None:
         return ""
     perfect = 0.0 if row.better == "lower" else 1.0
-    shared = judgement.shared_gains.get(leak.attack_results[0].attack, 0.0)
-    left = abs(perfect - row.blind) - shared
+    left = abs(perfect - row.blind) - leak.shared_gain
     if left <= 0:
         return ""
     share = min(1.0, judgement.gain.mean / left)
@@ -139,7 +146,11 @@ def _examples(audit: Audit, reference: ArmResult) -> Iterator[str]:
 def _conditions(audit: Audit, reference: ArmResult) -> Iterator[str]:
     known = attacker_knowledge(audit.plan)
     if known:
-        yield f"The attackers were assumed to know: {'; '.join(known)}."
+        granted = {
+            frozenset(known_words(one.get("knows"))) for one in planned_threats(audit.plan)
+        }
+        part = ", some only a part of it" if len(granted) > 1 else ""
+        yield f"The attackers were assumed to know{part}: {'; '.join(known)}."
     if any(one.get("pseudonyms") == "round" for one in planned_threats(audit.plan)):
         yield NEW_NAMES
     kinds = [

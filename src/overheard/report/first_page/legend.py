@@ -8,6 +8,9 @@ from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.report.page_registry import pages_of
 from overheard.report.verdict_sentences import is_size_settled
 
+NAMES_MARGIN = ("inconclusive", "no leak above margin", "nothing to read")
+"""Verdicts beside which the matrix names the margin."""
+
 
 def legend_sentences(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return a sentence on each word that the matrix of these arms uses."""
@@ -51,11 +54,13 @@ def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
             "better than guessing. “By chance” says in how many of 1,000 audits this would "
             "come up if nothing leaked."
         )
-    if any(not is_size_settled(one.judgement.least_gain) for one in leaks):
-        yield ("“Size unsure”: in further audits the attack may be no better than guessing.")
-    if any(one.verdict in ("inconclusive", "no leak above margin") for one in measured):
+    small = [one for one in leaks if one.judgement.is_below_margin]
+    others = [one for one in leaks if not one.judgement.is_below_margin]
+    if any(not is_size_settled(one.judgement.least_gain) for one in others):
+        yield "“Size unsure”: in further audits the attack may be no better than guessing."
+    if small or any(one.verdict in NAMES_MARGIN for one in measured):
         yield "The margin is the smallest gain that the plan takes seriously."
-    if any(one.judgement.shared_gains for one in measured):
+    if any(one.shared_gain for one in measured):
         yield (
             "“Guessing from labels alone” knows which labels are more frequent among training "
             "records, and nothing else."

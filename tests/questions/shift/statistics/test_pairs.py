@@ -7,7 +7,8 @@ import numpy as np
 
 from overheard.core.claims import Timeline
 from overheard.core.parties import client
-from overheard.findings.finding import ControlDraws, Finding
+from overheard.findings.control_draws import ControlDraws
+from overheard.findings.finding import Finding
 from overheard.questions.shift.statistics.pairs import (
     evidence_at_shift,
     headline_draws,

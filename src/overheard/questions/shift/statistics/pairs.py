@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
-from overheard.findings.finding import ControlDraws, Finding
+from overheard.findings.control_draws import ControlDraws
+from overheard.findings.finding import Finding
 
 CONTROL_ORDER: tuple[ControlDraws, ...] = ("natural", "", "exact")
 """The kinds of controls; the headline is against the first of these that was run."""

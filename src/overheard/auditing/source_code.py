@@ -1,0 +1,245 @@
+"""Digests of the source code that stored results depend on."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from pathlib import Path
+from typing import final
+from uuid import uuid4
+
+import overheard
+
+OWN_PACKAGE = "overheard"
+
+INSTALLED_FOLDERS = frozenset({"site-packages", "dist-packages"})
+"""Folders of installed packages, whose code is that of a release."""
+
+FUNCTION_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+"""A function of the user in a setting of a plugin, such as "package.module:function"."""
+
+SIMULATING_PACKAGES = (
+    "core",
+    "data",
+    "defenses",
+    "learning",
+    "linkage",
+    "questions",
+    "simulation",
+    "statistics",
+)
+"""The packages of Overheard that the stored results of simulations depend on."""
+
+
+def code_digest(modules: Iterable[str], plugins: Iterable[object]) -> str:
+    """Return a digest of all code that modules and plugins depend on, 24 hexadecimal digits.
+
+    It covers the source files of the modules, of the plugins' classes, of functions that their
+    settings name, and of everything that those files import. Of other packages it covers those
+    of the plugins, and modules outside of the folders of installed packages. It does not cover
+    code that is imported by a name computed at run time. It is the same on every machine.
+
+    A class without a source file, as typed into a notebook, gives another digest each time.
+
+    Args:
+        modules: dotted names of modules.
+        plugins: objects with settings, such as attacks and defenses; None is left out.
+
+    """
+    return _digest(_needed_files(modules, plugins))
+
+
+def file_digests(modules: Iterable[str], plugins: Iterable[object]) -> Mapping[str, str]:
+    """Return a digest of each file that `code_digest` covers, by the name of its module."""
+    return {
+        name: blake2b(file.content, digest_size=8).hexdigest()
+        for name, file in sorted(_needed_files(modules, plugins).items())
+    }
+
+
+def simulation_digest(plugins: Iterable[object]) -> str:
+    """Return a digest of the code of simulations: Overheard's own, and that of the plugins.
+
+    Attacks of Overheard have the same digest, so that they share simulations.
+    """
+    files = {
+        name: file
+        for name, file in _needed_files((), plugins).items()
+        if not _is_inside(name, OWN_PACKAGE)
+    }
+    return _digest(files, _simulating_code())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _SourceFile:
+    """The content of a module's file and the names of all modules that it may import."""
+
+    content: bytes
+    imported: tuple[str, ...]
+
+
+def _digest(files: Mapping[str, _SourceFile], begin: str = "") -> str:
+    digest = blake2b(begin.encode(), digest_size=12)
+    for name, file in sorted(files.items()):
+        digest.update(f"{name} {len(file.content)}\n".encode())
+        digest.update(file.content)
+    return digest.hexdigest()
+
+
+@cache
+def _simulating_code() -> str:
+    home = Path(overheard.__file__).parent
+    digest = blake2b(digest_size=12)
+    for package in SIMULATING_PACKAGES:
+        for path in sorted((home / package).rglob("*.py")):
+            digest.update(f"{path.relative_to(home).as_posix()}\n".encode())
+            digest.update(_read_text(path))
+    return digest.hexdigest()
+
+
+def _needed_files(
+    modules: Iterable[str], plugins: Iterable[object]
+) -> Mapping[str, _SourceFile]:
+    """Return the files that modules and plugins depend on, by the names of their modules."""
+    named = [*modules, *(name for plugin in plugins for name in _modules_of(plugin))]
+    # The packages of plugins are followed although they are installed.
+    followed = frozenset(name.partition(".")[0] for name in named)
+    found, pending = dict[str, _SourceFile](), list(dict.fromkeys(named))
+    while pending:
+        name = pending.pop()
+        if name in found:
+            continue
+        path = _module_path(name)
+        if path is None:
+            if name in named:
+                # No source is known, so nothing stored may be used again.
+                found[name] = _SourceFile(uuid4().bytes, ())
+            continue
+        found[name] = file = _source_file(name, path)
+        pending += _parents(name)
+        pending += [one for one in file.imported if _is_followed(one, followed)]
+    return found
+
+
+def _modules_of(plugin: object) -> Iterator[str]:
+    """Yield the module of a plugin's class, and those of functions that its settings name."""
+    if plugin is None:
+        return
+    yield type(plugin).__module__
+    if not is_dataclass(plugin):
+        return
+    for field in fields(plugin):
+        setting = getattr(plugin, field.name)
+        if isinstance(setting, str) and FUNCTION_REFERENCE.fullmatch(setting):
+            yield setting.partition(":")[0]
+
+
+def _is_followed(name: str, packages: frozenset[str]) -> bool:
+    """Return whether an imported module counts as code that may change between audits."""
+    top = name.partition(".")[0]
+    if top == OWN_PACKAGE or top in packages:
+        return True
+    return top not in sys.stdlib_module_names and _is_outside_installed(top)
+
+
+def _is_outside_installed(top: str) -> bool:
+    path = _module_path(top)
+    return path is not None and not INSTALLED_FOLDERS & set(path.parts)
+
+
+def _module_path(name: str) -> Path | None:
+    """Return the file of a module, without importing it; None if it has none."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return _unloaded_path(name, tuple(sys.path)) if file is None else Path(file)
+
+
+@cache
+def _unloaded_path(name: str, search_path: tuple[str, ...]) -> Path | None:
+    package, _, last = name.rpartition(".")
+    try:
+        if not package:
+            spec = find_spec(last)
+        else:
+            folders = _package_folders(package, search_path)
+            spec = PathFinder.find_spec(name, list(folders)) if folders else None
+    except (ImportError, ValueError):  # such as the module `__main__` of a notebook
+        return None
+    if spec is None or spec.origin is None or not spec.has_location:
+        return None
+    return Path(spec.origin)
+
+
+@cache
+def _package_folders(package: str, search_path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders of a package; () if it is none."""
+    above, _, _ = package.rpartition(".")
+    if not above:
+        spec = find_spec(package)
+    else:
+        folders = _package_folders(above, search_path)
+        spec = PathFinder.find_spec(package, list(folders)) if folders else None
+    return () if spec is None else tuple(spec.submodule_search_locations or ())
+
+
+def _source_file(name: str, path: Path) -> _SourceFile:
+    """Read the file of a module as it was when the module was loaded."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    # A module that is loaded again has another spec.
+    loaded = _LOADED.get(name)
+    if spec is not None and loaded is not None and loaded[0] is spec:
+        return loaded[1]
+    stat = path.stat()
+    file = _read_source(name, path, stat.st_mtime_ns, stat.st_size)
+    if spec is not None:
+        _LOADED[name] = (spec, file)
+    return file
+
+
+_LOADED = dict[str, tuple[object, _SourceFile]]()
+"""By module, its spec and its file; later changes of the file do not change loaded code."""
+
+
+@cache
+def _read_source(name: str, path: Path, changed: int, size: int) -> _SourceFile:
+    content = _read_text(path)
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        # A compiled module; its bytes are all that is known of it.
+        return _SourceFile(content, ())
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    return _SourceFile(content, tuple(dict.fromkeys(_imported(tree, package))))
+
+
+def _read_text(path: Path) -> bytes:
+    # A checkout may have other ends of lines.
+    return path.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _imported(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield the absolute names of all modules that a file may import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1]
+            parts = [*(above if node.level else ()), *([node.module] if node.module else ())]
+            source = ".".join(parts)
+            yield source
+            # An imported name may be a module too.
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def _parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _is_inside(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")

@@ -1,0 +1,103 @@
+"""The names that a Flower app gives to its nodes, stored beside the recording."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import final
+
+from flwr.app import Message
+
+from overheard.core.parties import client
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.flower_contents import sanitize_text
+
+NAMES_FILE = "node_names.json"
+"""In the folder of the recording, outside of the transcript, which can be shared without it."""
+
+PARTITION_KEY = "partition-id"
+"""The key under which Flower's simulation tells a node the number of its partition."""
+
+NameSource = str | Mapping[int, str] | Callable[[int], str]
+"""The name of a value in replies; or the names by node id; or a function of the node id."""
+
+_LOG = logging.getLogger("overheard")
+
+
+@final
+class NodeNames:
+    """Collects the names of nodes, and writes a map from the parties of the transcript to them.
+
+    The names are untrusted: they are cut to a plain line of text, and nothing but the map
+    contains them. A function that fails, or returns no text, leaves its node without a name.
+
+    Args:
+        source: where names come from.
+        scribe: writes the map.
+
+    """
+
+    def __init__(self, source: NameSource, scribe: AsyncWriter) -> None:
+        """Begin without names."""
+        self._source = source
+        self._scribe = scribe
+        self._names = dict[str, str]()
+        self._written = 0
+        self._asked = set[int]()
+
+    def add_nodes(self, nodes: Iterable[int]) -> None:
+        """Ask for the names of these nodes, if names do not come with replies."""
+        if isinstance(self._source, str):
+            return
+        for node in set(nodes) - self._asked:
+            self._asked.add(node)
+            name = _ask(self._source, node)
+            if name is not None:
+                self.add(node, name)
+
+    def read_replies(self, replies: Iterable[Message]) -> None:
+        """Take the names that replies contain; the first name of a node counts."""
+        if not isinstance(self._source, str):
+            return
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            if client(node) not in self._names and reply.has_content():
+                self.add(node, _find_value(reply, self._source))
+
+    def add(self, node: int, name: object) -> None:
+        """Add the name of a node, a number or a text; anything else is no name."""
+        if isinstance(name, float) and name.is_integer():
+            name = int(name)
+        if isinstance(name, str | int):
+            self._names[client(node)] = sanitize_text(str(name))
+
+    def write(self) -> None:
+        """Write the map, if there are new names."""
+        if len(self._names) > self._written:
+            self._written = len(self._names)
+            text = json.dumps(self._names, indent=1, sort_keys=True)
+            self._scribe.write_extra_file(NAMES_FILE, f"{text}\n")
+
+
+def _find_value(reply: Message, key: str) -> object:
+    """Return the value under a key in a reply; None if it has none or cannot be read."""
+    try:
+        records: dict[str, Mapping[str, object]] = {
+            **reply.content.metric_records,
+            **reply.content.config_records,
+        }
+        return next((record[key] for record in records.values() if key in record), None)
+    # Any error here comes from the sender's content.
+    except Exception:
+        return None
+
+
+def _ask(source: Mapping[int, str] | Callable[[int], str], node: int) -> object:
+    """Return the name of a node; None if there is none."""
+    if isinstance(source, Mapping):
+        return source.get(node)
+    # The function is the app's, and its errors must not end the recording.
+    try:
+        return source(node)
+    except Exception as error:
+        _LOG.warning("overheard: node_names failed for node %d: %r", node, error)
+        return None

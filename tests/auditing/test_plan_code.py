@@ -1,0 +1,147 @@
+"""After a change of a plugin's source, an audit computes just the cells of that plugin anew."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from overheard.auditing.folder import AuditFolder
+from overheard.auditing.run import audit
+from overheard.core.errors import OutputError
+from overheard.findings.finding import Audit
+from overheard.findings.result_cache import CELL_RESULT
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from tests.auditing.conftest import HERE
+from tests.auditing.plans import DATA, TRAINING
+
+PLUGINS = {
+    "guess_of_mine": """
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, final
+import torch
+from overheard.core.attack import Attack
+from overheard.core.needs import UPDATES, Need
+from overheard.questions.label_shares.claim import LabelShares
+@final
+@dataclass(frozen=True, slots=True)
+class Guess(Attack[LabelShares]):
+    name: ClassVar[str] = "guess_of_mine"
+    claim_type: ClassVar[type[LabelShares]] = LabelShares
+    needs: ClassVar[frozenset[Need]] = frozenset({UPDATES})
+    source: ClassVar[str] = "test"
+    def infer(self, view, targets, knowledge, seed):
+        shares = torch.full((10,), 0.1)
+        shares[LABEL] = 0.2
+        return {target: LabelShares(shares / shares.sum()) for target in targets}
+""",
+    "scale_of_mine": """
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+from overheard.core.defense import Defense, Site
+@final
+@dataclass(frozen=True, slots=True)
+class Scale(Defense):
+    name: ClassVar[str] = "scale_of_mine"
+    source: ClassVar[str] = "test"
+    enforced_at: ClassVar[Site] = "client"
+    switched_off_by: ClassVar[str] = "each client"
+    def on_update(self, update, context):
+        return replace(update, delta={n: FACTOR * one for n, one in update.delta.items()})
+    def promise(self, run):
+        return "none"
+""",
+}
+
+ALL = {
+    "no defense: guess_of_mine",
+    "no defense: bias_inversion",
+    "scaled: guess_of_mine",
+    "scaled: bias_inversion",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in PLUGINS:
+        sys.modules.pop(name, None)
+
+
+def load_plan(home: Path, *, label: int = 0, factor: int = 1) -> Plan:
+    """Write the plugins with these constants, load them, and return a plan with both."""
+    for name, source in PLUGINS.items():
+        text = source.replace("LABEL", str(label)).replace("FACTOR", str(factor))
+        (home / f"{name}.py").write_text(text)
+        sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+    guess = importlib.import_module("guess_of_mine").Guess()
+    scale = importlib.import_module("scale_of_mine").Scale()
+    return Plan(
+        data=DATA,
+        training=TRAINING,
+        arms=(ArmPlan(name="no defense"), ArmPlan(name="scaled", defenses=(scale,))),
+        threats=(ThreatPlan(attacks=(BiasInversion(), guess), by_round=False),),
+    )
+
+
+def audit_and_list(home: Path, plan: Plan, *, rerun: bool = False) -> tuple[Audit, set[str]]:
+    """Audit the plan; return its results, and the arm and attack of each computed cell."""
+    folder = home / "audit"
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
+    found = audit(plan, folder, resources=HERE, rerun=rerun)
+    cells = [
+        CELL_RESULT.validate_json(path.read_bytes()).cell
+        for path in folder.glob("cells/*")
+        if before.get(path) != path.stat().st_mtime_ns
+    ]
+    return found, {f"{cell.arm}: {cell.part}" for cell in cells}
+
+
+def claims(found: Audit, arm: str, attack: str) -> list[tuple[float, ...]]:
+    return [
+        one.claimed for one in found.findings if (one.cell.arm, one.cell.part) == (arm, attack)
+    ]
+
+
+def test_a_changed_attack_is_computed_anew_and_nothing_else(home: Path):
+    first, cells = audit_and_list(home, load_plan(home))
+    assert cells == ALL
+    assert audit_and_list(home, load_plan(home)) == (first, set())
+    changed, cells = audit_and_list(home, load_plan(home, label=3))
+    assert cells == {"no defense: guess_of_mine", "scaled: guess_of_mine"}
+    assert claims(first, "scaled", "guess_of_mine")[0][0] == pytest.approx(0.2 / 1.1)
+    assert claims(changed, "scaled", "guess_of_mine")[0][3] == pytest.approx(0.2 / 1.1)
+    assert len(list((home / "audit" / "cells").iterdir())) == len(ALL)
+
+
+def test_runs_of_a_changed_defense_are_refused_until_asked_for(home: Path):
+    first, _ = audit_and_list(home, load_plan(home))
+    run = AuditFolder(home / "audit").run_path("scaled", 0)
+    changed = load_plan(home, factor=2)
+    with pytest.raises(
+        OutputError, match=r"changed: scale_of_mine\): train it anew with --rerun"
+    ):
+        audit_and_list(home, changed)
+    assert audit_and_list(home, load_plan(home)) == (first, set())
+
+    found, cells = audit_and_list(home, load_plan(home, factor=2), rerun=True)
+    assert cells == {"scaled: guess_of_mine", "scaled: bias_inversion"}
+    name = "bias_inversion"
+    assert claims(found, "scaled", name) != claims(first, "scaled", name)
+    assert claims(found, "no defense", name) == claims(first, "no defense", name)
+    assert run.is_dir()
+    # From now on it is the run of this code.
+    assert audit_and_list(home, load_plan(home, factor=2)) == (found, set())
+
+
+def test_a_run_that_does_not_state_its_code_is_refused(home: Path):
+    plan = load_plan(home)
+    audit_and_list(home, plan)
+    (AuditFolder(home / "audit").run_path("scaled", 0) / "code.json").write_text("[]")
+    with pytest.raises(OutputError, match="it is not known which"):
+        audit_and_list(home, plan)

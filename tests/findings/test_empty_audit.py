@@ -1,0 +1,49 @@
+"""An audit in which nothing was asked is an error that says what to change."""
+
+from dataclasses import replace
+
+import pytest
+
+from overheard.core.errors import PlanError
+from overheard.core.parties import SERVER, client
+from overheard.findings.empty_audit import refuse_empty_audit
+from overheard.findings.finding import Audit, Cell, Finding, Refusal
+
+CELL = Cell("no defense", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0,), label="decaf")
+EMPTY = Audit("t", "s", ("a",), (), (), (), "", {})
+
+
+def refusal(cell: Cell, *missing: str) -> Refusal:
+    return Refusal(cell, client(0), missing)
+
+
+def test_accepts_an_audit_with_a_claim():
+    finding = Finding(CELL, client(0), (1.0,), (), ())
+    refuse_empty_audit(replace(EMPTY, findings=(finding,), refusals=(refusal(CELL, "x"),)))
+
+
+def test_says_that_no_client_is_left_to_ask_about():
+    with pytest.raises(PlanError, match=r"no client is left to ask about.*threats\.observers"):
+        refuse_empty_audit(EMPTY)
+
+
+def test_lists_what_each_attack_lacked_once_without_controls():
+    others = [replace(CELL, attack=f"a{n}", label=f"a\x1b{n}") for n in range(6)]
+    found = replace(
+        EMPTY,
+        refusals=(
+            refusal(CELL, "the recipe", "updates"),
+            refusal(replace(CELL, seed=1), "the recipe", "updates"),
+            refusal(replace(CELL, is_control=True), "a control"),
+            *(refusal(other, "updates") for other in others),
+        ),
+    )
+    with pytest.raises(PlanError) as caught:
+        refuse_empty_audit(found)
+    first, *reasons, last = str(caught.value).split("\n")
+    assert first == "nothing was measured: no attack could be asked. They lacked:"
+    assert reasons[0] == "  decaf: the recipe; updates"
+    assert reasons[1] == "  a\\x1b0: updates"
+    assert reasons[-1] == "  and 2 more"
+    assert len(reasons) == 6
+    assert "`overheard list attacks`" in last
