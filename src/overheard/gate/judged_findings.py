@@ -24,6 +24,12 @@ NOTHING_CHECKED = (
 STATUS_ORDER: tuple[Status, ...] = ("fail", "inconclusive", "excepted", "excused", "pass")
 """All statuses, from the worst to the best."""
 
+NOTHING_CHECKED = (
+    "Nothing could be checked: the recording has no ground truth (truth.json), so no rule on "
+    "leaks can pass or fail. Add it, as docs/transcript-format.md says, and audit anew."
+)
+"""What a check says of an audit without ground truth."""
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Which attacks of a plan can run on a run, found out without running them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -13,11 +13,11 @@ from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import Progress
 from overheard.auditing.recording import prepare_recorded_runs
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.work_items import refuse_unknown_observers
+from overheard.auditing.work_items import name_observers_of_run, simulated_parties
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import SERVER, Party, client
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
@@ -140,8 +140,10 @@ def planned_views(
     """
     if facts is not None:
         stream = prepare_recorded_runs(plan, audit_inputs, facts.folder, Progress(None))
-        return tuple(view for run in stream.runs for view in _views_of_recording(plan, run))
-    refuse_unknown_observers(plan, (SERVER, *map(client, range(plan.data.clients))))
+        return tuple(
+            view for run in stream.runs for view in _views_of_recording(stream.threats, run)
+        )
+    threats = name_observers_of_run(plan, simulated_parties(plan)).threats
     seed = plan.seeds[0]
     partition = audit_inputs.partition(seed)
     found = list[PlannedView]()
@@ -151,19 +153,21 @@ def planned_views(
         )
         transcript = sketch_transcript(federation)
         know = partial(attacker_knowledge, arm, seed, audit_inputs)
-        found.extend(_views(plan, arm, arm.name, transcript, know, None, is_recorded=False))
+        found.extend(_views(threats, arm, arm.name, transcript, know, None, is_recorded=False))
     return tuple(found)
 
 
-def _views_of_recording(plan: Plan, run: AuditedRun) -> Iterator[PlannedView]:
+def _views_of_recording(
+    threats: Sequence[ThreatPlan], run: AuditedRun
+) -> Iterator[PlannedView]:
     truth, name = run.truth, run.record.arm
     yield from _views(
-        plan, run.arm, name, run.transcript, run.knowledge, truth, is_recorded=True
+        threats, run.arm, name, run.transcript, run.knowledge, truth, is_recorded=True
     )
 
 
 def _views(
-    plan: Plan,
+    threats: Sequence[ThreatPlan],
     arm: ArmPlan,
     name: str,
     transcript: Transcript,
@@ -172,7 +176,7 @@ def _views(
     *,
     is_recorded: bool,
 ) -> Iterator[PlannedView]:
-    for number, threat in enumerate(plan.threats):
+    for number, threat in enumerate(threats):
         stable = threat.model_copy(update={"pseudonyms": "run"})
         known = None if truth is None else truth.without_parties(threat.observer_parties)
         yield PlannedView(
