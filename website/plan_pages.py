@@ -1,7 +1,7 @@
 """The pages on plans and policies: every key with its meaning, range, default and example."""
 
-from overheard.gate.policy import Policy
-from overheard.plans.schema.described_schema import JsonSchema, described_schema
+from overheard.gate.policy_schema import policy_schema
+from overheard.plans.schema.described_schema import JsonSchema
 from overheard.plans.schema.key_texts import range_text, toml_value, type_text
 from overheard.plans.schema.plan_schema import (
     PlanTable,
@@ -51,8 +51,7 @@ def plan_page() -> str:
 
 def policy_page() -> str:
     """Return the page on all keys of a policy."""
-    tables = schema_tables(described_schema(Policy))
-    return _POLICY_HEAD + _tables(tables, "The top of a policy")
+    return _POLICY_HEAD + _tables(schema_tables(policy_schema()), "The top of a policy")
 
 
 def _tables(tables: tuple[PlanTable, ...], top: str) -> str:
@@ -105,10 +104,7 @@ def _default(schema: JsonSchema) -> str:
 def _example(path: str, name: str, schema: JsonSchema) -> str:
     if nested_table(schema) is not None:
         return f"[[{path}]]" if schema.get("type") == "array" else f"[{path}]"
-    examples = schema.get("examples") or [schema.get("default")]
-    if examples == [None]:
-        return f"# {name} = ..."
-    return f"{name} = {toml_value(examples[0])}"
+    return f"{name} = {toml_value(schema['examples'][0])}"
 
 
 def _title(table: PlanTable, top: str) -> str:

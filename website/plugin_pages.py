@@ -26,7 +26,8 @@ _HEADS: Mapping[PluginRegistry[Any], tuple[str, str]] = {
         "Attacks",
         "Look up here what each attack asks, needs and costs. A threat names its attacks: "
         '`attacks = ["decaf"]`. An attack whose needs are not met is refused, and the report '
-        "says what was missing. How to add one of your own: [an attack](add-an-attack.md).",
+        "says what was missing. [Scale](scale.md) has measured costs. How to add one of your "
+        "own: [an attack](add-an-attack.md).",
     ),
     DEFENSES: (
         "Defenses",

@@ -246,6 +246,7 @@ def test_a_reference_makes_a_policy_that_is_kept(overheard: Command, tmp_path: P
     assert "Made from before.json" in kept.out
     assert overheard("check", worse, "--policy", made).code == 1
     assert overheard("check", worse, "--like", before).code == 1
+    assert overheard("check", tmp_path, "--like", tmp_path, "--quiet").code == 0
     assert overheard("check", worse, "--like", before, "--tolerance", "0.5").code == 0
     again = overheard("check", before, "--like", before, "--write-policy", made)
     assert_user_error(again, "made.toml: exists", "--policy")

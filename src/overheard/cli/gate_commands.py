@@ -7,15 +7,11 @@ import click
 import typer
 from rich.console import Console
 
-from overheard.cli.options import QuietOption
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")
-]
+from overheard.cli.options import JsonOption, QuietOption
 
 
 def check(
-    findings: Annotated[Path, typer.Argument(help="findings.json of an audit.")],
+    findings: Annotated[Path, typer.Argument(help="findings.json of an audit, or its folder.")],
     policy: Annotated[
         Path | None, typer.Option("--policy", help="The policy (TOML). Or give --like.")
     ] = None,
@@ -105,14 +101,18 @@ def check(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.cli.checking import CheckOutputs, Reference, run_check
+    from overheard.cli.comparing import findings_path
 
     if (policy is None) == (like is None):
         raise click.UsageError("Give either --policy FILE or --like FILE.")
     if like is None and (tolerance is not None or write_policy is not None):
         raise click.UsageError("--tolerance and --write-policy belong to --like.")
-    reference = None if like is None else Reference(like, tolerance, write_policy)
+    reference = (
+        None if like is None else Reference(findings_path(like), tolerance, write_policy)
+    )
+    earlier = None if against is None else findings_path(against)
     outputs = CheckOutputs(sarif=sarif, junit=junit, markdown=markdown, json=json, quiet=quiet)
-    code = run_check(findings, policy, reference, against, outputs)
+    code = run_check(findings_path(findings), policy, reference, earlier, outputs)
     raise typer.Exit(code)
 
 

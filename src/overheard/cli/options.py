@@ -70,6 +70,7 @@ RerunOption = Annotated[
     bool,
     typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 MlflowOption = Annotated[
     str | None,
     typer.Option(

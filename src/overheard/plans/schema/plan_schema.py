@@ -57,15 +57,20 @@ def plan_schema() -> JsonSchema:
     examples = _read_examples()
     for table in (*schema_tables(schema), *_plugin_tables(schema)):
         is_plugin = KIND in table.schema.get("properties", {})
-        given = _at(examples, f"plugins.{table.path}" if is_plugin else table.path)
-        for name, key in table.keys.items():
-            if nested_table(key) is not None:
-                continue
-            if name in given:
-                key["examples"] = [given[name]]
-            elif key.get("default") not in (None, []):
-                key["examples"] = [key["default"]]
+        add_examples(table, _at(examples, f"plugins.{table.path}" if is_plugin else table.path))
     return schema
+
+
+# Any: an example is a value of any key.
+def add_examples(table: PlanTable, given: Mapping[str, Any]) -> None:
+    """Add to the schema of every key of a table its example, or else its default."""
+    for name, key in table.keys.items():
+        if nested_table(key) is not None:
+            continue
+        if name in given:
+            key["examples"] = [given[name]]
+        elif key.get("default") not in (None, []):
+            key["examples"] = [key["default"]]
 
 
 def plan_tables() -> tuple[PlanTable, ...]:
