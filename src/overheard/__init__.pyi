@@ -112,6 +112,7 @@ from .data.datasets.fashion_mnist import FashionMnist as FashionMnist
 from .data.datasets.fer2013 import Fer2013 as Fer2013
 from .data.datasets.ham10000 import Ham10000 as Ham10000
 from .data.datasets.mnist import Mnist as Mnist
+from .data.datasets.no_examples import NoExamples as NoExamples
 from .data.datasets.omniglot_writers import OmniglotWriters as OmniglotWriters
 from .data.datasets.wisdm import Wisdm as Wisdm
 from .defenses.bkg_repl import BkgRepl as BkgRepl
@@ -144,6 +145,7 @@ from .learning.models.shift_census import ShiftCensus as ShiftCensus
 from .learning.models.shift_conv import ShiftConv as ShiftConv
 from .learning.models.text_bag import TextBag as TextBag
 from .learning.models.tiny_resnet import TinyResnet as TinyResnet
+from .learning.models.unknown import Unknown as Unknown
 from .learning.models.vgg16 import Vgg16 as Vgg16
 from .questions.attribute.question import AttributeQuestion as AttributeQuestion
 from .questions.identity.question import IdentityQuestion as IdentityQuestion

@@ -65,6 +65,15 @@ def test_one_changed_byte_is_found(overheard: Command, audited: Path, name: str)
     assert overheard("verify", audited, "--quiet").out == ""
 
 
+def test_verifies_as_json(overheard: Command, audited: Path) -> None:
+    (audited / "report.html").write_text("other")
+    said = overheard("verify", audited, "--json")
+    assert said.code == 1
+    told = json.loads(said.out)
+    assert told["is_intact"] is False
+    assert told["folders"][0]["files"]["report.html"] == "changed"
+
+
 def test_a_missing_file_is_found(overheard: Command, audited: Path) -> None:
     (audited / "report.html").unlink()
     said = overheard("verify", audited)

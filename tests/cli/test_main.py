@@ -83,9 +83,9 @@ def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path:
     assert_user_error(
         said,
         f"{plan}: 3 errors to fix",
-        "data.clinets: Extra inputs are not permitted",
+        "data.clinets: Extra inputs are not permitted: did you mean 'clients'?",
         "training.rounds: Input should be a valid integer",
-        "training.model: name one of",
+        "training.model: did you mean 'logistic'? name one of",
     )
     assert not (tmp_path / "out").exists()
 
@@ -338,7 +338,7 @@ def test_sigterm_ends_training_and_workers_like_ctrl_c(tmp_path: Path):
         assert (command.returncode, out, told) == (
             143,
             "",
-            "overheard: interrupted; finished work is saved: run the same command again to "
+            "overheard: terminated; finished work is saved: run the same command again to "
             "resume\n",
         )
         assert [is_gone(worker) for worker in workers] == [True, True]

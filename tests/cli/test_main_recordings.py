@@ -149,3 +149,10 @@ def test_refuses_to_simulate_a_plan_for_recordings(
         "audit", plan, "--transcript", copy, "--out", tmp_path / "heard", *CPU, "--quiet"
     )
     assert (heard.code, heard.err) == (0, "")
+
+
+def test_shows_a_run_as_json(overheard: Command, recording: Path):
+    told = json.loads(overheard("show", recording, "--json", "--verify").out)
+    # Two rounds of a broadcast and three updates, and the final broadcast.
+    assert told["intact_weight_files"] == 9
+    assert told["total"]["counts"]

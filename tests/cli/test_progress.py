@@ -1,7 +1,8 @@
-"""The progress bar is shown on terminals only."""
+"""Progress is a bar on terminals, and plain lines elsewhere."""
 
 import io
 
+import pytest
 from rich.console import Console
 
 from overheard.auditing.progress import ProgressStep
@@ -23,6 +24,20 @@ def test_shows_progress_on_a_terminal():
     assert "[red]none[/red], seed 2" in shown
 
 
-def test_shows_no_progress_if_quiet_or_not_on_a_terminal():
+def test_shows_no_progress_if_quiet_and_none_of_quick_work_without_a_terminal():
     assert drawn(terminal=False, quiet=False).strip() == ""
     assert drawn(terminal=True, quiet=True) == ""
+
+
+def test_prints_plain_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    clock = iter([0.0, 1.0, 16.0, 17.0])
+    monkeypatch.setattr("overheard.cli.progress.monotonic", lambda: next(clock))
+    said = drawn(terminal=False, quiet=False)
+    assert said == "1 of 2, 16 s: [red]none[/red], seed 1\n"
+
+
+def test_logs_each_step_once(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level("INFO", "overheard"):
+        drawn(terminal=False, quiet=True)
+    assert caplog.records[0].message == "0 of 2: [red]none[/red], seed 0"
+    assert len(caplog.records) == 3

@@ -20,7 +20,8 @@ from overheard.plans.registries import DATASETS
 from overheard.testing.dataset import DATASET_CHECKS, check_dataset
 from overheard.testing.require import require_part
 
-SOURCES = DATASETS.plugins()
+SOURCES = {name: one for name, one in DATASETS.plugins().items() if name != "no_examples"}
+"""All sources that have examples."""
 
 WITHOUT_FOLDER = ("digits", "own")
 """Sources that do not use the data folder, and so can always be loaded."""

@@ -38,8 +38,8 @@ REVIEWS = Task((40,), TEN[1:6], vocabulary=1000)
 COLOURS = Task((3, 32, 32), TEN)
 FACES = Task((1, 48, 48), TEN[:7])
 
-MODELS = [name for name in KNOWN.plugins() if name != "own"]
-"""All architectures but custom ones, which may take any input."""
+MODELS = [name for name in KNOWN.plugins() if name not in ("own", "unknown")]
+"""All architectures but custom and unknown ones."""
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ WITH_DEFAULTS = [
     (kind, name)
     for kind in (ATTACKS, DEFENSES, DATASETS, SPLITS, MODELS)
     for name in kind.plugins()
-    if name not in ("own", "shares")
+    if name not in ("own", "shares", "no_examples", "unknown")
 ]
 
 

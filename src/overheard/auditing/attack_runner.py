@@ -6,6 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from overheard.archive.tensor_cache import CodeTensorCache
+from overheard.auditing.attack_claims import make_claims
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.plan_code import cell_code, simulation_code
 from overheard.auditing.progress import Progress
@@ -42,7 +43,7 @@ def run_attacks(
     truth = (
         None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
     )
-    targets = _select_targets(messages.transcript, threat)
+    targets = select_targets(messages.transcript, threat)
     observed = {target: _observed_rounds(view, truth, target) for target in targets}
     knowledge = cache(partial(run.knowledge, threat))
     redrawn_truth = cache(partial(_draw_again, run, threat))
@@ -159,22 +160,16 @@ def _run_cell(
         return stored
     knowledge, observed = knowledge_at(description), view.during(cell.rounds)
     missing = {
-        target: _missing_needs(attack, observed, truth, knowledge, target) for target in targets
+        target: missing_for_target(attack, observed, truth, knowledge, target)
+        for target in targets
     }
     able = [target for target in targets if not missing[target]]
     refusals = [Refusal(cell, target, missing[target]) for target in targets if missing[target]]
-    seed, claims = Seed(cell.seed).child("attack", cell.attack), dict[Party, Claim]()
-    try:
-        claims |= attack.infer(observed, able, knowledge, seed) if able else {}
-    except NeedsError:
-        # The failure may concern one target only: try the targets one by one.
-        for target in able:
-            try:
-                claims |= attack.infer(observed, (target,), knowledge, seed)
-            except NeedsError as error:
-                refusals.append(Refusal(cell, target, (str(error),)))
+    seed = Seed(cell.seed).child("attack", cell.attack)
+    made = make_claims(attack, observed, able, knowledge, seed)
+    refusals += [Refusal(cell, target, (why,)) for target, why in made.problems.items()]
     findings = list[Finding]()
-    for target, claim in claims.items():
+    for target, claim in made.claims.items():
         try:
             finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
             sent = tuple(observed.rounds_with_updates(target))
@@ -188,7 +183,8 @@ def _run_cell(
             # client.
             refusals.append(Refusal(cell, target, (str(error),)))
     result = CellResult(cell, tuple(findings), tuple(refusals), code)
-    store.save(result)
+    if not made.has_failed:
+        store.save(result)
     return result
 
 
@@ -200,13 +196,14 @@ def _observed_rounds(view: View, truth: GroundTruth | None, target: Party) -> fr
     return truth.rounds_of(target) & observed
 
 
-def _missing_needs(
+def missing_for_target(
     attack: Attack[Any],
     view: View,
     truth: GroundTruth | None,
     knowledge: Knowledge,
     target: Party,
 ) -> tuple[str, ...]:
+    """Return what is missing for an attack on a target, in words; empty if it can run."""
     missing = missing_needs(attack, view, target, knowledge)
     if missing or _observed_rounds(view, truth, target):
         return missing
@@ -253,7 +250,8 @@ def _make_finding(
     )
 
 
-def _select_targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
+def select_targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
+    """Return the parties that a threat asks about, in order."""
     if threat.about == "cohort":
         return (COHORT,)
     parties = transcript.parties()

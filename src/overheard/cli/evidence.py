@@ -1,5 +1,6 @@
 """The commands `evidence` and `verify`: an annex on data protection, and checks of files."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from overheard.cli.options import QuietOption
+from overheard.cli.options import JsonOption, QuietOption
 from overheard.cli.terminal import escaped_text
 
 SUBFOLDER = "evidence"
@@ -89,6 +90,7 @@ def verify(
             help="SHA-256 of digests.json, as printed earlier or stated in the annex.",
         ),
     ] = None,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Say which files of an audit are as they were written, and which were changed.
@@ -117,7 +119,18 @@ def verify(
     others = [check_folder(inner)] if (inner / DIGESTS_FILE).is_file() else []
     is_expected = expect is None or expect.strip().lower() == first.sha256
     is_intact = is_expected and all(one.is_as_written for one in (first, *others))
-    if not quiet:
+    if as_json:
+        folders = [
+            {
+                "folder": str(one.path),
+                "sha256": one.sha256,
+                "files": {item.name: item.state for item in one.files},
+            }
+            for one in (first, *others)
+        ]
+        content = {"is_intact": is_intact, "is_expected": is_expected, "folders": folders}
+        typer.echo(json.dumps(content, indent=2))
+    elif not quiet:
         console = Console(highlight=False, soft_wrap=True)
         for one in (first, *others):
             files = [(item.state, item.name) for item in one.files]

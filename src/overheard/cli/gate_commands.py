@@ -7,11 +7,7 @@ import click
 import typer
 from rich.console import Console
 
-from overheard.cli.options import QuietOption
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")
-]
+from overheard.cli.options import JsonOption, QuietOption
 
 
 def check(

@@ -1,28 +1,31 @@
 """The command `overheard`."""
 
 import json
+import logging
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
-from types import FrameType
 from typing import Annotated, Any, final
 
-import click
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.evidence import evidence, verify
+from overheard.cli.exits import EXIT_CODES, SigtermHandler, run_command
 from overheard.cli.gate_commands import check, compare
+from overheard.cli.init import init
 from overheard.cli.options import (
     DataOption,
     Device,
     DeviceOption,
     FileContent,
+    JsonOption,
     ListedKind,
     MlflowOption,
     OutOption,
@@ -32,9 +35,10 @@ from overheard.cli.options import (
     WandbOption,
     WorkersOption,
 )
+from overheard.cli.plan_checking import plan_app
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
-from overheard.core.errors import AuditError, PlanError
+from overheard.core.errors import PlanError
 from overheard.core.plugin_registry import PluginWarning
 
 app = typer.Typer(
@@ -44,17 +48,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXIT_CODES,
 )
-
-USER_ERROR = 2
-"""Exit code for errors that the user can correct."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, by the convention of shells."""
-
-TERMINATED = 143
-"""Exit code after SIGTERM, by the convention of shells."""
 
 
 def _print_version(wanted: bool) -> bool:
@@ -62,6 +58,15 @@ def _print_version(wanted: bool) -> bool:
         typer.echo(f"overheard {version('overheard')}")
         raise typer.Exit
     return wanted
+
+
+def _log_to_stderr(count: int) -> int:
+    """Show messages of Overheard: at 1 what it does, at 2 errors in full."""
+    if count:
+        level = logging.INFO if count == 1 else logging.DEBUG
+        logging.basicConfig(format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+        logging.getLogger("overheard").setLevel(level)
+    return count
 
 
 @app.callback()
@@ -72,6 +77,16 @@ def overheard(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    _verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            callback=_log_to_stderr,
+            help="Log each step to stderr; twice: errors in full too.",
+        ),
+    ] = 0,
 ) -> None:
     """Measure what a federated-learning run reveals, and what defenses achieve."""
 
@@ -117,8 +132,8 @@ def audit(
     from overheard.cli.progress import progress_bar
     from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
-    from overheard.findings.empty_audit import refuse_empty_audit
     from overheard.plans.built_in import read_plan_or_built_in
+    from overheard.report.empty_audit import refuse_empty_audit
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
@@ -353,6 +368,7 @@ def show(
         bool,
         typer.Option("--verify", help="Also check that every stored weight file is intact."),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a transcript contains and what each observer can read.
 
@@ -365,15 +381,22 @@ def show(
     from overheard.cli.showing import print_overview
     from overheard.report.show import show as show_run
 
-    print_overview(show_run(folder), Console())
-    if verify:
-        Console().print(Text(f"{verify_transcript(folder)} weight files are intact."))
+    overview = show_run(folder)
+    intact = verify_transcript(folder) if verify else None
+    if as_json:
+        typer.echo(json.dumps(asdict(overview) | {"intact_weight_files": intact}, indent=2))
+        return
+    print_overview(overview, Console())
+    if intact is not None:
+        Console().print(Text(f"{intact} weight files are intact."))
 
 
 app.command()(check)
 app.command()(compare)
 app.command()(evidence)
 app.command()(verify)
+app.command()(init)
+app.add_typer(plan_app, name="plan")
 
 
 @app.command()
@@ -402,12 +425,16 @@ def schema(
 
 def main() -> None:
     """Run the command; errors that the user can correct give one message and exit code 2."""
-    sigterm = _SigtermHandler()
+    sigterm = SigtermHandler()
     signal.signal(signal.SIGTERM, sigterm)
     with warnings.catch_warnings():
         warnings.showwarning = _PluginWarningPrinter(warnings.showwarning)
-        code = _run()
-    sys.exit(TERMINATED if code == INTERRUPTED and sigterm.is_received else code)
+        code = _run(sigterm)
+    sys.exit(code)
+
+
+def _run(sigterm: SigtermHandler | None = None) -> int:
+    return run_command(app, sigterm or SigtermHandler())
 
 
 @final
@@ -425,44 +452,3 @@ class _PluginWarningPrinter:
             Console(stderr=True, soft_wrap=True).print(escaped_text(f"overheard: {message}"))
         else:
             self._otherwise(message, category, *place, **more)
-
-
-@final
-class _SigtermHandler:
-    """Turns the first SIGTERM into a Ctrl-C, which ends workers before the command.
-
-    Later signals are ignored, since they would interrupt this shutdown.
-    """
-
-    def __init__(self) -> None:
-        self.is_received = False
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.is_received:
-            self.is_received = True
-            # While Ray waits, it passes on this exception but aborts on any other.
-            raise KeyboardInterrupt
-
-
-def _run() -> int:
-    message, code = "", 0
-    try:
-        result = app(standalone_mode=False)
-        code = result if isinstance(result, int) else 0
-    except click.ClickException as error:
-        error.show()
-        code = USER_ERROR
-    except AuditError as error:
-        message, code = str(error), USER_ERROR
-    except OSError as error:
-        # The user can correct a full disk or a missing permission.
-        message = f"{error.filename or 'system error'}: {error.strerror or error}"
-        code = USER_ERROR
-    except (KeyboardInterrupt, click.Abort):
-        code = INTERRUPTED
-    # Depending on its version, Typer returns this code on Ctrl-C or raises.
-    if code == INTERRUPTED:
-        message = "interrupted; finished work is saved: run the same command again to resume"
-    if message:
-        Console(stderr=True, soft_wrap=True).print(escaped_text(f"overheard: {message}"))
-    return code

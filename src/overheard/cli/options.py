@@ -66,6 +66,7 @@ WorkersOption = Annotated[
         "Ray on this machine or on that cluster trains the attackers' virtual clients.",
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 RerunOption = Annotated[
     bool,
     typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),

@@ -121,7 +121,10 @@ def _check_examples(part: str, examples: Examples, task: Task) -> None:
         )
     expected = torch.float32 if task.vocabulary is None else torch.int64
     if inputs.dtype != expected:
-        raise ValueError(f"{part} inputs must be {expected}, got {inputs.dtype}")
+        hint = ""
+        if inputs.dtype == torch.uint8 and task.vocabulary is None:
+            hint = ": convert 8-bit images by `inputs.float() / 255`"
+        raise ValueError(f"{part} inputs must be {expected}, got {inputs.dtype}{hint}")
     if task.vocabulary is None:
         if not bool(inputs.isfinite().all()):
             raise ValueError(f"{part} inputs contain NaN or infinity")

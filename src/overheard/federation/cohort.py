@@ -6,12 +6,15 @@ import torch
 
 from overheard.core.defense import Defense, DefenseContext, PreviousData
 from overheard.core.examples import Examples, concatenate_examples
+from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
 from overheard.learning.training_job import ClientTask
 
 CLIENT_FAILED = "the client failed or was late"
 NO_EXAMPLES = "the client held no examples"
+ON_DATA = "it takes Examples and a DefenseContext and returns Examples"
+"""What this method of a defense must take and return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ def sample_cohort(federation: Federation, number: int) -> Cohort:
                     continue
                 context = defense_context(federation, defense, number, party)
                 context = replace(context, previous_data=previous, background=background)
-                data = defense.on_data(data, context)
+                with explain_failures(f"defense {defense.name}: on_data", ON_DATA):
+                    data = defense.on_data(data, context)
             rows = torch.arange(start, start + len(data))
             start += len(data)
             changed.append(data)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from overheard.archive.recorder import OpenRound
-from overheard.core.defense import LocalTraining
+from overheard.core.defense import Defense, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
     Aggregate,
@@ -20,6 +20,7 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
+from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import mean_update
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort
@@ -36,6 +37,10 @@ the last bits, and a resumed run may find less free memory."""
 
 COPIES_OF_WEIGHTS = 6
 """Copies of the weights per client: weights, gradients, two moments, scratch and update."""
+
+ON_TRAINING = "it takes and returns a LocalTraining"
+ON_UPDATE = "it takes an Update and a DefenseContext and returns an Update"
+ON_AGGREGATE = "it takes an Aggregate and a DefenseContext and returns an Aggregate"
 
 LARGEST_CHUNK = 32
 """Most clients at once; more train no faster (see `learning.memory`)."""
@@ -75,7 +80,8 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
     first = sessions[0].federation
     training = LocalTraining(first.build_model, first.recipe)
     for defense in first.defenses:
-        training = defense.on_training(training)
+        with explain_failures(f"defense {defense.name}: on_training", ON_TRAINING):
+            training = defense.on_training(training)
     trained = train_groups(
         training.build_model,
         [
@@ -128,9 +134,9 @@ def _record_updates(
         update = Update(result.delta, len(result.client.rows), {"loss": result.loss})
         _check_convergence(update, number, party)
         for defense in federation.defenses_of(party):
-            update = defense.on_update(
-                update, defense_context(federation, defense, number, party)
-            )
+            context = defense_context(federation, defense, number, party)
+            with explain_failures(f"defense {defense.name}: on_update", ON_UPDATE):
+                update = defense.on_update(update, context)
         readers = TO_NO_PARTY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
     if federation.is_masked and sent:
@@ -157,9 +163,7 @@ def next_weights(
         return old
     for defense in federation.defenses:
         if defense.enforced_at == "server":
-            aggregate = defense.on_aggregate(
-                aggregate, defense_context(federation, defense, number, SERVER)
-            )
+            aggregate = _on_aggregate(federation, defense, number, aggregate)
     return {
         name: (tensor + aggregate.delta[name]).to(tensor.dtype) for name, tensor in old.items()
     }
@@ -193,10 +197,16 @@ def _mean_aggregate(
     aggregate = Aggregate(mean.delta, cohort, mean.examples)
     for defense in federation.defenses:
         if defense.enforced_at != "server":
-            aggregate = defense.on_aggregate(
-                aggregate, defense_context(federation, defense, number, SERVER)
-            )
+            aggregate = _on_aggregate(federation, defense, number, aggregate)
     return aggregate
+
+
+def _on_aggregate(
+    federation: Federation, defense: Defense, number: int, aggregate: Aggregate
+) -> Aggregate:
+    context = defense_context(federation, defense, number, SERVER)
+    with explain_failures(f"defense {defense.name}: on_aggregate", ON_AGGREGATE):
+        return defense.on_aggregate(aggregate, context)
 
 
 def _check_convergence(update: Update, number: int, party: Party) -> None:

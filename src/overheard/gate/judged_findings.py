@@ -16,8 +16,19 @@ from overheard.gate.policy_exceptions import apply_exceptions
 from overheard.gate.verdict import RuleVerdict, Status, overall_status
 from overheard.statistics.estimate import FEWEST_RUNS
 
+NOTHING_CHECKED = (
+    "Nothing could be checked: the recording has no ground truth (truth.json), so no rule on "
+    "leaks can pass or fail. Add it, as docs/transcript-format.md says, and audit anew."
+)
+
 STATUS_ORDER: tuple[Status, ...] = ("fail", "inconclusive", "excepted", "excused", "pass")
 """All statuses, from the worst to the best."""
+
+NOTHING_CHECKED = (
+    "Nothing could be checked: the recording has no ground truth (truth.json), so no rule on "
+    "leaks can pass or fail. Add it, as docs/transcript-format.md says, and audit anew."
+)
+"""What a check says of an audit without ground truth."""
 
 
 @final
@@ -86,6 +97,9 @@ def judge_findings(
 
 def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str, ...]:
     notes = []
+    planned = [run for run in now.arms if not run.is_control]
+    if planned and not any(run.has_truth for run in planned):
+        notes.append(NOTHING_CHECKED)
     if any(row.value.basis == "these runs" or row.seeds == 1 for row in now.summary):
         notes.append(
             f"Intervals from fewer than {FEWEST_RUNS} runs cover the clients of these runs, "

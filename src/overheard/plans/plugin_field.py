@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
 from typing import (
     Annotated,
     Any,
@@ -75,8 +76,12 @@ class PluginField(Generic[T]):
         plugins = self.registry.plugins()
         given = {"kind": value} if isinstance(value, str) else lists_to_tuples(value)
         if not (isinstance(given, dict) and given.get("kind") in tuple(plugins)):
+            name = given.get("kind") if isinstance(given, dict) else None
+            close = get_close_matches(str(name), plugins, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
             raise ValueError(
-                f"name one of {', '.join(plugins)}, or give a table whose `kind` is one of them"
+                f"{hint}name one of {', '.join(plugins)}, or give a table whose `kind` is one "
+                "of them"
             )
         table = validate(given)
         plugin = plugins[getattr(table, "kind")]  # noqa: B009

@@ -2,8 +2,9 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
@@ -83,10 +84,17 @@ def parse_toml(
     try:
         return kind.model_validate_json(tables)
     except ValidationError as error:
-        mistakes = _describe_mistakes(error, noun)
+        mistakes = _describe_mistakes(error, noun, _keys_of(kind))
         plural = "" if len(mistakes) == 1 else "s"
         count = f"{place}: {len(mistakes)} error{plural} to fix"
         raise PlanError("\n".join([count, *mistakes])) from error
+
+
+def _keys_of(kind: type[BaseModel]) -> frozenset[str]:
+    """Return every key of a table, of the tables in it, and of the plugins that it can name."""
+    schema = kind.model_json_schema()
+    tables = (schema, *schema.get("$defs", {}).values())
+    return frozenset(key for table in tables for key in table.get("properties", {}))
 
 
 def _date_text(value: object) -> str:
@@ -96,7 +104,7 @@ def _date_text(value: object) -> str:
     raise TypeError(f"{value!r} is no date such as 2027-01-31")
 
 
-def _describe_mistakes(error: ValidationError, called: str) -> list[str]:
+def _describe_mistakes(error: ValidationError, called: str, keys: Collection[str]) -> list[str]:
     found = error.errors(include_url=False, include_input=False)
     locations = [mistake["loc"] for mistake in found]
     parents = {location[:depth] for location in locations for depth in range(len(location))}
@@ -109,5 +117,8 @@ def _describe_mistakes(error: ValidationError, called: str) -> list[str]:
         # For dataclasses pydantic reports unknown keys in Python's terms.
         is_unknown = mistake["type"] == "unexpected_keyword_argument"
         message = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
+        if is_unknown or mistake["type"] == "extra_forbidden":
+            close = get_close_matches(str(mistake["loc"][-1]), keys, n=1)
+            message += f": did you mean {close[0]!r}?" if close else ""
         lines.append(f"  {where}: {message.removeprefix('Value error, ')}")
     return lines

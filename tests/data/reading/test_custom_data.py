@@ -43,7 +43,7 @@ def test_a_function_of_the_user_returns_the_data() -> None:
     [
         ("mine_of_the_user:wrong", "returned an object of type int"),
         ("mine_of_the_user:number", "not a function"),
-        ("mine_of_the_user:absent", "has no function absent"),
+        ("mine_of_the_user:absent", "has no function or class absent"),
         ("no_such_module:right", "PYTHONPATH"),
         ("data.xlsx", "is not a data reference"),
         ("a b:c", "is not a data reference"),

@@ -1,17 +1,15 @@
 """A loader of the user's own data: arrays, a table, or the result of a function."""
 
-import re
-from importlib import import_module
 from pathlib import Path
 
 from overheard.core.errors import DataError
+from overheard.core.own_code.failure import describe_failure
+from overheard.core.own_code.reference import REFERENCE, import_reference
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.data.reading.custom_arrays import load_arrays
 from overheard.data.reading.custom_table import TableColumns, load_table
 from overheard.data.reading.texts import TextSettings
-
-FUNCTION_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
@@ -66,7 +64,7 @@ def load_custom_data(
             return load_arrays(path, seed)
         columns = TableColumns(label, user, text, time, attributes)
         return load_table(path, columns, TextSettings(vocabulary, tokens), seed)
-    if FUNCTION_REFERENCE.fullmatch(reference):
+    if REFERENCE.fullmatch(reference):
         return _call(reference)
     raise DataError(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
@@ -75,25 +73,22 @@ def load_custom_data(
 
 
 def _call(reference: str) -> Dataset:
-    module_name, _, function_name = reference.partition(":")
-    try:
-        module = import_module(module_name)
-        function = vars(module)[function_name]
-    except ImportError as failure:
-        raise DataError(
-            f"{reference} cannot be imported ({failure}): install its package, or put its "
-            "folder on PYTHONPATH"
-        ) from failure
-    except KeyError as failure:
-        raise DataError(
-            f"{module_name} has no function {function_name}: correct the reference"
-        ) from failure
+    """Call a function of the user; one message names it, its contract and the cause."""
+    function = import_reference(reference, "data", DataError)
     if not callable(function):
         raise DataError(
             f"{reference} is of type {type(function).__name__}, not a function: correct the "
             "reference"
         )
-    dataset = function()
+    try:
+        dataset = function()
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"data: {reference} failed, {describe_failure(error)}: it takes nothing and "
+            "returns an overheard.data.dataset.Dataset"
+        ) from error
     if not isinstance(dataset, Dataset):
         raise DataError(
             f"{reference} returned an object of type {type(dataset).__name__}: it must return "

@@ -1,29 +1,32 @@
-"""A custom architecture, built by a function of the user."""
+"""A custom architecture, built by a function or a class of the user."""
 
-import re
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar, final
 
 import torch
 from torch import nn
 
 from overheard.core.errors import PlanError
+from overheard.core.own_code.failure import describe_failure
+from overheard.core.own_code.reference import REFERENCE, import_reference
 from overheard.core.task import Task
 from overheard.learning.model import Model
 
-REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+CONTRACT = "it takes a Task, or nothing, and returns a torch module"
+"""What a function or class of the user must take and return."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Own(Model):
-    """A model that your own function builds.
+    """A model that your own function or class builds.
 
     Args:
-        reference: "package.module:function"; the function takes a `Task` and returns a module
-            with fresh weights, no buffers, and a linear last layer. It is executed, so name
-            only code that you trust.
+        reference: "package.module:name" of a function, or of a class of torch modules. It takes
+            a `Task`, or nothing, and returns a module with fresh weights, no buffers, and a
+            linear last layer. It is executed, so name only code that you trust.
 
     """
 
@@ -41,22 +44,27 @@ class Own(Model):
             )
 
     def build(self, task: Task) -> nn.Module:
-        """Call the function.
+        """Call the function or the class.
 
         Raises:
-            PlanError: if it cannot be imported, returns no module, or a module that does not
-                return one number per class.
+            PlanError: if it cannot be imported, fails, returns no module, or a module that does
+                not return one number per class.
 
         """
-        module, _, function = self.reference.partition(":")
-        try:
-            builder = vars(import_module(module))[function]
-        except (ImportError, KeyError) as error:
+        builder = import_reference(self.reference, "model", PlanError)
+        if not callable(builder):
             raise PlanError(
-                f"model: {self.reference} cannot be imported ({error}); install its package or "
-                "put its folder on PYTHONPATH"
+                f"model: {self.reference} is a {type(builder).__name__}, not a function or a "
+                f"class: {CONTRACT}"
+            )
+        try:
+            model = builder(task) if _takes_task(builder) else builder()
+        except PlanError:
+            raise
+        except Exception as error:
+            raise PlanError(
+                f"model: {self.reference} failed, {describe_failure(error)}: {CONTRACT}"
             ) from error
-        model = builder(task)
         if not isinstance(model, nn.Module):
             raise PlanError(
                 f"model: {self.reference} returned a {type(model).__name__}; it must return a "
@@ -66,6 +74,19 @@ class Own(Model):
         return model
 
 
+def _takes_task(builder: Callable[..., object]) -> bool:
+    """Return whether the first parameter is to be given: it has no default or is a task."""
+    try:
+        parameters = list(inspect.signature(builder).parameters.values())
+    except (TypeError, ValueError):
+        return True
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if not parameters or parameters[0].kind not in positional:
+        return False
+    first = parameters[0]
+    return first.default is inspect.Parameter.empty or first.name == "task"
+
+
 def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
     """Refuse a model whose output is not (examples, classes).
 
@@ -73,8 +94,15 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
     """
     dtype = torch.float32 if task.vocabulary is None else torch.int64
     was_training = model.training
-    with torch.no_grad():
-        outputs = model.eval()(torch.zeros(1, *task.shape, dtype=dtype))
+    try:
+        with torch.no_grad():
+            outputs = model.eval()(torch.zeros(1, *task.shape, dtype=dtype))
+    except Exception as error:
+        raise PlanError(
+            f"model: {reference} fails on an example of shape {task.shape}, "
+            f"{describe_failure(error)}: its forward must take (examples, *{task.shape}) of "
+            f"{dtype} and return (examples, {task.classes})"
+        ) from error
     model.train(was_training)
     if not isinstance(outputs, torch.Tensor) or outputs.shape != (1, task.classes):
         given = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs)

@@ -100,10 +100,17 @@ def _likely(default: object) -> tuple[Number, ...]:
     return (default, *usual) if isinstance(default, int | float) else usual
 
 
+def _required_value(kind: object) -> str | int | tuple[str, str]:
+    """Return a value for a required setting of this type."""
+    if kind is str:
+        return _REQUIRED_TEXT
+    return ("first", "second") if kind == tuple[str, ...] else 1
+
+
 def _acceptance(kind: type, name: str, is_whole: bool) -> Callable[[Number], bool]:
     # Any: settings have any type.
     required: Mapping[str, Any] = {
-        field.name: _REQUIRED_TEXT if field.type is str else 1
+        field.name: _required_value(field.type)
         for field in fields(kind)
         if field.default is MISSING and field.default_factory is MISSING
     }

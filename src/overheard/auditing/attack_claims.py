@@ -1,0 +1,112 @@
+"""The claims of one attack, and why it makes none about some targets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from overheard.core.attack import Attack
+from overheard.core.claims import Claim
+from overheard.core.errors import AuditError, ClaimError, NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.own_code.failure import describe_failure, is_from_own_code
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttackClaims:
+    """What an attack returned.
+
+    Args:
+        claims: a claim about each target, where there is one.
+        problems: by target without a claim, the reason.
+        has_failed: whether code outside of Overheard failed, which may be corrected later.
+
+    """
+
+    claims: Mapping[Party, Claim]
+    problems: Mapping[Party, str]
+    has_failed: bool = False
+
+
+def make_claims(
+    # Any: an attack answers a question of its own.
+    attack: Attack[Any],
+    view: View,
+    targets: Sequence[Party],
+    knowledge: Knowledge,
+    seed: Seed,
+) -> AttackClaims:
+    """Run an attack; an error in code of others is a reason and does not end the audit.
+
+    Raises:
+        AuditError: if Overheard itself cannot go on, such as on a full disk.
+
+    """
+    if not targets:
+        return AttackClaims({}, {})
+    try:
+        return AttackClaims(_infer(attack, view, targets, knowledge, seed), {})
+    except NeedsError:
+        return _one_by_one(attack, view, targets, knowledge, seed)
+    except Exception as error:
+        if not _is_others_failure(error):
+            raise
+        reason = _describe(attack, error)
+        return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
+
+
+def _one_by_one(
+    attack: Attack[Any],
+    view: View,
+    targets: Sequence[Party],
+    knowledge: Knowledge,
+    seed: Seed,
+) -> AttackClaims:
+    """Try the targets one by one, as what is missing may concern one target only."""
+    claims, problems = dict[Party, Claim](), dict[Party, str]()
+    for target in targets:
+        try:
+            claims |= _infer(attack, view, (target,), knowledge, seed)
+        except NeedsError as error:
+            problems[target] = str(error)
+        except Exception as error:
+            if not _is_others_failure(error):
+                raise
+            return AttackClaims({}, dict.fromkeys(targets, _describe(attack, error)), True)
+    return AttackClaims(claims, problems)
+
+
+def _infer(
+    attack: Attack[Any],
+    view: View,
+    targets: Sequence[Party],
+    knowledge: Knowledge,
+    seed: Seed,
+) -> Mapping[Party, Claim]:
+    """Run the attack and refuse a result that breaks its contract."""
+    claims = attack.infer(view, targets, knowledge, seed)
+    if not isinstance(claims, Mapping):
+        raise ClaimError(f"it returned a {type(claims).__name__}")
+    for target in targets:
+        claim = claims.get(target)
+        if not isinstance(claim, attack.claim_type):
+            given = "no claim" if claim is None else f"a {type(claim).__name__}"
+            raise ClaimError(f"it returned {given} about {target}")
+    return claims
+
+
+def _is_others_failure(error: Exception) -> bool:
+    if isinstance(error, ClaimError):
+        return True
+    return not isinstance(error, AuditError | MemoryError) and is_from_own_code(error)
+
+
+def _describe(attack: Attack[Any], error: Exception) -> str:
+    return (
+        f"an attack that works: {attack.name}: infer failed, {describe_failure(error)}; it "
+        "takes a view, targets, knowledge and a seed, and returns a mapping with a "
+        f"{attack.claim_type.__name__} for each target"
+    )

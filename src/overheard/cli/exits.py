@@ -1,0 +1,103 @@
+"""How the command ends: exit codes, signals, and errors as one message."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import final
+
+import click
+from rich.console import Console
+
+from overheard.cli.terminal import escaped_text
+from overheard.core.errors import AuditError
+
+USER_ERROR = 2
+"""Exit code for errors that the user can correct."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, by the convention of shells."""
+
+BROKEN_PIPE = 141
+"""Exit code if the reader of the output has gone, by the convention of shells."""
+
+TERMINATED = 143
+"""Exit code after SIGTERM, by the convention of shells."""
+
+EXIT_CODES = (
+    "Exit codes: 0 done. 1 a rule of check fails, or verify finds a changed file. 2 an error "
+    "that you can correct, or check is inconclusive. 130 interrupted. 141 the reader of the "
+    "output has gone. 143 terminated."
+)
+"""What the help says of exit codes."""
+
+RESUME = "finished work is saved: run the same command again to resume"
+"""What to do after an interruption."""
+
+_LOG = logging.getLogger("overheard")
+
+
+@final
+class SigtermHandler:
+    """Turns the first SIGTERM into a Ctrl-C, which ends workers before the command.
+
+    Later signals are ignored, since they would interrupt this shutdown.
+    """
+
+    def __init__(self) -> None:
+        self.is_received = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Raise what Ctrl-C raises, at the first signal only."""
+        if not self.is_received:
+            self.is_received = True
+            # While Ray waits, it passes on this exception but aborts on any other.
+            raise KeyboardInterrupt
+
+
+# The result is whatever a command returns; only a number is an exit code.
+def run_command(app: Callable[..., object], sigterm: SigtermHandler) -> int:
+    """Run the command and return its exit code; an error is one message on stderr."""
+    message, code = "", 0
+    try:
+        result = app(standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = USER_ERROR
+    except AuditError as error:
+        _LOG.debug("the error in full", exc_info=True)
+        message, code = str(error), USER_ERROR
+    except BrokenPipeError:
+        code = _end_output()
+    except SystemExit as stop:
+        # Rich ends the command so if the reader of the output has gone.
+        is_broken = isinstance(stop.__context__, BrokenPipeError)
+        code = _end_output() if is_broken else int(stop.code or 0)
+    except OSError as error:
+        # The user can correct a full disk or a missing permission.
+        _LOG.debug("the error in full", exc_info=True)
+        message = f"{error.filename or 'system error'}: {error.strerror or error}"
+        code = USER_ERROR
+    except (KeyboardInterrupt, click.Abort):
+        code = INTERRUPTED
+    # Depending on its version, Typer returns this code on Ctrl-C or raises.
+    if code == INTERRUPTED:
+        cause = "terminated" if sigterm.is_received else "interrupted"
+        code = TERMINATED if sigterm.is_received else INTERRUPTED
+        message = f"{cause}; {RESUME}"
+    if message:
+        Console(stderr=True, soft_wrap=True).print(escaped_text(f"overheard: {message}"))
+    return code
+
+
+def _end_output() -> int:
+    """Send what is still to be written nowhere, so that the end of Python cannot fail on it."""
+    try:
+        target = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(target, sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output may be no file
+        pass
+    return BROKEN_PIPE

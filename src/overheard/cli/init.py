@@ -1,0 +1,141 @@
+"""The command `init`: a first plan that runs."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from overheard.cli.options import QuietOption
+from overheard.cli.terminal import escaped_text
+from overheard.core.errors import OutputError
+
+LabelOption = Annotated[str, typer.Option("--label", help="Column of the labels in a table.")]
+UserOption = Annotated[
+    str | None, typer.Option("--user", help="Column of the users in a table.")
+]
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="The plan to write.")] = Path("plan.toml"),
+    recording: Annotated[
+        Path | None,
+        typer.Option("--from-recording", help="Folder of a finished recording to audit."),
+    ] = None,
+    flower: Annotated[
+        Path | None,
+        typer.Option(
+            "--flower",
+            help="Folder of a Flower app: its network and its settings are read, not run.",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            help="Examples that no client holds: a file (.csv, .parquet, .npz), or "
+            "'package.module:function'. It is run, so name only code that you trust.",
+        ),
+    ] = None,
+    label: LabelOption = "label",
+    user: UserOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", help="Your network: 'package.module:Class' or '...:function'. It is run."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the plan if there is one.")
+    ] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a first plan that runs, with a comment on each choice.
+
+    From a recording, the plan has what the recording states: network, classes,
+    training, defenses and rounds. Attacks for which something is missing are
+    left out, and the plan says what to add. Without a recording, the plan
+    simulates a federation. On a terminal, the command asks for what was
+    not given as an option.
+
+    \b
+    Examples:
+      overheard init --from-recording recording
+      overheard init --from-recording recording --flower . --data spare.csv --label y
+      overheard init study.toml --data cases.parquet --label diagnosis --user ward
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.archive.atomic import write_text
+    from overheard.auditing.inputs import Resources
+    from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+    from overheard.planning.flower_app import read_flower_app
+    from overheard.planning.recorded_facts import read_recorded_facts
+
+    if file.exists() and not force:
+        raise OutputError(f"{file}: exists already: name another file, or add --force")
+    if _may_ask(recording, flower, data):
+        recording, data, label, user = _ask(label)
+    request = FirstPlanRequest(
+        None if recording is None else read_recorded_facts(recording),
+        None if flower is None else read_flower_app(flower),
+        data,
+        label,
+        user,
+        model,
+    )
+    written = write_first_plan(request, Resources())
+    write_text(file, written.text)
+    if quiet:
+        return
+    _print_attacks(written.attacks, written.missing, data)
+    _print_next_step(file, recording, is_app=flower is not None)
+
+
+def _print_next_step(file: Path, recording: Path | None, *, is_app: bool) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    if is_app and recording is None:
+        console.print("To audit the app itself, record it with one line: docs/flower.md")
+    source = "" if recording is None else f" --transcript {quote(str(recording))}"
+    console.print(Text(f"Written: {file}", style="bold"))
+    console.print(escaped_text(f"Next: overheard audit {quote(str(file))}{source}"))
+
+
+def _print_attacks(
+    attacks: Sequence[str], missing: Mapping[str, str], data: str | None
+) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(escaped_text(f"Attacks that can run: {', '.join(attacks)}."))
+    for name, what in missing.items():
+        console.print(escaped_text(f"Left out: {name}, which needs {what}."))
+    if missing and data is None:
+        console.print("To give examples: --data FILE --label COLUMN, of none of the clients.")
+
+
+def _may_ask(*given: object) -> bool:
+    """Return whether to ask: nothing was given, and a person is there to answer."""
+    return not any(given) and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _ask(label: str) -> tuple[Path | None, str | None, str, str | None]:
+    """Ask for the recording and the data; an empty answer means none."""
+    folder = typer.prompt(
+        "Folder of a finished recording (empty = simulate a federation)",
+        default="",
+        show_default=False,
+    )
+    data = typer.prompt(
+        "File with labelled examples that no client holds (empty = none)",
+        default="",
+        show_default=False,
+    )
+    user = ""
+    if data.endswith((".csv", ".csv.gz", ".parquet")):
+        label = typer.prompt("Column of the labels", default=label)
+        user = typer.prompt(
+            "Column of the users (empty = unknown)", default="", show_default=False
+        )
+    return Path(folder) if folder else None, data or None, label, user or None

@@ -1,0 +1,315 @@
+"""Writes a first plan that runs, with comments that explain each choice."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import final
+
+import torch
+
+from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.core.compute_settings import MemoryTensorCache
+from overheard.core.defense import Defense
+from overheard.core.errors import AuditError, PlanError
+from overheard.core.parties import SERVER
+from overheard.data.dataset import Dataset, DataSource
+from overheard.data.datasets.digits import Digits
+from overheard.data.datasets.no_examples import NoExamples
+from overheard.data.datasets.own import Own as OwnData
+from overheard.learning.model import Model
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.own import Own as OwnModel
+from overheard.learning.models.text_bag import TextBag
+from overheard.learning.models.unknown import Unknown
+from overheard.planning.flower_app import FlowerApp
+from overheard.planning.outlook import planned_views
+from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
+from overheard.planning.recorded_facts import RecordedFacts
+from overheard.planning.recorded_plugins import parse_model, parse_plugin
+from overheard.plans.plan import Plan, parse_plan
+from overheard.plans.registries import DEFENSES
+
+FIRST_ATTACKS = ("mean_softmax", "bias_inversion", "decaf", "llg", "ilrg")
+"""Attacks on label shares that take seconds."""
+
+RECORDED_ATTACKS = ("shift",)
+"""Attacks that also run on a recording of which nothing else is known."""
+
+SIMULATING_ATTACK = "{ kind = 'amortised', most_rounds = 1, steps = 100 }"
+"""The attack that gains most, as far as it runs in a minute."""
+
+AUXILIARY_SIZES = (20, 10, 5, 2, 1)
+"""Auxiliary examples per class, in the order in which they are tried."""
+
+IMAGE_SIDES = (28, 32, 224, 64, 96, 48, 128, 16, 8)
+"""Usual sides of images in pixels, in the order in which they are tried."""
+
+CLIENTS = 10
+"""Clients of a simulated federation."""
+
+PLACE = "the first plan"
+"""What errors of the text would name as their place."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FirstPlanRequest:
+    """What a user gives for a first plan.
+
+    Args:
+        recording: facts of a finished recording; None = simulate a federation.
+        app: facts of a Flower app; None = none given.
+        data: a file or a "package.module:function"; None = none given.
+        label: the column of the labels in a table.
+        user: the column of the users in a table; None = unknown.
+        model: "package.module:name" of a function or class; None = not given.
+
+    """
+
+    recording: RecordedFacts | None = None
+    app: FlowerApp | None = None
+    data: str | None = None
+    label: str = "label"
+    user: str | None = None
+    model: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FirstPlan:
+    """A first plan as text, and what can be told of it.
+
+    Args:
+        text: the TOML, with comments.
+        plan: the same as a plan.
+        attacks: names of the attacks that run.
+        missing: by attack that does not run, what is missing.
+
+    """
+
+    text: str
+    plan: Plan
+    attacks: tuple[str, ...]
+    missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
+    """Write a plan that was checked against its data and its recording; nothing is trained.
+
+    Attacks for which something is missing are left out, and a comment says what.
+
+    Raises:
+        PlanError: if no plan fits, such as a model that is not that of the recording.
+        DataError: if the data cannot be read.
+
+    """
+    dataset = _data_source(request).load(resources.data)
+    facts = _plan_facts(request, dataset)
+    facts = _with_fitting_sizes(facts, dataset, request, resources)
+    threats = (
+        ThreatText(facts.first_attacks),
+        *((ThreatText((SIMULATING_ATTACK,), virtual=250),) if facts.is_model_known else ()),
+    )
+    facts = replace(facts, threats=threats)
+    audit_inputs = _inputs(facts, resources)
+    able, missing = _split_by_needs(audit_inputs.plan, audit_inputs, request.recording)
+    if not able:
+        raise PlanError(
+            "no attack can run with what is known: give labelled examples that no client holds "
+            "(--data FILE --label COLUMN), and the network if the recording does not state it "
+            "(--model package.module:Class, or --flower FOLDER). "
+            + "; ".join(f"{name} needs {what}" for name, what in missing.items())
+        )
+    kept = tuple(_able_threats(threats, able))
+    facts = replace(facts, threats=kept, missing=missing)
+    text = plan_text(facts)
+    return FirstPlan(text, parse_plan(text, PLACE), able, MappingProxyType(missing))
+
+
+def _data_source(request: FirstPlanRequest) -> DataSource:
+    recording = request.recording
+    if request.data is not None:
+        is_table = request.data.endswith((".csv", ".csv.gz", ".parquet"))
+        columns = {"label": request.label, "user": request.user} if is_table else {}
+        return OwnData(request.data, **columns)  # type: ignore[arg-type]
+    if recording is None:
+        return Digits()
+    task = recording.manifest.task
+    if task is None:
+        names = tuple(f"class {number}" for number in range(recording.classes))
+        return NoExamples(names, _guess_shape(request, recording, names))
+    return NoExamples(task.class_names, task.shape, task.vocabulary)
+
+
+def _guess_shape(
+    request: FirstPlanRequest, recording: RecordedFacts, names: tuple[str, ...]
+) -> tuple[int, ...]:
+    """Return the shape of an input for which a known network has the recorded tensors."""
+    first = next(iter(recording.shapes.values()))
+    shapes: list[tuple[int, ...]] = [(first[1],)] if len(first) == 2 else []
+    if len(first) == 4:
+        shapes = [(first[1], side, side) for side in IMAGE_SIDES]
+    networks = (request.app or FlowerApp()).networks
+    networks = networks if request.model is None else (request.model,)
+    for shape in shapes:
+        dataset = NoExamples(names, shape).load(None)
+        if any(_fits(OwnModel(one), dataset, recording) for one in networks):
+            return shape
+    return (1,)
+
+
+def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
+    recording, app = request.recording, request.app or FlowerApp()
+    model, origin = _choose_model(request, dataset)
+    defenses = () if recording is None else _recorded_defenses(recording)
+    recipe = None if recording is None else recording.manifest.recipe
+    settings = dict(app.settings)
+    is_recipe_known = recording is None or recipe is not None or "rate" in settings
+    if recipe is not None:
+        settings |= {"rate": recipe.rate, "epochs": recipe.epochs, "batch": recipe.batch}
+    rounds = int(settings.get("rounds", 8)) if recording is None else recording.rounds
+    attacks = FIRST_ATTACKS if recording is None else (*FIRST_ATTACKS, *RECORDED_ATTACKS)
+    reads_updates = recording is None or recording.reads_updates
+    return PlanFacts(
+        recording=None if recording is None else recording.folder,
+        observer=SERVER if recording is None else recording.observer,
+        is_about_cohort=not reads_updates,
+        source=_data_source(request),
+        model=model,
+        model_origin=origin,
+        rounds=rounds,
+        settings=settings,
+        recipe=recipe,
+        is_recipe_known=is_recipe_known,
+        is_recipe_stated=recipe is not None,
+        defenses=defenses,
+        unparsed_defenses=()
+        if recording is None or defenses
+        else tuple(one.settings for one in recording.manifest.defenses),
+        clients=CLIENTS if recording is None else recording.clients,
+        first_attacks=attacks if reads_updates else FIRST_ATTACKS,
+        has_truth=recording is None or recording.has_truth,
+        networks=app.networks,
+        has_users=dataset.users is not None,
+    )
+
+
+def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> tuple[Model, str]:
+    """Return the model of the plan, and where it comes from."""
+    recording, app = request.recording, request.app or FlowerApp()
+    if request.model is not None:
+        return _given_model(request.model), "as given"
+    stated = None if recording is None else parse_model(recording.manifest.model)
+    if stated is not None:
+        return stated, "as the recording states"
+    if recording is None:
+        if len(app.networks) == 1:
+            return OwnModel(app.networks[0]), "the one network of the Flower app"
+        default: Model = TextBag() if dataset.task.vocabulary is not None else Mlp()
+        return default, "a small network: set your own by --model package.module:Class"
+    for reference in app.networks:
+        if _fits(OwnModel(reference), dataset, recording):
+            return OwnModel(reference), "the network of the Flower app with the same tensors"
+    shapes = (f"{name} {_shape(shape)}" for name, shape in recording.shapes.items())
+    return Unknown(tuple(shapes)), "unknown"
+
+
+def _given_model(reference: str) -> Model:
+    try:
+        return OwnModel(reference)
+    except ValueError as error:
+        raise PlanError(f"--model: {error}") from error
+
+
+def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
+    """Return whether a network has the recorded tensors; one that cannot be built has not."""
+    try:
+        parameters = dict(model.build(dataset.task).named_parameters())
+    except AuditError:
+        return False
+    return bool(parameters) and all(
+        recording.shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _recorded_defenses(recording: RecordedFacts) -> tuple[Defense, ...]:
+    """Return the recorded defenses if a plan can name all of them, else none."""
+    stated = recording.manifest.defenses
+    found = [parse_plugin(one.settings, DEFENSES) for one in stated]
+    known = tuple(one for one in found if one is not None)
+    return known if [repr(one) for one in known] == [one.settings for one in stated] else ()
+
+
+def _with_fitting_sizes(
+    facts: PlanFacts, dataset: Dataset, request: FirstPlanRequest, resources: Resources
+) -> PlanFacts:
+    """Choose the numbers of auxiliary examples, and of clients' examples in a simulation."""
+    if isinstance(facts.source, NoExamples):
+        return facts
+    problem = ""
+    for per_class in AUXILIARY_SIZES:
+        tried = replace(facts, auxiliary_per_class=per_class)
+        if request.recording is None:
+            tried = _with_clients(tried, dataset)
+        try:
+            audit_inputs = _inputs(tried, resources)
+            audit_inputs.partition(audit_inputs.plan.seeds[0])
+        except PlanError as error:
+            problem = str(error)
+            continue
+        return tried
+    raise PlanError(f"the data are too few for a plan: {problem}")
+
+
+def _with_clients(facts: PlanFacts, dataset: Dataset) -> PlanFacts:
+    """Choose the split, the number of clients and their sizes by the size of the data."""
+    auxiliary = (facts.auxiliary_per_class or 0) * dataset.task.classes
+    free = len(dataset.train) - auxiliary
+    if dataset.users is not None:
+        users = int(torch.unique(dataset.users).numel())
+        clients = min(CLIENTS, max(2, users * 2 // 3))
+        return replace(facts, clients=clients, sizes=(1, max(2, free)), split='"by_user"')
+    largest = max(2, min(1000, free // (2 * CLIENTS)))
+    sizes = (max(1, largest // 2), largest)
+    return replace(facts, sizes=sizes, split='{ kind = "dirichlet", alpha = 0.5 }')
+
+
+def _inputs(facts: PlanFacts, resources: Resources) -> AuditInputs:
+    plan = parse_plan(plan_text(facts), PLACE)
+    return load_inputs(plan, resources, MemoryTensorCache())
+
+
+def _split_by_needs(
+    plan: Plan, audit_inputs: AuditInputs, recording: RecordedFacts | None
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the attacks that can run, and by each other attack what is missing."""
+    able, missing = dict[str, None](), dict[str, str]()
+    for view in planned_views(plan, audit_inputs, recording):
+        for one in view.outlooks():
+            if one.able:
+                able[one.part] = None
+            else:
+                missing[one.part] = "; ".join(reason for reason, _ in one.missing)
+    return tuple(able), {name: what for name, what in missing.items() if name not in able}
+
+
+def _able_threats(
+    threats: tuple[ThreatText, ...], able: tuple[str, ...]
+) -> Iterator[ThreatText]:
+    for threat in threats:
+        kept = tuple(one for one in threat.attacks if _name(one) in able)
+        if kept:
+            yield replace(threat, attacks=kept)
+
+
+def _name(attack: str) -> str:
+    """Return the name of an attack of a plan's text.
+
+    >>> _name("decaf"), _name("{ kind = 'amortised', steps = 100 }")
+    ('decaf', 'amortised')
+    """
+    return attack.split("'")[1] if "'" in attack else attack

@@ -1,0 +1,121 @@
+"""Short measurements of training and of attacks, from which costs are estimated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any, final
+
+import torch
+
+from overheard.auditing.inputs import AuditInputs
+from overheard.core.attack import Attack
+from overheard.core.compute_settings import MemoryTensorCache
+from overheard.core.examples import Examples
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.learning.initialization import initial_weights
+from overheard.learning.models.unknown import Unknown
+from overheard.learning.train import train_groups
+from overheard.learning.training_job import ClientTask, TrainingGroup
+from overheard.planning.outlook import PlannedView
+from overheard.plans.plan import Plan
+from overheard.plans.registries import question_of_attack
+
+MEASURED_VIRTUAL_CLIENTS = 32
+"""Virtual clients in a measurement of an attack: one chunk."""
+
+TRAINED_CLIENTS = 8
+"""Clients in a measurement of training, unless a batch of one takes too long."""
+
+TRAINED_EXAMPLES = 128
+"""Examples of such a client."""
+
+LONG_BATCH = 0.5
+"""Seconds of a batch from which on it is the whole measurement."""
+
+CHEAP = 5.0
+"""Seconds of a measurement up to which a second target is measured too."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttackCost:
+    """The measured seconds of one attack.
+
+    Args:
+        first_target: with a single target, including all work that targets share.
+        next_target: of each further target.
+        rounds: number of rounds that were measured.
+
+    """
+
+    first_target: float
+    next_target: float
+    rounds: int
+
+
+def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
+    """Return the seconds that a client trains on one example, by training a few batches.
+
+    Returns 0 for a model that cannot compute.
+    """
+    if isinstance(plan.training.model, Unknown):
+        return 0.0
+    task, recipe = audit_inputs.dataset.task, replace(plan.training.recipe, epochs=1)
+    shape = (TRAINED_EXAMPLES, *task.shape)
+    inputs = torch.zeros(shape) if task.vocabulary is None else torch.ones(shape).long()
+    pool = Examples(inputs, torch.arange(TRAINED_EXAMPLES) % task.classes)
+    build = partial(plan.training.model.build, task)
+    start = initial_weights(build, Seed(0))
+
+    def seconds(sizes: Sequence[int]) -> float:
+        clients = [
+            ClientTask(Party(f"client/{number}"), torch.arange(size))
+            for number, size in enumerate(sizes)
+        ]
+        begun = perf_counter()
+        group = TrainingGroup(start, pool, clients, Seed(0))
+        for _ in train_groups(build, [group], recipe, round=0, workers=1):
+            pass
+        return perf_counter() - begun
+
+    batch = min(recipe.batch, TRAINED_EXAMPLES)
+    seconds([1])
+    one_batch = seconds([batch])
+    if one_batch > LONG_BATCH:
+        return one_batch / batch
+    sizes = [TRAINED_EXAMPLES] * TRAINED_CLIENTS
+    return seconds(sizes) / sum(sizes)
+
+
+# Any: an attack answers a question of its own.
+def measure_attack(attack: Attack[Any], view: PlannedView) -> AttackCost | None:
+    """Run an attack on one round and one target, then on two; None if it fails.
+
+    The made-up updates of a sketch have the shapes of real ones, so that most attacks take as
+    long. Attacks that need all rounds get all.
+    """
+    able = [target for target in view.targets if not view.missing(attack, target)]
+    seen = tuple(view.view.rounds_with_updates(able[0]))
+    rounds = seen if question_of_attack(attack).needs_all_rounds else seen[:1]
+    observed = view.view.during(rounds)
+
+    def seconds(targets: Sequence[Party]) -> float:
+        compute = replace(
+            view.knowledge.compute,
+            virtual_clients=MEASURED_VIRTUAL_CLIENTS,
+            cache=MemoryTensorCache(),
+        )
+        begun = perf_counter()
+        attack.infer(observed, targets, replace(view.knowledge, compute=compute), Seed(0))
+        return perf_counter() - begun
+
+    try:
+        first = seconds(able[:1])
+        if len(able) == 1 or first > CHEAP:
+            return AttackCost(first, 0.0, len(rounds))
+        return AttackCost(first, max(0.0, seconds(able[:2]) - first), len(rounds))
+    # Attacks may be of other packages, and a sketch is no real run.
+    except Exception:
+        return None

@@ -1,0 +1,192 @@
+"""Which attacks of a plan can run on a run, found out without running them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+from overheard.auditing.attack_runner import missing_for_target, select_targets
+from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.inputs import AuditInputs
+from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.progress import Progress
+from overheard.auditing.recording import prepare_recorded_runs
+from overheard.auditing.simulate import build_federation
+from overheard.auditing.work_items import name_observers_of_run, simulated_parties
+from overheard.core.attack import Attack
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
+from overheard.core.view import View
+from overheard.findings.names import name_observers
+from overheard.planning.recorded_facts import RecordedFacts
+from overheard.planning.sketch import sketch_transcript
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.plans.registries import question_of_attack
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttackOutlook:
+    """Whether an attack of a threat can run in an arm.
+
+    Args:
+        arm: the arm; "recorded" for a recording.
+        threat: number of the threat in the plan, from 0.
+        observers: who observes.
+        attack: the label of the attack.
+        part: the name of the attack in the plan.
+        question: the question that it answers.
+        able: number of targets on which it can run.
+        missing: by what is missing, the number of targets for which it is missing.
+
+    """
+
+    arm: str
+    threat: int
+    observers: str
+    attack: str
+    part: str
+    question: str
+    able: int
+    missing: tuple[tuple[str, int], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedView:
+    """What the observers of a threat will see in an arm, and what they know.
+
+    Args:
+        arm: the arm.
+        name: name of the arm in the report.
+        number: number of the threat.
+        threat: the threat.
+        view: the view; of a simulated run only a sketch.
+        targets: the targets.
+        knowledge: the attacker's knowledge.
+        truth: the ground truth of a recording; None = none, or not yet known.
+        is_recorded: whether the view is that of a recording.
+
+    """
+
+    arm: ArmPlan
+    name: str
+    number: int
+    threat: ThreatPlan
+    view: View
+    targets: tuple[Party, ...]
+    knowledge: Knowledge
+    truth: GroundTruth | None
+    is_recorded: bool
+
+    # Any: an attack answers a question of its own.
+    def missing(self, attack: Attack[Any], target: Party) -> tuple[str, ...]:
+        """Return what is missing for a target, in words; empty if it can run.
+
+        Quick attacks on all rounds of a recording are tried, since only they know how many
+        rounds they need.
+        """
+        missing = missing_for_target(attack, self.view, self.truth, self.knowledge, target)
+        is_quick = attack.training_source() == "none"
+        if missing or not (
+            self.is_recorded and is_quick and question_of_attack(attack).needs_all_rounds
+        ):
+            return missing
+        try:
+            attack.infer(self.view, (target,), self.knowledge, Seed(0))
+        except NeedsError as error:
+            return (str(error).removeprefix(f"{attack.name} on {target} needs "),)
+        return ()
+
+    def outlooks(self) -> Iterator[AttackOutlook]:
+        """Return the outlook of each attack of the threat."""
+        for attack in self.threat.attacks:
+            reasons = Counter[str]()
+            able = 0
+            for target in self.targets:
+                missing = self.missing(attack, target)
+                able += not missing
+                reasons.update(missing)
+            yield AttackOutlook(
+                self.name,
+                self.number,
+                name_observers(self.threat.observer_parties),
+                self.threat.attack_label(attack, self.arm),
+                attack.name,
+                question_of_attack(attack).name,
+                able,
+                tuple(reasons.items()),
+            )
+
+
+def planned_views(
+    plan: Plan, audit_inputs: AuditInputs, facts: RecordedFacts | None
+) -> tuple[PlannedView, ...]:
+    """Return what each threat will see in each arm, for the first seed; nothing is trained.
+
+    Args:
+        plan: the plan.
+        audit_inputs: its data.
+        facts: the recording to audit; None = a simulation.
+
+    Raises:
+        PlanError: if the plan does not fit the recording, or cannot be simulated.
+
+    """
+    if facts is not None:
+        stream = prepare_recorded_runs(plan, audit_inputs, facts.folder, Progress(None))
+        return tuple(
+            view for run in stream.runs for view in _views_of_recording(stream.threats, run)
+        )
+    threats = name_observers_of_run(plan, simulated_parties(plan)).threats
+    seed = plan.seeds[0]
+    partition = audit_inputs.partition(seed)
+    found = list[PlannedView]()
+    for arm in plan.arms:
+        federation = build_federation(
+            plan, arm, seed, partition, audit_inputs.dataset.task, audit_inputs.resources
+        )
+        transcript = sketch_transcript(federation)
+        know = partial(attacker_knowledge, arm, seed, audit_inputs)
+        found.extend(_views(threats, arm, arm.name, transcript, know, None, is_recorded=False))
+    return tuple(found)
+
+
+def _views_of_recording(
+    threats: Sequence[ThreatPlan], run: AuditedRun
+) -> Iterator[PlannedView]:
+    truth, name = run.truth, run.record.arm
+    yield from _views(
+        threats, run.arm, name, run.transcript, run.knowledge, truth, is_recorded=True
+    )
+
+
+def _views(
+    threats: Sequence[ThreatPlan],
+    arm: ArmPlan,
+    name: str,
+    transcript: Transcript,
+    know: Callable[[ThreatPlan], Knowledge],
+    truth: GroundTruth | None,
+    *,
+    is_recorded: bool,
+) -> Iterator[PlannedView]:
+    for number, threat in enumerate(threats):
+        stable = threat.model_copy(update={"pseudonyms": "run"})
+        known = None if truth is None else truth.without_parties(threat.observer_parties)
+        yield PlannedView(
+            arm,
+            name,
+            number,
+            threat,
+            transcript.seen_by(*threat.observer_parties),
+            select_targets(transcript, stable),
+            know(threat),
+            known,
+            is_recorded,
+        )

@@ -1,0 +1,117 @@
+"""What a plan will run, refuse and cost, before it runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import final
+
+from overheard.auditing.inputs import Resources, load_inputs, refuse_plan_without_split
+from overheard.auditing.recording import RECORDED
+from overheard.auditing.work_items import run_kinds
+from overheard.core.compute_settings import MemoryTensorCache
+from overheard.planning.cost_estimate import CostEstimate, estimate_cost
+from overheard.planning.outlook import AttackOutlook, planned_views
+from overheard.planning.recorded_facts import read_checked_recording
+from overheard.plans.plan import Plan
+from overheard.plans.planned_verdicts import describe_missing_verdicts
+
+NO_TRUTH = (
+    "The recording has no ground truth (truth.json): claims cannot be checked, and no verdict "
+    "is possible."
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlanCheck:
+    """What was found out about a plan before it runs.
+
+    Args:
+        arms: names of the arms.
+        seeds: number of seeds.
+        runs: number of runs to simulate, with their controls; 0 for a recording.
+        attacks: the outlook of each attack in each arm.
+        no_verdicts: a sentence for each question on which no verdict can be given.
+        cost: time, memory and disk; None = not estimated.
+
+    """
+
+    arms: tuple[str, ...]
+    seeds: int
+    runs: int
+    attacks: tuple[AttackOutlook, ...]
+    no_verdicts: tuple[str, ...]
+    cost: CostEstimate | None
+
+    @property
+    def can_run(self) -> bool:
+        """Whether at least one attack can run."""
+        return any(one.able for one in self.attacks)
+
+    def lines(self) -> Iterator[str]:
+        """Return everything in lines of plain text."""
+        arms = f"{len(self.arms)} arm{'s' if len(self.arms) != 1 else ''}"
+        seeds = f"{self.seeds} seed{'s' if self.seeds != 1 else ''}"
+        if self.runs:
+            yield f"{arms} x {seeds}: {self.runs} runs to simulate, controls included"
+        else:
+            yield "one recorded run, nothing to simulate"
+        for (arm, observers), outlooks in groupby(
+            self.attacks, lambda one: (one.arm, one.observers)
+        ):
+            yield f"{arm}, observed by {observers}:"
+            for one in outlooks:
+                yield from _describe_outlook(one)
+        if not self.can_run:
+            yield "No attack can run."
+        yield from self.no_verdicts
+        if self.cost is not None:
+            yield from self.cost.lines()
+
+
+def _describe_outlook(one: AttackOutlook) -> Iterator[str]:
+    targets = f"{one.able} target{'s' if one.able != 1 else ''}"
+    if one.able:
+        yield f"  runs     {one.attack}: {one.question}, {targets}"
+    for reason, count in one.missing:
+        about = f" ({count} of the targets)" if one.able else ""
+        yield f"  refused  {one.attack}{about}: needs {reason}"
+    if not one.able and not one.missing:
+        yield f"  refused  {one.attack}: there is no target"
+
+
+def check_plan(
+    plan: Plan, resources: Resources, recording: Path | None, *, with_estimate: bool = True
+) -> PlanCheck:
+    """Find out what a plan will run, refuse and cost; no federation is trained.
+
+    Args:
+        plan: the plan.
+        resources: where the data are, and the compute resources of the audit.
+        recording: folder of the recording to audit; None = a simulation.
+        with_estimate: whether to measure attacks for an estimate of the cost.
+
+    Raises:
+        AuditError: as the audit itself would, if it could not begin.
+
+    """
+    facts = None if recording is None else read_checked_recording(recording)
+    if facts is None:
+        refuse_plan_without_split(plan)
+    audit_inputs = load_inputs(plan, resources, MemoryTensorCache())
+    views = planned_views(plan, audit_inputs, facts)
+    kinds = run_kinds(plan)
+    runs = 0 if facts is not None else len(plan.arms) * len(plan.seeds) * len(kinds)
+    if facts is not None and not facts.has_truth:
+        no_verdicts: tuple[str, ...] = (NO_TRUTH,)
+    else:
+        no_verdicts = describe_missing_verdicts(plan, None if facts is None else facts.clients)
+    return PlanCheck(
+        (RECORDED,) if facts is not None else tuple(arm.name for arm in plan.arms),
+        1 if facts is not None else len(plan.seeds),
+        runs,
+        tuple(outlook for view in views for outlook in view.outlooks()),
+        no_verdicts,
+        estimate_cost(plan, audit_inputs, views, facts) if with_estimate else None,
+    )

@@ -1,0 +1,261 @@
+"""The text of a first plan: TOML with a comment on each choice."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import final
+
+from overheard.core.defense import Defense
+from overheard.core.escape import escape_unprintable
+from overheard.core.parties import Party
+from overheard.core.recipe import Recipe
+from overheard.data.dataset import DataSource
+from overheard.data.datasets.no_examples import NoExamples
+from overheard.learning.model import Model
+from overheard.learning.models.unknown import Unknown
+from overheard.planning.recorded_plugins import plan_value, toml_text, toml_value
+
+ASSUMED = {"rate": 0.1, "epochs": 1, "batch": 32}
+"""The training that is assumed where nothing is stated."""
+
+CANDIDATE_RATES = (0.1, 0.01, 0.001)
+"""Learning rates that an attacker tries who does not know how clients train."""
+
+NO_SETTINGS: Mapping[str, float] = MappingProxyType({})
+NOTHING_MISSING: Mapping[str, str] = MappingProxyType({})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ThreatText:
+    """A threat of a first plan.
+
+    Args:
+        attacks: names or inline tables of TOML.
+        virtual: number of virtual clients; None = the attacks simulate none.
+
+    """
+
+    attacks: tuple[str, ...]
+    virtual: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFacts:
+    """Everything that the text of a first plan depends on.
+
+    Args:
+        recording: folder of the recording; None = a simulation.
+        observer: who observes.
+        is_about_cohort: whether no update of a single client can be read.
+        source: the data set.
+        model: the model, and `model_origin` where it comes from.
+        rounds: number of rounds.
+        settings: numbers of the recipe that are stated, by the key of a plan.
+        recipe: the recorded recipe; None = not recorded.
+        is_recipe_known: whether the attacker is to know how clients train.
+        is_recipe_stated: whether the recording states it.
+        defenses: the recorded defenses.
+        unparsed_defenses: recorded defenses that a plan cannot name.
+        clients: number of clients.
+        first_attacks: attacks of the first threat.
+        has_truth: whether claims can be checked.
+        networks: networks of the Flower app.
+        has_users: whether the data name users.
+        auxiliary_per_class: auxiliary examples; None = none.
+        sizes: smallest and largest number of examples of a client.
+        split: how the data are split, as TOML.
+        threats: the threats.
+        missing: by attack that is left out, what is missing.
+
+    """
+
+    recording: Path | None
+    observer: Party
+    is_about_cohort: bool
+    source: DataSource
+    model: Model
+    model_origin: str
+    rounds: int
+    settings: Mapping[str, float] = field(default_factory=lambda: NO_SETTINGS)
+    recipe: Recipe | None
+    is_recipe_known: bool
+    is_recipe_stated: bool
+    defenses: tuple[Defense, ...]
+    unparsed_defenses: tuple[str, ...]
+    clients: int
+    first_attacks: tuple[str, ...]
+    has_truth: bool
+    networks: tuple[str, ...]
+    has_users: bool
+    auxiliary_per_class: int | None = None
+    sizes: tuple[int, int] | None = None
+    split: str = ""
+    threats: tuple[ThreatText, ...] = (ThreatText(("shift",)),)
+    missing: Mapping[str, str] = field(default_factory=lambda: NOTHING_MISSING)
+
+    @property
+    def is_model_known(self) -> bool:
+        """Whether the code of the model is at hand."""
+        return not isinstance(self.model, Unknown)
+
+
+def plan_text(facts: PlanFacts) -> str:
+    """Return the TOML of a first plan; nothing from outside can end a comment or a string."""
+    parts = (_head(facts), _data(facts), _training(facts), _arms(facts), _threats(facts))
+    return "\n".join("\n".join(part) + "\n" for part in parts)
+
+
+def _comment(text: str) -> str:
+    return f"# {escape_unprintable(text)}"
+
+
+def _head(facts: PlanFacts) -> Iterator[str]:
+    yield "# A first plan, written by `overheard init`. Change what you know better."
+    if facts.recording is None:
+        yield 'title = "What a simulated federation reveals"'
+        yield ""
+        yield "# One run of every arm for each seed. One is quick; a verdict may need more."
+    else:
+        folder = facts.recording.resolve()
+        name = folder.parent.name if folder.name == "transcript" else folder.name
+        yield f"title = {toml_text(f'What the recorded run {name} reveals'[:200])}"
+        yield ""
+        if not facts.has_truth:
+            yield "# The recording has no truth.json: the report shows what attackers claim,"
+            yield "# beside a guess, and can check nothing. See docs/transcript-format.md."
+            yield ""
+        yield "# The seed of the attackers' random draws."
+    yield "seeds = [0]"
+
+
+def _data(facts: PlanFacts) -> Iterator[str]:
+    yield "[data]"
+    if isinstance(facts.source, NoExamples):
+        yield "# No examples were given: the attacker holds none, and most attacks need some."
+        yield "# Give labelled examples of the same kind that no client holds, such as public"
+        yield "# ones or those set aside for tests: overheard init --data FILE --label COLUMN"
+    elif facts.recording is not None:
+        yield "# Labelled examples that the attacker holds. None may be a client's: take public"
+        yield "# ones, or those set aside for tests."
+    elif facts.source.name == "digits":
+        yield "# 1,797 handwritten digits that come along. Yours: overheard init --data FILE"
+    yield f"source = {plan_value(facts.source)}"
+    if facts.recording is None and facts.sizes is not None:
+        if facts.has_users:
+            yield "# Each client is one user of the data."
+        else:
+            yield "# Each client has other label shares; a smaller alpha = more different."
+        yield f"split = {facts.split}"
+        yield f"clients = {facts.clients}"
+        yield "# Examples of a client: the smallest and the largest number."
+        yield f"examples = {toml_value(facts.sizes)}"
+    if facts.auxiliary_per_class is not None:
+        yield "# How many of the examples the attacker holds, of each class."
+        yield f"auxiliary_per_class = {facts.auxiliary_per_class}"
+
+
+def _training(facts: PlanFacts) -> Iterator[str]:
+    yield "[training]"
+    if facts.is_model_known:
+        yield _comment(f"The network: {facts.model_origin}.")
+    else:
+        yield "# Only the recorded tensors are known, so attacks that need the network do not"
+        yield "# run. Give its class: overheard init --model package.module:Class"
+        for reference in facts.networks:
+            yield _comment(f"{reference} has other tensors, or cannot be built for the data.")
+    yield f"model = {plan_value(facts.model)}"
+    yield "rounds = " + str(facts.rounds)
+    yield from _recipe(facts)
+
+
+def _recipe(facts: PlanFacts) -> Iterator[str]:
+    if facts.is_recipe_stated:
+        yield "# How clients train, as the recording states."
+    elif "rate" in facts.settings:
+        yield "# How clients train, from the settings of the Flower app: correct what differs."
+    elif facts.is_recipe_known:
+        yield "# How clients train."
+    else:
+        yield "# How clients train was not recorded. These numbers are placeholders, which no"
+        yield '# attacker uses. If you know them, correct them and add "recipe" to knows below.'
+    numbers = ASSUMED | dict(facts.settings)
+    yield f"rate = {toml_value(float(numbers['rate']))}"
+    yield f"epochs = {int(numbers['epochs'])}"
+    yield f"batch = {int(numbers['batch'])}"
+    recipe = facts.recipe
+    if recipe is not None:
+        yield f"optimizer = {toml_text(recipe.optimizer)}"
+        if recipe.momentum:
+            yield f"momentum = {recipe.momentum!r}"
+        if recipe.weight_decay:
+            yield f"weight_decay = {recipe.weight_decay!r}"
+        if recipe.loss != "cross_entropy":
+            yield f"loss = {toml_text(recipe.loss)}"
+
+
+def _arms(facts: PlanFacts) -> Iterator[str]:
+    if facts.recording is None:
+        yield "# Arms are variants of the federation, to compare defenses."
+        yield "# An arm without defenses is always added."
+        yield "[[arms]]"
+        yield 'name = "local DP"'
+        yield 'defenses = [{ kind = "local_dp", clip = 1.0, noise_multiplier = 0.2 }]'
+        return
+    for settings in facts.unparsed_defenses:
+        yield _comment(f"The recording states the defense {settings}.")
+    if facts.unparsed_defenses:
+        yield "# No attacker of this plan adapts to it."
+    if facts.defenses:
+        yield "# The defenses that the recording states."
+        yield "[[arms]]"
+        yield 'name = "as recorded"'
+        yield f"defenses = [{', '.join(map(plan_value, facts.defenses))}]"
+    else:
+        yield "# A recording is one run: other arms would not be run."
+        yield "[[arms]]"
+        yield 'name = "no defense"'
+
+
+def _threats(facts: PlanFacts) -> Iterator[str]:
+    for number, threat in enumerate(facts.threats):
+        if number:
+            yield ""
+        if threat.virtual is not None:
+            yield "# This attack trains clients of its own. More of them: better, slower."
+        yield "[[threats]]"
+        yield f"observers = [{toml_text(facts.observer)}]"
+        attacks = ", ".join(
+            one.replace("'", '"') if "'" in one else toml_text(one) for one in threat.attacks
+        )
+        yield f"attacks = [{attacks}]"
+        if facts.is_about_cohort:
+            yield "# No update of a single client can be read, so the claims are about all."
+            yield 'about = "cohort"'
+        if not number:
+            yield "# What the attacker knows. Attacks that need more are refused."
+        yield f"knows = {toml_value(_known_parts(facts))}"
+        if threat.virtual is not None:
+            yield f"virtual = {_virtual(facts, threat.virtual)}"
+            yield "by_round = false"
+    for name, what in facts.missing.items():
+        yield _comment(f"Left out: {name} needs {what}.")
+
+
+def _known_parts(facts: PlanFacts) -> list[str]:
+    known = {
+        "auxiliary": not isinstance(facts.source, NoExamples),
+        "model": facts.is_model_known,
+        "recipe": facts.is_recipe_known,
+        "defenses": bool(facts.defenses),
+    }
+    return [part for part, is_known in known.items() if is_known]
+
+
+def _virtual(facts: PlanFacts, clients: int) -> str:
+    if facts.is_recipe_known:
+        return toml_value({"clients": clients})
+    recipes = [{"rate": rate, "epochs": 1, "batch": 32} for rate in CANDIDATE_RATES]
+    return toml_value({"clients": clients, "recipes": recipes})

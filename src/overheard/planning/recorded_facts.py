@@ -1,0 +1,113 @@
+"""What a recording says of its run: parties, rounds, tensors, and who can read what."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from overheard.archive.manifest import Manifest, read_manifest
+from overheard.archive.reader import open_transcript
+from overheard.archive.truth import has_truth
+from overheard.archive.weights import tensor_shapes
+from overheard.core.errors import PlanError
+from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
+from overheard.core.parties import SERVER, Party, is_shadow_device, party_sort_key
+from overheard.core.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFacts:
+    """The facts of a recorded run that a plan depends on.
+
+    Args:
+        folder: the folder of the recording.
+        manifest: its manifest.
+        shapes: shape of each broadcast tensor by name, in the order of the model.
+        clients: number of clients.
+        rounds: number of rounds with a reply, 1 or more.
+        observer: the party whose view the recording holds.
+        reads_updates: whether the observer reads the updates of single clients.
+        has_truth: whether claims can be compared with a ground truth.
+
+    """
+
+    folder: Path
+    manifest: Manifest
+    shapes: dict[str, tuple[int, ...]]
+    clients: int
+    rounds: int
+    observer: Party
+    reads_updates: bool
+    has_truth: bool
+
+    @property
+    def classes(self) -> int:
+        """The number of classes: as stated, or the length of the last tensor."""
+        if self.manifest.task is not None:
+            return self.manifest.task.classes
+        last = list(self.shapes.values())[-1]
+        return last[0] if last else 1
+
+
+def read_recorded_facts(folder: Path) -> RecordedFacts:
+    """Read the facts of a recording for a first plan; no weight is read.
+
+    Raises:
+        TranscriptError: if there is no recording, or it is damaged.
+        PlanError: if no client replied, no model was broadcast, or Overheard simulated the run.
+
+    """
+    facts = read_checked_recording(folder)
+    if facts.manifest.data:
+        raise PlanError(
+            f"{folder}: was simulated by Overheard: audit it with the plan that simulated it, "
+            "plan.toml in the folder of its audit"
+        )
+    return facts
+
+
+def read_checked_recording(folder: Path) -> RecordedFacts:
+    """Read the facts of any recording; raises as `read_recorded_facts`, whoever recorded it."""
+    if not folder.is_dir():
+        raise PlanError(f"{folder}: no such folder: name the folder that contains transcript/")
+    manifest = read_manifest(folder)
+    transcript = open_transcript(folder)
+    shapes = _broadcast_shapes(transcript)
+    rounds = {
+        message.round
+        for message in transcript.messages
+        if isinstance(message.body, Update | DistilledSet | Aggregate)
+    }
+    if not rounds or not shapes:
+        raise PlanError(
+            f"{folder}: has no round with a broadcast and an update, so nothing can be "
+            "attacked: record a run to its end"
+        )
+    parties = [party for party in transcript.parties() if not is_shadow_device(party)]
+    observer, reads_updates = _choose_observer(transcript)
+    return RecordedFacts(
+        folder,
+        manifest,
+        shapes,
+        sum(party != SERVER for party in parties),
+        len(rounds),
+        observer,
+        reads_updates,
+        has_truth(folder),
+    )
+
+
+def _broadcast_shapes(transcript: Transcript) -> dict[str, tuple[int, ...]]:
+    for message in transcript.messages:
+        if isinstance(message.body, Broadcast):
+            return dict(tensor_shapes(message.body.weights))
+    return {}
+
+
+def _choose_observer(transcript: Transcript) -> tuple[Party, bool]:
+    """Return the server if it reads replies, else the first client that sent one."""
+    bodies = [one for one in transcript.messages if isinstance(one.body, Update | DistilledSet)]
+    sent = [one for one in bodies if one.sender != SERVER]
+    if any(SERVER in one.readers for one in sent):
+        return SERVER, True
+    if any(isinstance(one.body, Aggregate) for one in transcript.messages):
+        return SERVER, False
+    return sorted({one.sender for one in sent}, key=party_sort_key)[0], False

@@ -1,0 +1,93 @@
+"""An error in an attack of another package refuses that attack, not the audit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, final
+
+import pytest
+import torch
+
+from overheard.auditing.attack_claims import make_claims
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.core.attack import Attack
+from overheard.core.errors import OutputError
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import Need
+from overheard.core.parties import SERVER, Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.testing.planted_runs.planted_labels import SKEWED, simulate_one_round
+from tests.auditing.plans import TINY, replace_tables
+
+OUTCOME: list[object] = []
+"""What the attack raises or returns."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Foreign(Attack[LabelShares]):
+    """An attack as another package would define it."""
+
+    name: ClassVar[str] = "foreign"
+    claim_type: ClassVar[type[LabelShares]] = LabelShares
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    source: ClassVar[str] = "a test"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        """Raise or return what the test wants."""
+        if isinstance(OUTCOME[-1], Exception):
+            raise OUTCOME[-1]
+        result: Any = OUTCOME[-1]
+        return result
+
+
+def made(outcome: object) -> tuple[Mapping[Party, str], bool]:
+    OUTCOME.append(outcome)
+    run = simulate_one_round(SKEWED)
+    view = run.transcript.seen_by(SERVER)
+    claims = make_claims(Foreign(), view, view.senders(), run.knowledge, Seed(0))
+    assert claims.claims == {}
+    return claims.problems, claims.has_failed
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (IndexError("row 7"), "IndexError: row 7 (test_attack_claims.py, line "),
+        ({}, "ClaimError: it returned no claim about client/0"),
+    ],
+)
+def test_an_error_is_a_reason_that_names_the_function_and_its_contract(
+    outcome: object, message: str
+):
+    problems, has_failed = made(outcome)
+    assert has_failed
+    (reason,) = set(problems.values())
+    assert message in reason
+    assert "foreign: infer failed" in reason
+    assert "returns a mapping with a LabelShares for each target" in reason
+
+
+def test_an_error_that_stops_everything_stops_the_audit():
+    with pytest.raises(OutputError):
+        made(OutputError("disk full"))
+
+
+def test_other_attacks_go_on_and_a_corrected_attack_runs(tmp_path: Path):
+    OUTCOME.append(IndexError("row 7"))
+    threat = TINY.threats[0].model_copy(update={"attacks": (Foreign(), BiasInversion())})
+    plan = replace_tables(TINY, threats=(threat,))
+    here = Resources(device="cpu", workers=1)
+    found = audit(plan, tmp_path, resources=here)
+    assert {one.cell.part for one in found.findings} == {"bias_inversion"}
+    assert {one.cell.part for one in found.refusals} == {"foreign"}
+    claims = {one.target: one for one in found.findings if one.cell.rounds == (0, 1)}
+    OUTCOME.append({party: LabelShares(torch.full((10,), 0.1)) for party in claims})
+    again = audit(plan, tmp_path, resources=here)
+    assert {one.cell.part for one in again.findings} == {"bias_inversion", "foreign"}

@@ -1,0 +1,110 @@
+"""A first plan runs, says what it leaves out, and never says what is not known."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from torch import nn
+
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.core.errors import PlanError
+from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.flower_app import FlowerApp
+from overheard.planning.recorded_facts import read_recorded_facts
+from overheard.plans.plan import parse_plan
+from tests.planning.conftest import STATED_RECIPE, STATED_TASK, ForeignRecording
+
+HERE = Resources(device="cpu", workers=1)
+
+
+class Net(nn.Sequential):
+    """A user's own network with the tensors of the recording."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Flatten(), nn.Linear(64, 10))
+
+
+class OtherNet(nn.Sequential):
+    """A network of the same app with other tensors."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Flatten(), nn.Linear(64, 7))
+
+
+def spare_digits(folder: Path) -> str:
+    """Write an .npz with digits."""
+    images, labels = load_digits(return_X_y=True)
+    path = folder / "spare.npz"
+    np.savez(path, x=images.reshape(-1, 8, 8)[:400], y=labels[:400])
+    return str(path)
+
+
+def test_everything_that_a_recording_states_is_in_its_plan(foreign: ForeignRecording):
+    folder = foreign(task=STATED_TASK, model="Logistic()", recipe=STATED_RECIPE)
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(folder)), HERE)
+    plan = written.plan
+    assert repr(plan.training.model) == "Logistic()"
+    assert plan.training.recipe.batch == 10
+    assert plan.training.rounds == 2
+    assert plan.threats[0].knows == ("model", "recipe")
+    assert written.attacks == ("llg", "ilrg")
+    assert "auxiliary examples" in written.missing["decaf"]
+    assert "# Left out: decaf needs labelled auxiliary examples" in written.text
+
+
+def test_a_first_plan_of_a_recording_runs(foreign: ForeignRecording, tmp_path: Path):
+    folder = foreign(task=STATED_TASK, model="Logistic()", recipe=STATED_RECIPE)
+    request = FirstPlanRequest(read_recorded_facts(folder), data=spare_digits(tmp_path))
+    written = write_first_plan(request, HERE)
+    assert {"decaf", "amortised"} <= set(written.attacks)
+    plan = parse_plan(
+        written.plan.model_copy(update={"threats": written.plan.threats[:1]}).toml(), ""
+    )
+    found = audit(plan, tmp_path / "out", recording=folder, resources=HERE)
+    attacks = {one.cell.part for one in found.findings}
+    assert attacks == set(written.attacks) - {"amortised"}
+
+
+def test_without_recipe_no_attacker_knows_it(foreign: ForeignRecording, tmp_path: Path):
+    folder = foreign(task=STATED_TASK, model="Logistic()")
+    request = FirstPlanRequest(read_recorded_facts(folder), data=spare_digits(tmp_path))
+    written = write_first_plan(request, HERE)
+    assert all("recipe" not in threat.knows for threat in written.plan.threats)
+    assert len(written.plan.threats[1].virtual.recipes) == 3
+    assert "decaf" in written.missing
+
+
+def test_the_network_of_an_app_is_recognised_by_its_tensors(foreign: ForeignRecording):
+    app = FlowerApp((f"{__name__}:OtherNet", f"{__name__}:Net"), {"rate": 0.1, "epochs": 1})
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(foreign()), app), HERE)
+    assert repr(written.plan.training.model) == f"Own(reference='{__name__}:Net')"
+    assert written.attacks == ("llg", "ilrg")
+
+
+def test_says_what_to_give_if_no_attack_can_run(foreign: ForeignRecording):
+    with pytest.raises(PlanError, match=r"--data FILE.*--model package.module:Class"):
+        write_first_plan(FirstPlanRequest(read_recorded_facts(foreign())), HERE)
+
+
+def test_a_simulation_has_arms_to_compare_and_fits_its_data(tmp_path: Path):
+    written = write_first_plan(FirstPlanRequest(data=spare_digits(tmp_path)), HERE)
+    assert [arm.name for arm in written.plan.arms] == ["no defense", "local DP"]
+    assert not written.missing
+    assert "amortised" in written.attacks
+
+
+def test_names_from_a_recording_cannot_leave_their_string(foreign: ForeignRecording):
+    names = ['"]\n[x]\n#', "\x1b]0;owned\x07", *"23456789"]
+    task = STATED_TASK | {"class_names": names}
+    folder = foreign(task=task, model="Logistic()", recipe=STATED_RECIPE)
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(folder)), HERE)
+    assert tomllib.loads(written.text)["data"]["source"]["class_names"] == names
+    assert "\x1b" not in written.text
+
+
+def test_a_run_of_overheard_has_a_plan_already(simulated: Path):
+    with pytest.raises(PlanError, match="was simulated by Overheard"):
+        read_recorded_facts(simulated)

@@ -1,0 +1,43 @@
+"""A Flower app is read and never run."""
+
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import PlanError
+from overheard.planning.flower_app import read_flower_app
+
+PYPROJECT = """
+[tool.flwr.app.components]
+serverapp = "mine.server_app:app"
+[tool.flwr.app.config]
+num-server-rounds = 3
+lr = 0.05
+local-epochs = 2
+batch-size = true
+"""
+
+TASK = """
+raise SystemExit("was run")
+from torch import nn
+class Net(nn.Module): ...
+class Config: ...
+class Other(Module): ...
+"""
+
+
+def test_finds_networks_and_settings_without_running_the_app(tmp_path: Path):
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "task.py").write_text(TASK)
+    (tmp_path / "mine" / "broken.py").write_text("class (")
+    app = read_flower_app(tmp_path)
+    assert app.networks == ("mine.task:Net", "mine.task:Other")
+    assert app.settings == {"rounds": 3, "rate": 0.05, "epochs": 2}
+
+
+@pytest.mark.parametrize("content", ["", "tool = 3", "[tool.flwr.app.components]", "["])
+def test_refuses_a_folder_without_an_app(tmp_path: Path, content: str):
+    (tmp_path / "pyproject.toml").write_text(content)
+    with pytest.raises(PlanError, match=r"is no pyproject\.toml of a Flower app"):
+        read_flower_app(tmp_path)

@@ -1,0 +1,70 @@
+"""What a plan check says is what the audit then does."""
+
+from pathlib import Path
+
+import pytest
+
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.core.errors import PlanError
+from overheard.planning.plan_check import PlanCheck, check_plan
+from tests.auditing.plans import SMALL, TINY, replace_tables
+from tests.planning.conftest import STATED_TASK, ForeignRecording
+
+HERE = Resources(device="cpu", workers=1)
+
+
+@pytest.fixture(scope="module")
+def checked() -> PlanCheck:
+    return check_plan(SMALL, HERE, None, with_estimate=False)
+
+
+def test_refusals_are_those_of_the_audit(checked: PlanCheck, tmp_path: Path):
+    found = audit(replace_tables(SMALL, seeds=(0,)), tmp_path / "out", resources=HERE)
+    refused = {
+        (one.cell.arm, one.cell.label, reason)
+        for one in found.refusals
+        for reason in one.missing
+        if one.cell.rounds == (0, 1)
+    }
+    foretold = {(one.arm, one.attack, why) for one in checked.attacks for why, _ in one.missing}
+    assert foretold == refused
+    ran = {(one.cell.arm, one.cell.label) for one in found.findings}
+    assert {(one.arm, one.attack) for one in checked.attacks if one.able} == ran
+
+
+def test_names_verdicts_that_cannot_be_given(simulated: Path):
+    few = check_plan(TINY, HERE, simulated, with_estimate=False)
+    # Three clients have six permutations.
+    assert "The smallest p-value of this plan is 0.17" in few.no_verdicts[0]
+
+
+def test_counts_runs_and_describes_them(checked: PlanCheck):
+    assert (len(checked.arms), checked.seeds, checked.runs) == (2, 2, 4)
+    lines = list(checked.lines())
+    assert lines[0] == "2 arms x 2 seeds: 4 runs to simulate, controls included"
+    assert any(line.startswith("  refused  mean_softmax: needs updates") for line in lines)
+
+
+def test_a_recording_without_truth_has_no_verdict(foreign: ForeignRecording):
+    folder = foreign(task=STATED_TASK)
+    checked = check_plan(TINY, HERE, folder, with_estimate=False)
+    assert checked.runs == 0
+    assert checked.can_run
+    assert "no ground truth" in checked.no_verdicts[0]
+
+
+def test_estimates_time_memory_and_disk():
+    cost = check_plan(TINY, HERE, None).cost
+    assert cost is not None
+    assert not cost.unmeasured
+    assert {name for name, _ in cost.attack_seconds} == {"bias_inversion", "mean_softmax"}
+    assert 0 < cost.training_seconds < cost.seconds
+    assert cost.memory_bytes > 1e8
+    # Two rounds of a broadcast and three updates of 65 x 10 numbers, each of 4 bytes.
+    assert cost.disk_bytes == 2 * 4 * 650 * 4
+
+
+def test_refuses_what_the_audit_would_refuse(tmp_path: Path):
+    with pytest.raises(PlanError, match="no such folder"):
+        check_plan(TINY, HERE, tmp_path / "absent")
