@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 import torch
 import typer
@@ -72,6 +73,19 @@ def write_export(folder: Path) -> None:
         save_file({"weight": torch.ones(2)}, path)
 
 
+def write_cases(path: Path) -> None:
+    """Write a table of 60 cases with a diagnosis, a ward and two numbers."""
+    numbers = range(60)
+    pd.DataFrame(
+        {
+            "diagnosis": ["benign" if number % 2 else "malignant" for number in numbers],
+            "ward": [f"ward {number % 4}" for number in numbers],
+            "age": [20 + number for number in numbers],
+            "size": [number % 7 / 2 for number in numbers],
+        }
+    ).to_parquet(path)
+
+
 Provide = Callable[[Path], object]
 
 
@@ -105,6 +119,7 @@ def inputs(audited: Path) -> Mapping[str, Provide]:
         "recordings/march": recorded,
         "noisy": recorded,
         "exported": write_export,
+        "cases.parquet": write_cases,
     }
 
 
