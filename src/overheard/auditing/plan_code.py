@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from overheard.auditing.source_code import code_digest, file_digests, simulation_digest
 from overheard.core.attack import Attack
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
+from overheard.plans.source_code import code_digest, file_digests, simulation_digest
 
 TRAINING_MODULES = ("overheard.auditing.simulate", "overheard.federation.run")
 

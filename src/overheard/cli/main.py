@@ -132,8 +132,8 @@ def audit(
     from overheard.cli.progress import progress_bar
     from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
-    from overheard.findings.empty_audit import refuse_empty_audit
     from overheard.plans.built_in import read_plan_or_built_in
+    from overheard.report.empty_audit import refuse_empty_audit
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 

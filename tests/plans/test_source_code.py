@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.source_code import code_digest, file_digests, simulation_digest
 from overheard.defenses.noise import Noise
 from overheard.learning.models.own import Own as OwnModel
+from overheard.plans.source_code import code_digest, file_digests, simulation_digest
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
 

@@ -6,8 +6,8 @@ import pytest
 
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, client
-from overheard.findings.empty_audit import refuse_empty_audit
 from overheard.findings.finding import Audit, Cell, Finding, Refusal
+from overheard.report.empty_audit import refuse_empty_audit
 
 CELL = Cell("no defense", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0,), label="decaf")
 EMPTY = Audit("t", "s", ("a",), (), (), (), "", {})
