@@ -1,5 +1,7 @@
 # Overheard on the CPU, as a user without privileges. From a checkout:
-#   docker build --tag overheard .
+#   docker build --tag overheard --build-arg TORCH_INDEX=INDEX .
+# INDEX is the address that pytorch.org/get-started shows for the CPU. Without it, torch may come
+# with CUDA: 6 GB in place of less than 1 GB.
 #   docker run --rm --volume "$PWD:/work" --user "$(id -u)" overheard audit plan.toml
 FROM python:3.11-slim
 
@@ -12,8 +14,8 @@ ENV PIP_NO_CACHE_DIR=1 \
 
 WORKDIR /overheard
 COPY constraints.txt ./
-# The wheels without CUDA: less than 1 GB in place of 6 GB.
-RUN pip install --constraint constraints.txt --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
+ARG TORCH_INDEX=""
+RUN pip install --constraint constraints.txt ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
 RUN pip install --constraint constraints.txt '.[dp]'

@@ -3,8 +3,8 @@ IS_NEW_ENOUGH = -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 # The first of these that is installed and new enough.
 PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 python3 python,\
 	$(shell command -v $(one) >/dev/null && $(one) $(IS_NEW_ENOUGH) 2>/dev/null && echo $(one))))
-# Where pip gets torch; empty = as configured. The default on Linux takes 6 GB with CUDA, and
-# https://download.pytorch.org/whl/cpu less than 1 GB.
+# Where pip gets torch; empty = as configured. The default on Linux takes 6 GB with CUDA. PyTorch's
+# own index for the CPU takes less than 1 GB: pytorch.org/get-started shows its address.
 TORCH_INDEX ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
