@@ -6,7 +6,6 @@ from functools import cache, partial
 from typing import Any
 
 from overheard.archive.tensor_cache import CodeTensorCache
-from overheard.auditing.attack_claims import make_claims
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.plan_code import cell_code, simulation_code
 from overheard.auditing.progress import Progress
@@ -16,6 +15,7 @@ from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.own_code.attack_claims import make_claims
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
