@@ -38,7 +38,7 @@ def audit(
     """Run every attack of a plan on every run, and score the claims against the ground truth.
 
     Results that the same code has already put into the folder are reused. Results of changed
-    code are computed anew: see `auditing.source_code`.
+    code are computed anew: see `plans.source_code`.
 
     Args:
         plan: what to audit.
