@@ -19,7 +19,17 @@ NEW = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
 OLD = "#!/bin/sh\nexit 1\n"
 """Stands for Python 3.10, which fails every check of its version."""
 
-KNOWN_INSTRUCTIONS = {"FROM", "ENV", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT", "CMD"}
+KNOWN_INSTRUCTIONS = {
+    "FROM",
+    "ARG",
+    "ENV",
+    "WORKDIR",
+    "COPY",
+    "RUN",
+    "USER",
+    "ENTRYPOINT",
+    "CMD",
+}
 
 TORCH = re.compile(r"torch==(\S+)")
 
