@@ -67,6 +67,8 @@ ALL = {
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
+    # Bytecode of a source of the same size and second would be taken for that of the new one.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield tmp_path
     for name in PLUGINS:
         sys.modules.pop(name, None)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.defense import Defense, DefenseContext
+from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import Party, client, is_shadow_device, shadow_device
 from overheard.core.recipe import Recipe
@@ -251,7 +252,7 @@ def test_a_defense_of_the_data_gets_the_background_and_a_seed_for_all_rounds(
     assert examples[0] == examples[1] == examples[2]
     # Twenty draws of a thousand.
     assert len(set(examples[0])) >= 15
-    with pytest.raises(AssertionError):
+    with pytest.raises(PlanError, match="defense lasting: on_data failed"):
         sample_cohort(replace(public, background=None), 0)
 
 

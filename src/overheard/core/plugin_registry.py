@@ -156,8 +156,9 @@ def _installed_entry_points() -> tuple[tuple[EntryPoint, PluginOrigin], ...]:
         if origin.name in found:
             continue
         try:
+            # A backport of importlib.metadata, once imported, yields entries of its own class.
             found[origin.name] = [
-                (entry, origin)
+                (EntryPoint(entry.name, entry.value, entry.group), origin)
                 for entry in distribution.entry_points
                 if entry.group.startswith("overheard.")
             ]

@@ -76,6 +76,8 @@ def log_to_wandb(audit: LoggedAudit, project: str, folder: Path) -> str:
                 artifact.add_file(str(path), policy="immutable")
             run.log_artifact(artifact)
             stored = str(Path(run.dir).parent)
+        # Only then has the process that writes the run's file ended.
+        wandb.teardown()
     except (wandb.errors.Error, OSError) as error:
         raise OutputError(
             f"the audit in {folder} is complete, but wandb did not store it: {error}"
