@@ -16,11 +16,6 @@ from overheard.gate.policy_exceptions import apply_exceptions
 from overheard.gate.verdict import RuleVerdict, Status, overall_status
 from overheard.statistics.estimate import FEWEST_RUNS
 
-NOTHING_CHECKED = (
-    "Nothing could be checked: the recording has no ground truth (truth.json), so no rule on "
-    "leaks can pass or fail. Add it, as docs/transcript-format.md says, and audit anew."
-)
-
 STATUS_ORDER: tuple[Status, ...] = ("fail", "inconclusive", "excepted", "excused", "pass")
 """All statuses, from the worst to the best."""
 
