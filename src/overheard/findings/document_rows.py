@@ -249,6 +249,11 @@ class RunRow(DocumentPart):
     are_defenses_known: bool = True
     in_clear: tuple[ClearTextRow, ...] | None = None
 
+    @property
+    def last_accuracy(self) -> float | None:
+        """The accuracy after the last tested round; None = unknown."""
+        return self.accuracy[max(self.accuracy)] if self.accuracy else None
+
 
 @final
 class EpsilonLowerBound(DocumentPart):

@@ -231,9 +231,8 @@ def _accuracies(found: FindingsDocument) -> dict[str, IntervalEstimate]:
     """Return the accuracy of each arm, with the range of its runs."""
     by_arm: dict[str, list[float]] = {}
     for run in found.arms:
-        last = run.accuracy[max(run.accuracy)] if run.accuracy else None
-        if not run.is_control and last is not None:
-            by_arm.setdefault(run.arm, []).append(last)
+        if not run.is_control and run.last_accuracy is not None:
+            by_arm.setdefault(run.arm, []).append(run.last_accuracy)
     return {
         arm: IntervalEstimate(
             mean=sum(values) / len(values),

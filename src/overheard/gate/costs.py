@@ -62,7 +62,7 @@ def _limit(rule: CostRule) -> tuple[str, Limit]:
 
 def _cost(rule: CostRule, run: RunRow) -> float | None:
     if rule.accuracy_at_least is not None:
-        return run.accuracy[max(run.accuracy)] if run.accuracy else None
+        return run.last_accuracy
     if rule.bytes_at_most is not None:
         return None if run.bytes is None else float(run.bytes.up + run.bytes.down)
     return None if run.seconds is None else run.seconds.wall

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
 from overheard.findings.document_reader import FindingsDocument
-from overheard.findings.document_rows import EpsilonRow, RunRow, SummaryRow, VerdictRow
+from overheard.findings.document_rows import EpsilonRow, SummaryRow, VerdictRow
 from overheard.findings.names import shorten
 from overheard.gate.judged_threats import PASSING
 from overheard.gate.policy import CostRule, EpsilonRule, LeakRule, Policy, VerdictRule
@@ -212,7 +212,7 @@ class _PolicyMaker:
         by_arm: dict[str, list[float | None]] = {}
         for run in self._reference.arms:
             if not run.is_control:
-                by_arm.setdefault(run.arm, []).append(_last_accuracy(run))
+                by_arm.setdefault(run.arm, []).append(run.last_accuracy)
         for arm, values in by_arm.items():
             known = [value for value in values if value is not None]
             if len(known) < max(len(values), FEWEST_TESTED):
@@ -243,10 +243,6 @@ def _threat_name(row: VerdictRow) -> str:
 
 def _upper_gain(row: SummaryRow) -> float | None:
     return None if row.gain is None or row.gain.low is None else row.gain.high
-
-
-def _last_accuracy(run: RunRow) -> float | None:
-    return run.accuracy[max(run.accuracy)] if run.accuracy else None
 
 
 def _rounded_up(value: float) -> float:
