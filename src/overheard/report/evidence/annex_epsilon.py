@@ -3,6 +3,7 @@
 from math import floor, inf
 
 from overheard.core.accountant import format_epsilon
+from overheard.core.mechanism import UNITS
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict
@@ -13,8 +14,6 @@ from overheard.report.evidence.annex_section import (
     limited_table,
     observer_words,
 )
-
-UNITS = {"client": "all data of a client", "record": "one record of a client"}
 
 VERDICT_WORDS: dict[EpsilonVerdict, str] = {
     "flawed": "guarantees nothing",
@@ -29,7 +28,6 @@ VERDICT_WORDS: dict[EpsilonVerdict, str] = {
     "unchecked": "not measured: the members are not known",
     "unaccounted": "not recomputed: no accountant was installed",
 }
-
 
 BROKEN: tuple[EpsilonVerdict, ...] = (
     "flawed",
