@@ -3,13 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from overheard.core.parties import COHORT, SERVER
+from overheard.core.parties import SERVER
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
-from overheard.findings.threat_verdict import TargetKind
 from overheard.plans.registries import ATTACKS, questions
 from overheard.report.evidence.annex_plan import read_threats
 from overheard.report.evidence.annex_results import rows_of
@@ -135,10 +134,10 @@ def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
     attacks = defaultdict[tuple[str, ...], dict[str, None]](dict)
     arms = defaultdict[tuple[str, ...], dict[str, None]](dict)
     for one in findings.refusals:
-        about: TargetKind = "cohort" if one.target == COHORT else "clients"
         key = (
             observer_words(one.observers),
-            f"{question_words(one.question)}, about {target_words(about, one.observers)}",
+            f"{question_words(one.question)}, about "
+            f"{target_words(one.key.about, one.observers)}",
             " and ".join(map(make_printable, one.missing)),
         )
         attacks[key][make_printable(one.attack)] = None
@@ -150,11 +149,9 @@ def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
 
 
 def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
-    places = {(one.question, frozenset(one.observers)) for one in findings.summary}
-    places |= {(one.question, frozenset(one.observers)) for one in findings.refusals}
-    places |= {(one.question, frozenset(one.observers)) for one in findings.verdicts or ()}
-    asked = {question for question, _ in places}
-    observers = {group for _, group in places}
+    rows = (*findings.summary, *findings.refusals, *(findings.verdicts or ()))
+    asked = {one.question for one in rows}
+    observers = {frozenset(one.observers) for one in rows}
     missing = [f"“{question_words(name)}”" for name in questions() if name not in asked]
     unseen = [
         words
