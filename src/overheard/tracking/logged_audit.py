@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import final
 
@@ -54,18 +54,11 @@ def read_logged_audit(folder: Path) -> LoggedAudit:
     path = folder / "findings.json"
     found = read_findings(path)
     with path.open("rb") as file:
-        digest = _digest(iter(lambda: file.read(2**20), b""))
+        digest = file_digest(file, "sha256").hexdigest()
     files = tuple(folder / name for name in LOGGED_FILES if (folder / name).is_file())
     return LoggedAudit(
         shorten(found.title, MAX_TAG), _metrics(found), _tags(found, digest), files
     )
-
-
-def _digest(chunks: Iterator[bytes]) -> str:
-    hashed = sha256()
-    for chunk in chunks:
-        hashed.update(chunk)
-    return hashed.hexdigest()
 
 
 def _tags(found: FindingsDocument, digest: str) -> dict[str, str]:
