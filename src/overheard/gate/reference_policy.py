@@ -246,14 +246,9 @@ def _upper_gain(row: SummaryRow) -> float | None:
 
 
 def _rounded_up(value: float) -> float:
-    return _rounded(value, ceil(value * 10**DIGITS) / 10**DIGITS, is_up=True)
+    # The division may move a rounded value to the wrong side.
+    return max(value, ceil(value * 10**DIGITS) / 10**DIGITS)
 
 
 def _rounded_down(value: float) -> float:
-    return _rounded(value, floor(value * 10**DIGITS) / 10**DIGITS, is_up=False)
-
-
-def _rounded(value: float, rounded: float, *, is_up: bool) -> float:
-    """Return the rounded value unless the division moved it to the wrong side."""
-    is_outside = rounded >= value if is_up else rounded <= value
-    return rounded if is_outside else value
+    return min(value, floor(value * 10**DIGITS) / 10**DIGITS)
