@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from overheard.core.parties import SERVER
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document_reader import FindingsDocument
-from overheard.findings.document_rows import VerdictRow
+from overheard.findings.document_rows import RefusalRow, SummaryRow, VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
 from overheard.plans.registries import ATTACKS, questions
@@ -149,6 +149,7 @@ def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
 
 
 def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
+    rows: tuple[SummaryRow | RefusalRow | VerdictRow, ...]
     rows = (*findings.summary, *findings.refusals, *(findings.verdicts or ()))
     asked = {one.question for one in rows}
     observers = {frozenset(one.observers) for one in rows}
