@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, final
 
 from overheard.findings.document_reader import FindingsDocument
-from overheard.findings.document_rows import EpsilonRow, IntervalEstimate, SummaryRow
+from overheard.findings.document_rows import EpsilonRow, IntervalEstimate
 from overheard.gate.rule_figure import interval_growth
 from overheard.gate.verdict import format_estimate, format_number
 
@@ -89,16 +89,17 @@ def compare_audits(before: FindingsDocument, after: FindingsDocument) -> AuditCh
     there is none. That is wider than an interval of the difference, which would need to know
     how the two audits depend on each other.
     """
+    verdicts = _verdicts(before), _verdicts(after)
+    scores = _scores(before), _scores(after)
     changes = (
-        *_changed("verdict", _verdicts(before), _verdicts(after)),
-        *_changed_scores(before, after),
+        *_changed("verdict", *verdicts),
+        *_changed_figures("score", *scores),
         *_changed("epsilon", _epsilons(before), _epsilons(after)),
-        *_changed_accuracies(before, after),
+        *_changed_figures("accuracy", _accuracies(before), _accuracies(after)),
         *_changed("plan", _settings(before.plan), _settings(after.plan)),
         *_changed("version", before.versions, after.versions),
     )
-    compared = len(_verdicts(before).keys() & _verdicts(after).keys())
-    compared += len(_scores(before).keys() & _scores(after).keys())
+    compared = sum(len(one.keys() & other.keys()) for one, other in (verdicts, scores))
     return AuditChanges(
         before.title, after.title, changes, compared, tuple(_notes(before, after))
     )
@@ -146,22 +147,16 @@ def _change(
     )
 
 
-def _changed_scores(before: FindingsDocument, after: FindingsDocument) -> Iterator[AuditChange]:
-    for name, one, other in _pairs(_scores(before), _scores(after)):
-        if one is None or other is None:
-            yield _change("score", name, one, other, lambda row: _figure_text(row.value))
-        elif one.value != other.value:
-            yield _changed_figure("score", name, one.value, other.value)
-
-
-def _changed_accuracies(
-    before: FindingsDocument, after: FindingsDocument
+def _changed_figures(
+    kind: ChangeKind,
+    before: Mapping[str, IntervalEstimate],
+    after: Mapping[str, IntervalEstimate],
 ) -> Iterator[AuditChange]:
-    for name, one, other in _pairs(_accuracies(before), _accuracies(after)):
+    for name, one, other in _pairs(before, after):
         if one is None or other is None:
-            yield _change("accuracy", name, one, other, _figure_text)
+            yield _change(kind, name, one, other, _figure_text)
         elif one != other:
-            yield _changed_figure("accuracy", name, one, other)
+            yield _changed_figure(kind, name, one, other)
 
 
 def _changed_figure(
@@ -184,22 +179,22 @@ def _verdicts(found: FindingsDocument) -> dict[str, str]:
     }
 
 
-def _scores(found: FindingsDocument) -> dict[str, SummaryRow]:
-    """Return the rows of the scores that verdicts judge, by their place."""
+def _scores(found: FindingsDocument) -> dict[str, IntervalEstimate]:
+    """Return the scores that verdicts judge, by their place."""
     judged = {
         (row.arm, tuple(sorted(row.observers)), row.question, row.about): (
             {row.score} if row.score else set(row.margins)
         )
         for row in found.verdicts or ()
     }
-    rows = {}
+    scores = {}
     for row in found.summary:
         key = row.key
         place = (key.arm, key.observers, key.question, key.about)
         if found.verdicts is None or row.score in judged.get(place, ()):
             name = (row.arm, _by(key.observers), row.attack, row.question, row.about, row.score)
-            rows["; ".join((*name, _rounds_text(row.rounds)))] = row
-    return rows
+            scores["; ".join((*name, _rounds_text(row.rounds)))] = row.value
+    return scores
 
 
 def _rounds_text(rounds: Sequence[int]) -> str:
