@@ -44,7 +44,7 @@ class CheckResult:
 
     @property
     def status(self) -> Status:
-        """Fail if any verdict fails, else inconclusive if any is, else pass."""
+        """Fail, inconclusive or pass: see `overall_status`."""
         return overall_status(self.verdicts)
 
     @property

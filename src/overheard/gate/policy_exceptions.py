@@ -9,7 +9,7 @@ from overheard.gate.policy import PolicyException
 from overheard.gate.verdict import Acceptance, RuleVerdict
 
 SOON = 30
-"""An exception with at most this many days left is told."""
+"""Days before the end of an exception from which on a note tells of it."""
 
 SCORE = "exception"
 """The score of the verdict on an expired exception."""

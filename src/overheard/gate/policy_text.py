@@ -26,5 +26,5 @@ def policy_text(made: ReferencePolicy) -> str:
 def _rule(rule: PolicyRule, reason: str) -> Iterator[str]:
     yield f"\n[[{rule_kind(rule)}]]\n"
     yield f"# Reference: {shorten(reason, MAX_LENGTH)}.\n"
-    # A list stays a list of one line or more, and settings that are not given are left out.
+    # Settings at their defaults are left out.
     yield tomli_w.dumps(rule.model_dump(exclude_defaults=True, mode="json"))

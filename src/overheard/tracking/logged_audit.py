@@ -33,7 +33,8 @@ class LoggedAudit:
         title: title of the audit.
         metrics: figures by name: question/arm/observers/about/figure. The figure is the name of
             the judged score, or guess, gain or p_value.
-        tags: versions, counts of verdicts, and the digest of the findings.
+        tags: what was audited, the day, versions, counts of verdicts, and the digest of the
+            findings.
         files: the report and its data.
 
     """
