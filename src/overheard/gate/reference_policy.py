@@ -247,8 +247,8 @@ def _upper_gain(row: SummaryRow) -> float | None:
 
 def _rounded_up(value: float) -> float:
     # The division may move a rounded value to the wrong side.
-    return max(value, ceil(value * 10**DIGITS) / 10**DIGITS)
+    return max(value, ceil(value * 10.0**DIGITS) / 10.0**DIGITS)
 
 
 def _rounded_down(value: float) -> float:
-    return min(value, floor(value * 10**DIGITS) / 10**DIGITS)
+    return min(value, floor(value * 10.0**DIGITS) / 10.0**DIGITS)
