@@ -98,7 +98,7 @@ def test_a_claim_that_holds_has_no_sentence() -> None:
 
 def test_an_overclaim_is_reported_with_both_figures() -> None:
     (sentence,) = epsilon_sentences(epsilon_results(audit_of(replace(WEAK, stated=0.1)))[:1])
-    assert "epsilon 0.1 is claimed, 0.7" in sentence
+    assert "epsilon 0.1 is promised, 0.7" in sentence
 
 
 def test_a_meaningless_epsilon_is_reported_as_such() -> None:
@@ -197,7 +197,7 @@ def test_a_promise_for_a_round_stands_beside_the_epsilon_of_a_round() -> None:
     assert re.search(r"Its settings give an epsilon of 0\.7\d per round and 2\.\d\d for the "
                      "whole run", told)  # fmt: skip
     (broken,) = epsilon_sentences(found)
-    assert "epsilon 0.5 per round is claimed, 0.7" in broken
+    assert "epsilon 0.5 per round is promised, 0.7" in broken
     assert "per round is recomputed (PLD)." in broken
 
 

@@ -165,20 +165,21 @@ def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
     if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:
         return (
             f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
-            f"claimed, {_recomputed_as_claimed(line)}. {CERTAIN}"
+            f"promised, {_recomputed_as_claimed(line)}. {CERTAIN}"
         )
     if line.verdict == "contradicted":
         return (
             f"{what} is doubtful against {_observer_names(line.observers)}: if records are "
             f"independent given the models, {make_printable(line.attack_label)} proves an "
             f"epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but the "
-            f"claim allows at most {format_epsilon(line.upper_bound)}. Canaries would prove it."
+            f"promise allows at most {format_epsilon(line.upper_bound)}. Canaries would prove "
+            "it."
         )
     return (
         f"{what} does not hold against {_observer_names(line.observers)}: "
         f"{make_printable(line.attack_label)} "
         f"proves an epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but "
-        "the claim "
+        "the promise "
         f"allows at most {format_epsilon(line.upper_bound)}. The run adds less noise than "
         "stated, or the noise covers less."
     )

@@ -24,7 +24,7 @@ def attacker_knowledge(plan: str) -> tuple[str, ...]:
 # Any: the values of a TOML table.
 def planned_threats(plan: str) -> Iterator[Mapping[str, Any]]:
     """Yield the tables of the threats; none if the text is no plan."""
-    threats = _read(plan).get("threats")
+    threats = read_tables(plan).get("threats")
     for threat in threats if isinstance(threats, list) else []:
         if isinstance(threat, Mapping):
             yield threat
@@ -32,13 +32,14 @@ def planned_threats(plan: str) -> Iterator[Mapping[str, Any]]:
 
 def _prior_examples(plan: str) -> Iterator[str]:
     """Yield the share of each user's examples that attackers have, if there are users."""
-    data = _read(plan).get("data")
+    data = read_tables(plan).get("data")
     people = data.get("people") if isinstance(data, Mapping) else None
     if isinstance(people, Mapping) and isinstance(people.get("share"), float):
         yield f"{people['share']:.0%} of each user's examples"
 
 
-def _read(plan: str) -> Mapping[str, Any]:
+def read_tables(plan: str) -> Mapping[str, Any]:
+    """Return the tables of a plan; none if the text is no plan."""
     try:
         return tomllib.loads(plan)
     except (ValueError, RecursionError):

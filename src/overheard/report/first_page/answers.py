@@ -32,7 +32,6 @@ OTHER_VERDICTS: dict[Verdict, str] = {
 }
 """What was not found to leak, by verdict; `{}` stands for the titles."""
 
-
 NEW_NAMES = (
     "Attacks did not use the names of senders: they were tried as if each sender had a new "
     "name in each round."

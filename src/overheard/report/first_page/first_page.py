@@ -44,12 +44,12 @@ class FirstPage:
     """The contents of the first page; all texts are printable.
 
     Args:
-        broken_claims: sentences on claims of differential privacy that do not hold.
+        broken_claims: sentences on promises of differential privacy that do not hold.
         answers: what leaks to whom, in sentences.
         matrices: the verdicts, by question and observers, arm by arm.
         in_clear: what travels besides weights: each kind, with the arms in which this is so
             and a text for each; () = nothing.
-        epsilons: sentences on claimed, recomputed and measured epsilon; () = no noise is added.
+        epsilons: sentences on promised, recomputed and measured epsilon; () = no noise.
         legend: what the words of the matrix mean.
         steps: what to do next.
         untested: what was not asked, not run or never tested.

@@ -1,6 +1,5 @@
 """What to do next, from the arms that the audit compared."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
 from overheard.findings.finding import Audit
@@ -9,6 +8,7 @@ from overheard.findings.number_format import format_percent
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.plans.registries import DEFENSES
 from overheard.report.defense_effects import effect_words
+from overheard.report.evidence.granted_knowledge import read_tables
 from overheard.report.first_page.answers import listed, reference_arm
 
 STOPS = ("no leak above margin", "nothing to read")
@@ -27,7 +27,6 @@ NAME_DEFENSES = (
 STAYS = "Until one is shown to help, plan as if the leak stays."
 
 NONE_TRIED = "no defense was tried in this audit"
-
 
 SEND_LESS = (
     "Have engineers leave out what is sent in clear and not needed: it is read without any "
@@ -133,10 +132,7 @@ def _unsimulated(audit: Audit) -> Iterator[str]:
 
 def _defended_arms(plan: str) -> Iterator[str]:
     """Yield the names of the arms with defenses; none if the text is no plan."""
-    try:
-        arms = tomllib.loads(plan).get("arms", [])
-    except (ValueError, RecursionError):
-        return
+    arms = read_tables(plan).get("arms")
     for arm in arms if isinstance(arms, list) else []:
         if isinstance(arm, Mapping) and arm.get("defenses"):
             yield str(arm.get("name", ""))

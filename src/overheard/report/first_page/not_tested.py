@@ -85,7 +85,7 @@ def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
         if refusals:
             by_reason.setdefault(list_missing(refusals), []).append(place)
     return tuple(
-        f"Attacks that could not run, by {'; by '.join(found)}. They lacked {missing}. This "
+        f"Some attacks could not run: by {'; by '.join(found)}. They lacked {missing}. This "
         "does not show protection."
         for missing, found in by_reason.items()
     )
