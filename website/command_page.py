@@ -20,6 +20,7 @@ Look up here what each command takes and writes. `overheard COMMAND --help` prin
 | 2 | an input is missing or wrong: the message says what to change; for `check`, also a rule \
 on which nothing can be said |
 | 130, 143 | stopped by Ctrl-C or by SIGTERM; the same command resumes an audit |
+| 141 | the reader of the output has gone |
 """
 
 _OPTION_OF_EVERY_COMMAND = "help"

@@ -9,7 +9,6 @@ from typing import Any, final
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.work_items import applies_to_run, run_kinds, single_rounds
 from overheard.core.attack import Attack
-from overheard.core.recipe import Recipe
 from overheard.federation.cohort import participants_per_round
 from overheard.learning.threads import available_cores, one_thread
 from overheard.planning.measured_costs import (
@@ -20,7 +19,7 @@ from overheard.planning.measured_costs import (
 )
 from overheard.planning.outlook import PlannedView
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
 
 BUDGET = 60.0
@@ -132,12 +131,12 @@ def _measure_attacks(
     """Measure each attack once, by its name; no measurement begins after `until`."""
     costs, failed = dict[str, AttackCost](), dict[str, None]()
     for view in views:
-        able = {one.part for one in view.outlooks() if one.able}
         for attack in view.threat.attacks:
             name = view.threat.attack_name(attack)
-            if name in costs or attack.name not in able:
+            targets = () if name in costs else view.able_targets(attack)
+            if not targets:
                 continue
-            cost = measure_attack(attack, view) if process_time() < until else None
+            cost = measure_attack(attack, view, targets) if process_time() < until else None
             if cost is None:
                 failed[name] = None
             else:
@@ -159,12 +158,12 @@ def _attack_seconds(
     question = question_of_attack(attack)
     used = min(rounds, getattr(attack, "most_rounds", None) or rounds)
     single = len(single_rounds(view.threat, question, range(rounds)))
-    targets = sum(not view.missing(attack, target) for target in view.targets)
+    targets = len(view.able_targets(attack))
     cell = cost.first_target + max(0, targets - 1) * cost.next_target
-    seconds = (used / cost.rounds + single / cost.rounds) * cell
+    seconds = (used + single) / cost.rounds * cell
     if attack.training_source() == "virtual clients":
         more = max(0, view.threat.virtual.clients - MEASURED_VIRTUAL_CLIENTS)
-        examples = more * used * _virtual_examples(plan, view.threat, view)
+        examples = more * used * _virtual_examples(plan, view)
         seconds += PROBE_FACTOR * examples * second_per_example
     if facts is not None:
         return seconds
@@ -172,10 +171,10 @@ def _attack_seconds(
     return seconds * len(plan.seeds) * len(kinds)
 
 
-def _virtual_examples(plan: Plan, threat: ThreatPlan, view: PlannedView) -> float:
+def _virtual_examples(plan: Plan, view: PlannedView) -> float:
     """Return the examples that a virtual client passes in a round, on average."""
-    if threat.virtual.examples is not None:
-        size = sum(threat.virtual.examples) / 2
+    if view.threat.virtual.examples is not None:
+        size = sum(view.threat.virtual.examples) / 2
     else:
         sent = [
             update.examples
@@ -184,11 +183,7 @@ def _virtual_examples(plan: Plan, threat: ThreatPlan, view: PlannedView) -> floa
             if update.examples is not None
         ]
         size = sum(sent) / len(sent) if sent else sum(plan.data.sizes) / 2 or 100
-    return size * _epochs(plan.training.recipe)
-
-
-def _epochs(recipe: Recipe) -> int:
-    return recipe.epochs
+    return size * plan.training.recipe.epochs
 
 
 def _trained_examples(plan: Plan, audit_inputs: AuditInputs) -> float:
@@ -198,7 +193,7 @@ def _trained_examples(plan: Plan, audit_inputs: AuditInputs) -> float:
     cohort = participants_per_round(plan.data.clients, plan.training.participation)
     rounds = sum(map(plan.rounds_of, plan.arms))
     runs = len(plan.seeds) * len(run_kinds(plan))
-    return runs * rounds * cohort * mean * _epochs(plan.training.recipe)
+    return runs * rounds * cohort * mean * plan.training.recipe.epochs
 
 
 def _speedup(audit_inputs: AuditInputs) -> float:

@@ -90,13 +90,20 @@ def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
 
 
 # Any: an attack answers a question of its own.
-def measure_attack(attack: Attack[Any], view: PlannedView) -> AttackCost | None:
+def measure_attack(
+    attack: Attack[Any], view: PlannedView, able: Sequence[Party]
+) -> AttackCost | None:
     """Run an attack on one round and one target, then on two; None if it fails.
 
     The made-up updates of a sketch have the shapes of real ones, so that most attacks take as
     long. Attacks that need all rounds get all.
+
+    Args:
+        attack: the attack.
+        view: what it sees.
+        able: the targets on which it can run, one or more.
+
     """
-    able = [target for target in view.targets if not view.missing(attack, target)]
     seen = tuple(view.view.rounds_with_updates(able[0]))
     rounds = seen if question_of_attack(attack).needs_all_rounds else seen[:1]
     observed = view.view.during(rounds)

@@ -103,6 +103,11 @@ class PlannedView:
             return (str(error).removeprefix(f"{attack.name} on {target} needs "),)
         return ()
 
+    # Any: an attack answers a question of its own.
+    def able_targets(self, attack: Attack[Any]) -> tuple[Party, ...]:
+        """Return the targets on which an attack can run."""
+        return tuple(target for target in self.targets if not self.missing(attack, target))
+
     def outlooks(self) -> Iterator[AttackOutlook]:
         """Return the outlook of each attack of the threat."""
         for attack in self.threat.attacks:

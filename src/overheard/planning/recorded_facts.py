@@ -9,7 +9,7 @@ from overheard.archive.truth import has_truth
 from overheard.archive.weights import tensor_shapes
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
-from overheard.core.parties import SERVER, Party, is_shadow_device, party_sort_key
+from overheard.core.parties import SERVER, Party, is_client, party_sort_key
 from overheard.core.transcript import Transcript
 
 
@@ -81,13 +81,12 @@ def read_checked_recording(folder: Path) -> RecordedFacts:
             f"{folder}: has no round with a broadcast and an update, so nothing can be "
             "attacked: record a run to its end"
         )
-    parties = [party for party in transcript.parties() if not is_shadow_device(party)]
     observer, reads_updates = _choose_observer(transcript)
     return RecordedFacts(
         folder,
         manifest,
         shapes,
-        sum(party != SERVER for party in parties),
+        sum(map(is_client, transcript.parties())),
         len(rounds),
         observer,
         reads_updates,

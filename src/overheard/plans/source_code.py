@@ -1,7 +1,6 @@
 """Digests of the source code that stored results depend on."""
 
 import ast
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -14,14 +13,12 @@ from typing import final
 from uuid import uuid4
 
 import overheard
+from overheard.core.own_code.reference import REFERENCE
 
 OWN_PACKAGE = "overheard"
 
 INSTALLED_FOLDERS = frozenset({"site-packages", "dist-packages"})
 """Folders of installed packages, whose code is that of a release."""
-
-FUNCTION_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-"""A function of the user in a setting of a plugin, such as "package.module:function"."""
 
 SIMULATING_PACKAGES = (
     "core",
@@ -136,7 +133,7 @@ def _modules_of(plugin: object) -> Iterator[str]:
         return
     for field in fields(plugin):
         setting = getattr(plugin, field.name)
-        if isinstance(setting, str) and FUNCTION_REFERENCE.fullmatch(setting):
+        if isinstance(setting, str) and REFERENCE.fullmatch(setting):
             yield setting.partition(":")[0]
 
 
