@@ -1,4 +1,4 @@
-"""A recording of a model with batch norm is audited, whether its running statistics were sent."""
+"""A recording of a model with batch norm is audited, with or without its running statistics."""
 
 import shutil
 from pathlib import Path

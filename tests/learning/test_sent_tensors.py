@@ -6,7 +6,7 @@ from torch import nn
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model, initial_weights
 from overheard.learning.sent_tensors import (
-    kept_tensors,
+    unsent_tensors,
     load_sent_tensors,
     sent_shapes,
     sent_tensors,
@@ -40,18 +40,18 @@ def test_running_statistics_are_sent_in_the_place_of_their_layer_and_counters_st
         "2.weight": (2, 3),
         "2.bias": (2,),
     }
-    assert list(kept_tensors(model)) == ["1.num_batches_tracked"]
+    assert list(unsent_tensors(model)) == ["1.num_batches_tracked"]
 
 
 def test_frozen_parameters_and_tables_that_are_not_stored_stay():
     assert list(sent_tensors(Adapted())) == ["last.weight", "last.bias"]
-    assert list(kept_tensors(Adapted())) == ["base.weight", "base.bias", "places"]
+    assert list(unsent_tensors(Adapted())) == ["base.weight", "base.bias", "places"]
 
 
 def test_what_stays_is_the_same_for_every_seed_and_what_is_sent_is_drawn():
     one, other = (fresh_model(Adapted, Seed(number)) for number in (1, 2))
-    assert same_bits(kept_tensors(one), kept_tensors(other))
-    assert same_bits(kept_tensors(one), kept_tensors(fresh_model(Adapted, Seed(0))))
+    assert same_bits(unsent_tensors(one), unsent_tensors(other))
+    assert same_bits(unsent_tensors(one), unsent_tensors(fresh_model(Adapted, Seed(0))))
     assert not same_bits(sent_tensors(one), sent_tensors(other))
     assert same_bits(initial_weights(Adapted, Seed(1)), sent_tensors(one))
 

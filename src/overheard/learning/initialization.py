@@ -7,7 +7,7 @@ from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.seeding import seeded
-from overheard.learning.sent_tensors import kept_tensors, sent_tensors
+from overheard.learning.sent_tensors import unsent_tensors, sent_tensors
 
 SHARED = Seed(0)
 """The seed of the tensors that are never sent, which every party must build alike."""
@@ -21,10 +21,10 @@ def fresh_model(build_model: BuildModel, seed: Seed) -> nn.Module:
     """
     with seeded(seed):
         model = build_model()
-    kept = kept_tensors(model)
+    kept = unsent_tensors(model)
     if kept and seed != SHARED:
         with seeded(SHARED), torch.no_grad():
-            shared = kept_tensors(build_model())
+            shared = unsent_tensors(build_model())
             for name, tensor in kept.items():
                 tensor.copy_(shared[name])
     return model

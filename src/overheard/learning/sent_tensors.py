@@ -42,7 +42,7 @@ def sent_buffers(model: nn.Module) -> dict[str, Tensor]:
     return {name: one for name, one in buffers.items() if name in stored}
 
 
-def kept_tensors(model: nn.Module) -> dict[str, Tensor]:
+def unsent_tensors(model: nn.Module) -> dict[str, Tensor]:
     """Return the other parameters and buffers, which every party builds for itself."""
     sent = sent_tensors(model)
     both = (*model.named_parameters(), *model.named_buffers())

@@ -20,7 +20,7 @@ from overheard.learning.architecture import (
 from overheard.learning.distillation.synthetic import SyntheticExamples
 from overheard.learning.distillation.unrolled_training import UnrolledTraining
 from overheard.learning.initialization import fresh_model
-from overheard.learning.sent_tensors import kept_tensors, sent_buffers
+from overheard.learning.sent_tensors import unsent_tensors, sent_buffers
 
 CACHED_NETWORKS = 8
 """Most networks whose traced steps are cached; the least recently used one is dropped."""
@@ -115,7 +115,7 @@ def _build_training(
 
 def _build_smooth_model(build_model: BuildModel) -> nn.Module:
     model = fresh_model(build_model, Seed(0))
-    if has_batch_norm(model) or sent_buffers(model) or kept_tensors(model):
+    if has_batch_norm(model) or sent_buffers(model) or unsent_tensors(model):
         raise PlanError(
             "distillation needs a network whose parameters are all trained and sent, without "
             "buffers or batch norm: take group norm in its place, and no frozen parameters"
