@@ -133,7 +133,7 @@ def audit(
     from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import read_plan_or_built_in
-    from overheard.report.empty_audit import refuse_empty_audit
+    from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
@@ -161,7 +161,8 @@ def audit(
         write_report(found, folder, Seed(0))
     refuse_empty_audit(found)
     if not quiet:
-        _print_headlines(headlines(found, Seed(0)), folder)
+        sentences = (*headlines(found, Seed(0)), *unmeasured_attacks(found))
+        _print_headlines(sentences, folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
 
 
