@@ -1,12 +1,15 @@
 """The formats in which runs are saved, and the choice of the one of a folder."""
 
 from abc import ABC, abstractmethod
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
 from overheard.core.plugin_discovery import discover_plugins
-from overheard.recorders import formats
 from overheard.recorders.exported_run import ExportedRun, read_exported_run
+
+FORMATS = "overheard.recorders.formats"
+"""The package with a file for each format; imported by its name, as its files import this one."""
 
 
 class ExportFormat(ABC):
@@ -39,7 +42,7 @@ def read_run(folder: Path) -> ExportedRun:
         TranscriptError: if something is invalid; the message says what to do.
 
     """
-    for one in discover_plugins(formats, ExportFormat).values():
+    for one in discover_plugins(import_module(FORMATS), ExportFormat).values():
         if one().is_of(folder):
             return one().read(folder)
     return read_exported_run(folder)
