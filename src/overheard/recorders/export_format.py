@@ -9,7 +9,7 @@ from overheard.core.plugin_discovery import discover_plugins
 from overheard.recorders.exported_run import ExportedRun, read_exported_run
 
 FORMATS = "overheard.recorders.formats"
-"""The package with a file for each format; imported by its name, as its files import this one."""
+"""The package with a file for each format. Its files import this one, so it is named here."""
 
 
 class ExportFormat(ABC):

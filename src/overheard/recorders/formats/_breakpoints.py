@@ -112,7 +112,7 @@ def has_breakpoints(folder: Path) -> bool:
 
 
 def read_breakpoints(folder: Path) -> ExperimentHistory:
-    """Read the breakpoints of an experiment: the last, and earlier ones for rounds that it does not have.
+    """Read the breakpoints of an experiment: the last, and earlier ones as needed.
 
     Raises:
         TranscriptError: if one is damaged, or a round is missing; the message says what to do.
