@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from overheard.auditing.summary import summarise
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.drawing.svg import Chart
@@ -49,6 +48,7 @@ def score_frame(audit: Audit) -> "pandas.DataFrame":
         {
             "arm": row.arm,
             "observers": "; ".join(row.observers),
+            "about": one.target_kind,
             "question": row.question,
             "attack": row.attack,
             "rounds": row.rounds,
@@ -60,7 +60,9 @@ def score_frame(audit: Audit) -> "pandas.DataFrame":
             "targets": row.targets,
             "seeds": row.seeds,
         }
-        for row in summarise(audit.findings, BOOTSTRAP_SEED)
+        for arm in collect_arms(audit, BOOTSTRAP_SEED)
+        for one in arm.threat_results
+        for row in one.rows
     ]
     return pandas.DataFrame(rows)
 

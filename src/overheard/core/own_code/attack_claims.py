@@ -96,7 +96,8 @@ def _infer(
         if not isinstance(claim, attack.claim_type):
             given = "no claim" if claim is None else f"a {type(claim).__name__}"
             raise ClaimError(f"it returned {given} about {target}")
-    return claims
+    # Claims about others were not asked for.
+    return {target: claims[target] for target in targets}
 
 
 def _is_others_failure(error: Exception) -> bool:
