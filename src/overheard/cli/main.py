@@ -243,6 +243,7 @@ def list_command(
     name: Annotated[
         str | None, typer.Argument(help="Tell all details of this one only.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List what a plan can name, with settings and sources; the papers; or all terms.
 
@@ -250,11 +251,15 @@ def list_command(
     Examples:
       overheard list attacks
       overheard list attacks decaf
+      overheard list attacks --json | jq .
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.listing import list_parts
+    from overheard.cli.listing import list_parts, listed_values
 
-    if name is None:
+    if as_json:
+        listed = [one for one in listed_values(kind.value) if name in (None, one["name"])]
+        typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+    elif name is None:
         list_parts(kind.value, Console())
     else:
         from overheard.cli.details import print_details
