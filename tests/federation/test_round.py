@@ -7,10 +7,18 @@ import torch
 
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import Recorder
+from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.defense import Defense, DefenseContext, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    Message,
+    MissingReply,
+    Update,
+    Weights,
+)
 from overheard.core.parties import COHORT, SERVER, Party, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -18,7 +26,8 @@ from overheard.core.transcript import Transcript
 from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.manifest import build_manifest
-from overheard.federation.round import FederationRound, next_weights, run_round
+from overheard.federation.round import FederationRound, run_round
+from overheard.federation.server import broadcast_weights, next_state
 from overheard.learning.initialization import initial_weights
 
 
@@ -103,6 +112,12 @@ def test_messages_of_a_round_have_their_order_and_readers(
         (client(0), frozenset({SERVER}), Update),
         (client(1), frozenset({SERVER}), Update),
     ]
+
+
+def next_weights(federation: Federation, number: int, messages: Sequence[Message]) -> Weights:
+    """The global model after a round of an algorithm without memory."""
+    state = ServerState(broadcast_weights(messages))
+    return next_state(federation, number, state, messages).weights
 
 
 def test_updates_and_their_mean_equal_those_computed_by_hand(

@@ -204,7 +204,8 @@ def _check_partition(
 def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
     """Return the plan's arm with the recorded defenses, for attackers that know them."""
     recorded_settings = [one.settings for one in manifest.defenses]
-    for arm in plan.arms:
+    arms = [arm for arm in plan.arms if arm.algorithm is None]
+    for arm in arms:
         if [repr(defense) for defense in arm.defenses] == recorded_settings:
             return arm
     if any("defenses" in threat.knows for threat in plan.threats):
@@ -212,4 +213,4 @@ def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
             f"{recording}: had the defenses {'; '.join(recorded_settings)}, which an attacker "
             "of the plan knows, but no arm of the plan has them: add an arm with them"
         )
-    return next(arm for arm in plan.arms if not arm.defenses)
+    return next(arm for arm in arms if not arm.defenses)

@@ -1,6 +1,6 @@
 """The messages that parties exchange."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -16,6 +16,22 @@ Weights = Mapping[str, Tensor]
 def apply_update(start: Weights, delta: Weights) -> dict[str, Tensor]:
     """Return the weights that result from adding an update's `delta` to `start`."""
     return {name: weight + delta[name] for name, weight in start.items()}
+
+
+def weighted_sum(deltas: Sequence[Weights], factors: Sequence[float]) -> Mapping[str, Tensor]:
+    """Return the sum of deltas times their factors, in float64 and in the given order.
+
+    It is computed one tensor at a time, so that lazily read updates are never in memory
+    together.
+    """
+    total_of = {}
+    for name in deltas[0]:
+        first = deltas[0][name]
+        total = first.double() * factors[0]
+        for delta, factor in zip(deltas[1:], factors[1:], strict=True):
+            total += delta[name].double() * factor
+        total_of[name] = total.to(first.dtype)
+    return total_of
 
 
 NO_METRICS: Mapping[str, float] = MappingProxyType({})

@@ -7,13 +7,12 @@ from itertools import islice
 from typing import final
 
 import torch
-from torch import Tensor
 
 from overheard.archive.recorder import OpenRound
-from overheard.core.defense import Defense, LocalTraining
+from overheard.core.algorithm.algorithm import LOCAL_STEPS
+from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
-    Aggregate,
     Broadcast,
     Message,
     MissingReply,
@@ -22,9 +21,10 @@ from overheard.core.messages import (
 )
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import COHORT, SERVER, Party
-from overheard.core.view import mean_update
+from overheard.core.recipe import Recipe
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
+from overheard.federation.server import aggregate_updates, received_updates
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientResult, TrainingGroup
 
@@ -40,7 +40,6 @@ COPIES_OF_WEIGHTS = 6
 
 ON_TRAINING = "it takes and returns a LocalTraining"
 ON_UPDATE = "it takes an Update and a DefenseContext and returns an Update"
-ON_AGGREGATE = "it takes an Aggregate and a DefenseContext and returns an Aggregate"
 
 LARGEST_CHUNK = 32
 """Most clients at once; more train no faster (see `learning.memory`)."""
@@ -78,7 +77,7 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
     """
     cohorts = [_begin_round(session, number) for session in sessions]
     first = sessions[0].federation
-    training = LocalTraining(first.build_model, first.recipe)
+    training = LocalTraining(first.build_model, first.algorithm.local_recipe(first.recipe))
     for defense in first.defenses:
         with explain_failures(f"defense {defense.name}: on_training", ON_TRAINING):
             training = defense.on_training(training)
@@ -105,7 +104,7 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
         if session.record is None:
             deque(results, maxlen=0)
         else:
-            _record_updates(session.federation, session.record, number, results)
+            _record_updates(session, number, training.recipe, results)
 
 
 def clients_at_once(weights: Weights) -> int:
@@ -125,13 +124,14 @@ def _begin_round(session: FederationRound, number: int) -> Cohort:
 
 
 def _record_updates(
-    federation: Federation, record: OpenRound, number: int, results: Iterator[ClientResult]
+    session: FederationRound, number: int, recipe: Recipe, results: Iterator[ClientResult]
 ) -> None:
     """Record each update as it is trained and, if no party can read updates, their mean."""
-    sent = []
+    sent, federation, record = [], session.federation, session.record
+    assert record is not None, "a round that is recorded already needs no second record"
     for result in results:
         party = Party(result.client.name)
-        update = Update(result.delta, len(result.client.rows), {"loss": result.loss})
+        update = _trained_update(federation, recipe, result)
         _check_convergence(update, number, party)
         for defense in federation.defenses_of(party):
             context = defense_context(federation, defense, number, party)
@@ -140,73 +140,24 @@ def _record_updates(
         readers = TO_NO_PARTY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
     if federation.is_masked and sent:
-        aggregate = _mean_aggregate(federation, number, sent)
+        received = received_updates(federation, number, sent)
+        aggregate = aggregate_updates(federation, number, received)
         record.record(Message(number, COHORT, TO_SERVER, aggregate))
+
+
+def _trained_update(federation: Federation, recipe: Recipe, result: ClientResult) -> Update:
+    """Return the update of a trained client, before its defenses."""
+    client = result.client
+    metrics = {"loss": result.loss}
+    steps = federation.algorithm.reported_steps(recipe, client.steps_in(recipe))
+    if steps is not None:
+        metrics[LOCAL_STEPS] = float(steps)
+    return Update(result.delta, len(client.rows), metrics)
 
 
 def broadcast_message(federation: Federation, number: int, weights: Weights) -> Message:
     """Build the message that sends the global model to all clients."""
     return Message(number, SERVER, frozenset(federation.clients), Broadcast(weights))
-
-
-def next_weights(
-    federation: Federation, number: int, messages: Sequence[Message]
-) -> dict[str, Tensor]:
-    """Compute the global model after this round from the messages of the round.
-
-    McMahan et al. 2017, Algorithm 1: the old model plus the mean of the updates, weighted by
-    their numbers of examples. Without any update the old model stays.
-    """
-    old = _broadcast_weights(messages)
-    aggregate = _aggregate(federation, number, messages)
-    if aggregate is None:
-        return old
-    for defense in federation.defenses:
-        if defense.enforced_at == "server":
-            aggregate = _on_aggregate(federation, defense, number, aggregate)
-    return {
-        name: (tensor + aggregate.delta[name]).to(tensor.dtype) for name, tensor in old.items()
-    }
-
-
-def _broadcast_weights(messages: Sequence[Message]) -> dict[str, Tensor]:
-    for message in messages:
-        if isinstance(message.body, Broadcast):
-            return dict(message.body.weights)
-    raise AssertionError("every round begins with a broadcast")
-
-
-def _aggregate(
-    federation: Federation, number: int, messages: Sequence[Message]
-) -> Aggregate | None:
-    """Return the aggregate that the server received, or the mean of the updates, if any."""
-    for message in messages:
-        if isinstance(message.body, Aggregate):
-            return message.body
-    sent = [message for message in messages if isinstance(message.body, Update)]
-    return _mean_aggregate(federation, number, sent) if sent else None
-
-
-def _mean_aggregate(
-    federation: Federation, number: int, messages: Sequence[Message]
-) -> Aggregate:
-    """Average the updates, and apply the defenses that act before the server reads the mean."""
-    updates = [message.body for message in messages if isinstance(message.body, Update)]
-    mean = mean_update(updates)
-    cohort = frozenset(message.sender for message in messages)
-    aggregate = Aggregate(mean.delta, cohort, mean.examples)
-    for defense in federation.defenses:
-        if defense.enforced_at != "server":
-            aggregate = _on_aggregate(federation, defense, number, aggregate)
-    return aggregate
-
-
-def _on_aggregate(
-    federation: Federation, defense: Defense, number: int, aggregate: Aggregate
-) -> Aggregate:
-    context = defense_context(federation, defense, number, SERVER)
-    with explain_failures(f"defense {defense.name}: on_aggregate", ON_AGGREGATE):
-        return defense.on_aggregate(aggregate, context)
 
 
 def _check_convergence(update: Update, number: int, party: Party) -> None:

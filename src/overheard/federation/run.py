@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -21,9 +22,9 @@ from overheard.federation.round import (
     FederationRound,
     broadcast_message,
     clients_at_once,
-    next_weights,
     run_round,
 )
+from overheard.federation.server import Server
 from overheard.federation.stacking import check_stackable, split_into_stacks
 from overheard.federation.truth import build_ground_truth
 from overheard.learning.initialization import initial_weights
@@ -89,7 +90,13 @@ def run_federations(
     check_stackable(federations)
     with one_thread():
         runs = [
-            _FederationRun(federation, folder, manifest, Recorder(folder, manifest))
+            _FederationRun(
+                federation,
+                folder,
+                manifest,
+                Recorder(folder, manifest),
+                Server(federation, partial(read_round, folder)),
+            )
             for federation, folder, manifest in zip(
                 federations, folders, build_manifests(federations), strict=True
             )
@@ -127,6 +134,7 @@ class _FederationRun:
     folder: Path
     manifest: Manifest
     recorder: Recorder
+    server: Server
 
     def is_missing(self, number: int) -> bool:
         return self.recorder.committed_rounds() <= number
@@ -136,11 +144,7 @@ class _FederationRun:
 
     def start_weights(self, number: int) -> Weights:
         """Return the global model at the start of a round."""
-        federation = self.federation
-        if number == 0:
-            return initial_weights(federation.build_model, federation.seed.child("initial"))
-        before = number - 1
-        return next_weights(federation, before, read_round(self.folder, before))
+        return self.server.state_at(number).weights
 
 
 def _run_missing_rounds(

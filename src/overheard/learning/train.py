@@ -132,7 +132,16 @@ def train_groups(
         available_cores() if workers is None else workers,
     )
     jobs = [
-        TrainingJob(build_model, group.start, group.pool, recipe, group.seed, round, target)
+        TrainingJob(
+            build_model,
+            group.start,
+            group.pool,
+            recipe,
+            group.seed,
+            round,
+            target,
+            any(client.correction is not None for client in group.clients),
+        )
         for group in groups
     ]
     model = fresh_model(build_model, Seed(0))
