@@ -22,8 +22,8 @@ class FedNova(Algorithm):
     """The server divides each update by its local steps, and takes a step of their mean number.
 
     delta = (sum p_i a_i) * sum p_i delta_i / a_i, where p_i are the weights of the mean and a_i
-    is the number of local steps, or with momentum rho (Wang et al. 2020, Section 4.2)
-    a_i = (steps - rho (1 - rho^steps) / (1 - rho)) / (1 - rho).
+    is the number of local steps (Wang et al. 2020, Section 4.1). With momentum rho of the
+    clients it is a_i = (steps - rho (1 - rho^steps) / (1 - rho)) / (1 - rho) (Section 4.2).
 
     Leak: more than FedAvg to the server. Each client sends its number of local steps, which
     tells its number of batches also where its number of examples is hidden, and the epochs of a

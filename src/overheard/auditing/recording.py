@@ -33,6 +33,7 @@ from overheard.core.truth import EMPTY_GROUND_TRUTH
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
+from overheard.federation.federation import Federation
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import initial_weights
 from overheard.plans.description import describe_recording
@@ -192,13 +193,28 @@ def _check_partition(
     training = plan.training.model_copy(update={"rounds": rounds})
     matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
     partition = partition_for_plan(matched, dataset, seed)
-    planned = build_federation(matched, plan.arms[0], seed, partition, dataset.task, cpu)
+    reference = next(arm for arm in plan.arms if arm.is_reference)
+    planned = build_federation(matched, reference, seed, partition, dataset.task, cpu)
+    _refuse_other_protocol(recording, manifest, plan, planned)
     if manifest.data != data_digest(planned):
         raise PlanError(
             f"{recording}: its clients held other examples than the plan assigns, so an "
             "auxiliary example could be a client's: use the [data] and the seed of the run"
         )
     return partition
+
+
+def _refuse_other_protocol(
+    recording: Path, manifest: Manifest, plan: Plan, planned: Federation
+) -> None:
+    """Refuse a simulated run of another algorithm, sampling or number of epochs."""
+    distilled = {repr(arm.distillation) for arm in plan.arms if arm.distillation is not None}
+    if manifest.protocol not in {planned.protocol, *distilled}:
+        raise PlanError(
+            f"{recording}: was run with {manifest.protocol}, the plan says "
+            f"{planned.protocol}: set training.algorithm, and the sampling and epochs of "
+            "clients, to those of the run"
+        )
 
 
 def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:

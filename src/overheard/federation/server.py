@@ -30,8 +30,8 @@ class Server:
     """The server of one run.
 
     Its state at the start of a round is a function of the messages before, so a resumed run
-    computes the same bits: it reads the messages of all earlier rounds once, or only of the
-    last one if the algorithm has no memory.
+    computes the same bits. For this it reads the messages of all earlier rounds once, or only
+    of the last one if the algorithm has no memory.
     """
 
     def __init__(

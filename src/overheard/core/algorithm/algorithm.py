@@ -55,8 +55,8 @@ class Algorithm:
 
     A concrete algorithm is a final frozen dataclass: its fields are its settings. It overrides
     the hooks where it differs from FedAvg at server rate 1 (McMahan et al. 2017, Algorithm 1).
-    The paragraph of its docstring that begins with "Leak:" says what more, or less, it gives
-    away than FedAvg.
+    The paragraph of its docstring that begins with "Leak:" says what more, or less, observers
+    learn than under FedAvg.
     """
 
     name: ClassVar[str]
@@ -127,6 +127,9 @@ class Algorithm:
         """
         return change
 
+
+LEAK = "Leak:"
+"""How the paragraph on what an algorithm reveals begins."""
 
 LOCAL_STEPS = "local_steps"
 """Name of the metric with what `Algorithm.reported_steps` returns."""
