@@ -3,22 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from overheard.core.parties import Party
 
-Weights = Mapping[str, Tensor]
+if TYPE_CHECKING:  # so that `overheard show` need not load torch
+    import torch
+
+Weights = Mapping[str, "torch.Tensor"]
 """Parameters by name, as from `Module.named_parameters`; may be read lazily from disk."""
 
 
-def apply_update(start: Weights, delta: Weights) -> dict[str, Tensor]:
+def apply_update(start: Weights, delta: Weights) -> "dict[str, torch.Tensor]":
     """Return the weights that result from adding an update's `delta` to `start`."""
     return {name: weight + delta[name] for name, weight in start.items()}
 
 
-def weighted_sum(deltas: Sequence[Weights], factors: Sequence[float]) -> Mapping[str, Tensor]:
+def weighted_sum(deltas: Sequence[Weights], factors: Sequence[float]) -> Weights:
     """Return the sum of deltas times their factors, in float64 and in the given order.
 
     It is computed one tensor at a time, so that lazily read updates are never in memory
@@ -89,18 +90,18 @@ class DistilledSet:
     """Synthetic examples sent in place of weights (FLiP).
 
     Args:
-        inputs: shaped as the task's inputs, in the order of training steps.
-        labels: soft targets.
-        rates: learning rates of the steps.
-        counts: weight of each synthetic example in the mean over clients; 0 if the client that
-            sent it holds no example of its class.
+        inputs: (examples, ...), shaped as the task's inputs, in the order of training steps.
+        labels: (examples, classes), soft targets.
+        rates: (examples), learning rates of the steps.
+        counts: (examples), weight of each synthetic example in the mean over clients; 0 if the
+            client that sent it holds no example of its class.
 
     """
 
-    inputs: Float[Tensor, "examples ..."]
-    labels: Float[Tensor, "examples classes"]
-    rates: Float[Tensor, " examples"]
-    counts: Float[Tensor, " examples"]
+    inputs: "torch.Tensor"
+    labels: "torch.Tensor"
+    rates: "torch.Tensor"
+    counts: "torch.Tensor"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import final
-
-from torch import Tensor
+from typing import TYPE_CHECKING, final
 
 from overheard.core.messages import (
     Aggregate,
@@ -17,6 +15,9 @@ from overheard.core.messages import (
     weighted_sum,
 )
 from overheard.core.parties import COHORT, Party
+
+if TYPE_CHECKING:  # so that `overheard show` need not load torch
+    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +219,13 @@ def _remove_observers(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _WeightChange(Mapping[str, Tensor]):
+class _WeightChange(Mapping[str, "torch.Tensor"]):
     """The difference of two models' weights, computed per tensor on access."""
 
     start: Weights
     end: Weights
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> "torch.Tensor":
         return self.end[name] - self.start[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -236,14 +237,14 @@ class _WeightChange(Mapping[str, Tensor]):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _MeanOfOthers(Mapping[str, Tensor]):
+class _MeanOfOthers(Mapping[str, "torch.Tensor"]):
     """A mean update without the observers' updates, computed per tensor on access."""
 
     mean: Weights
     observer_updates: tuple[Weights, ...]
     shares: tuple[float, ...]
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> "torch.Tensor":
         whole = self.mean[name]
         rest = whole.double()
         for delta, share in zip(self.observer_updates, self.shares, strict=True):

@@ -1,6 +1,7 @@
 """The server of a run: its model and memory, computed from the messages of earlier rounds."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import final
 
 from overheard.core.algorithm.algorithm import NOTHING, ReceivedUpdate, ServerState
@@ -18,6 +19,7 @@ from overheard.core.parties import SERVER
 from overheard.federation.cohort import defense_context, draw_round_copies
 from overheard.federation.federation import Federation
 from overheard.learning.initialization import initial_weights
+from overheard.learning.sent_tensors import without_negative_variances
 
 ON_AGGREGATE = "it takes an Aggregate and a DefenseContext and returns an Aggregate"
 
@@ -69,7 +71,8 @@ def next_state(
 ) -> ServerState:
     """Compute the server's state after a round from the messages of the round.
 
-    Without any update the state is unchanged.
+    Without any update the state is unchanged. A running variance that a defense's noise made
+    negative becomes 0.
     """
     received = received_updates(federation, number, messages)
     aggregate = _sent_aggregate(messages)
@@ -82,7 +85,8 @@ def next_state(
     for defense in federation.defenses:
         if defense.enforced_at == "server":
             aggregate = _on_aggregate(federation, defense, number, aggregate)
-    return federation.algorithm.next_state(number, state, aggregate.delta, received)
+    after = federation.algorithm.next_state(number, state, aggregate.delta, received)
+    return replace(after, weights=without_negative_variances(after.weights))
 
 
 def received_updates(

@@ -20,6 +20,7 @@ from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
+from overheard.learning.sent_tensors import without_negative_variances
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.simulation.federations.design import FederationDesign, SimulatedFederation
@@ -166,7 +167,8 @@ def _next_state(
     for defense in defended.defenses:
         context = defended.defense_context(defense, "+".join(sorted(parties)))
         aggregate = defense.on_aggregate(aggregate, context)
-    return algorithm.next_state(place, state, aggregate.delta, received)
+    after = algorithm.next_state(place, state, aggregate.delta, received)
+    return replace(after, weights=without_negative_variances(after.weights))
 
 
 def _with_steps(update: Update, algorithm: Algorithm, recipe: Recipe) -> Update:
