@@ -44,7 +44,7 @@ def federation(algorithm: Algorithm) -> Federation:
         test=pool,
         rounds=4,
         seed=Seed(5),
-        participation=0.5,
+        participation=1.0 if algorithm.schedule(1, 1, Seed(0)) else 0.5,
         engine="sequential",
         algorithm=algorithm,
         epochs_range=(1, 3),

@@ -28,7 +28,7 @@ from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.manifest import build_manifest
 from overheard.federation.round import FederationRound, run_round
-from overheard.federation.server import broadcast_weights, next_state
+from overheard.federation.server import broadcast_weights, next_state, received_updates
 from overheard.learning.initialization import initial_weights
 
 
@@ -103,7 +103,7 @@ def messages_of(federation: Federation, folder: Path) -> Sequence[Message]:
     """The messages of round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
     with Recorder(folder, build_manifest(federation, "none")).open_round() as record:
-        run_round([FederationRound(federation, weights, record)], 0)
+        run_round([FederationRound(federation, ServerState(weights), record)], 0)
     return read_round(folder, 0)
 
 
@@ -128,7 +128,8 @@ def test_messages_of_a_round_have_their_order_and_readers(
 def next_weights(federation: Federation, number: int, messages: Sequence[Message]) -> Weights:
     """The global model after a round of an algorithm without memory."""
     state = ServerState(broadcast_weights(messages))
-    return next_state(federation, number, state, messages).weights
+    received = received_updates(federation, number, messages)
+    return next_state(federation, number, state, messages, received).weights
 
 
 def test_updates_and_their_mean_equal_those_computed_by_hand(
@@ -309,7 +310,10 @@ def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
     weights = initial_weights(small.build_model, Seed(0))
     with Recorder(tmp_path, build_manifest(other, "none")).open_round() as record:
         run_round(
-            [FederationRound(watched, weights, None), FederationRound(other, weights, record)],
+            [
+                FederationRound(watched, ServerState(weights), None),
+                FederationRound(other, ServerState(weights), record),
+            ],
             0,
         )
     assert len(set(trained)) == 4

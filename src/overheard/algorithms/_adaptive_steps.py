@@ -1,6 +1,7 @@
 """The step that FedAdam, FedYogi and FedAdagrad share: a rate of its own for each weight."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -58,4 +59,5 @@ def adaptive_step(
         before = first if old_square is None else old_square[name]
         squares[name] = next_square(before, part.square())
         steps[name] = means[name] / (squares[name].sqrt() + tau)
-    return ServerState(move(state.weights, steps, rate), {MEAN: means, SQUARE: squares})
+    moved = move(state.weights, steps, rate)
+    return replace(state, weights=moved, memory={MEAN: means, SQUARE: squares})

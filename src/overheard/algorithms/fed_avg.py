@@ -1,7 +1,7 @@
 """FedAvg: the server adds the mean update to the global model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from overheard.algorithms._settings import check_positive
@@ -60,7 +60,7 @@ class FedAvg(Algorithm):
         received: Sequence[ReceivedUpdate],
     ) -> ServerState:
         """Return the state after one step along the mean update."""
-        return ServerState(move(state.weights, delta, self.rate))
+        return replace(state, weights=move(state.weights, delta, self.rate))
 
     def mean_of_round(self, change: Weights, before: Weights | None) -> Weights:
         """Return the change of the global model divided by the rate."""

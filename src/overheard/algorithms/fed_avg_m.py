@@ -1,7 +1,7 @@
 """FedAvgM: the server moves with momentum."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 from overheard.algorithms._settings import check_decay, check_positive
@@ -76,7 +76,8 @@ class FedAvgM(Algorithm):
             else self.momentum * before[name] + part.double()
             for name, part in delta.items()
         }
-        return ServerState(move(state.weights, velocity, self.rate), {VELOCITY: velocity})
+        moved = move(state.weights, velocity, self.rate)
+        return replace(state, weights=moved, memory={VELOCITY: velocity})
 
     def mean_of_round(self, change: Weights, before: Weights | None) -> Weights:
         """Return v(t) - momentum * v(t-1), as the changes of the model are rate * v."""

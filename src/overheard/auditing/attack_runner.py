@@ -87,6 +87,8 @@ def observed_view(plan: Plan, arm: ArmPlan, threat: ThreatPlan, transcript: Tran
     """Return what the observers of a threat read, with what the algorithm lets them compute."""
     view = transcript.seen_by(*threat.observer_parties)
     algorithm, is_known = plan.algorithm_of(arm), "recipe" in threat.knows
+    if is_known and threat.pseudonyms == "run":
+        view = algorithm.plain_updates(view)
     return deduce_means(view, algorithm, is_known=is_known)
 
 

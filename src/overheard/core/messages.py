@@ -46,11 +46,14 @@ class Broadcast:
     Args:
         weights: the weights of the global model.
         config: configuration sent in clear text (learning rate, ...), by name, as text.
+        control: the server's control variate (SCAFFOLD), with the tensors of the weights; None
+            = none is sent.
 
     """
 
     weights: Weights
     config: Mapping[str, str] = field(default_factory=lambda: NO_CONFIG)
+    control: Weights | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,15 @@ class Update:
         delta: local minus global weights.
         examples: number of training examples the client reports; None if the protocol hides it.
         metrics: other metadata sent in clear text (training loss, ...), by name.
+        control: the change of the client's control variate (SCAFFOLD), with the tensors of the
+            delta; None = none is sent.
 
     """
 
     delta: Weights
     examples: int | None = None
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+    control: Weights | None = None
 
 
 @dataclass(frozen=True, slots=True)

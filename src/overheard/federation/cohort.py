@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from overheard.core.algorithm.algorithm import AsyncSchedule
 from overheard.core.defense import Defense, DefenseContext, PreviousData
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.own_code.guard import explain_failures
@@ -35,13 +36,27 @@ class Cohort:
 
 
 def draw_round_copies(federation: Federation, number: int) -> dict[int, int]:
-    """Sample the clients of this round: how often each was drawn, by index and in order."""
+    """Sample the clients of this round: how often each was drawn, by index and in order.
+
+    Under an asynchronous algorithm they are those that start in this round, and whose update
+    the server uses before the run ends.
+    """
+    schedule = round_schedule(federation)
+    if schedule is not None:
+        used = [index for index in schedule.starts[number] if (number, index) in schedule.steps]
+        return dict.fromkeys(used, 1)
     return draw_copies(
         len(federation.clients),
         federation.participation,
         federation.sampling,
         federation.seed.child("participants", number),
     )
+
+
+def round_schedule(federation: Federation) -> AsyncSchedule | None:
+    """Return when clients start and are aggregated; None = all wait for each other."""
+    seed = federation.seed.child("schedule")
+    return federation.algorithm.schedule(len(federation.clients), federation.rounds, seed)
 
 
 def client_epochs(federation: Federation, number: int, party: Party) -> int | None:

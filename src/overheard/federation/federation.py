@@ -148,6 +148,12 @@ class Federation:
                 "distillation has a protocol of its own: it cannot be combined with another "
                 "algorithm, sampling or epochs of single clients"
             )
+        is_async = self.algorithm.schedule(1, 1, self.seed) is not None
+        if is_async and (self.participation != 1 or self.sampling != "fixed"):
+            raise PlanError(
+                "training.participation: an asynchronous algorithm has its own number of "
+                "clients at a time; leave participation at 1 and sampling at 'fixed'"
+            )
         conflict = self.algorithm.conflict(self.recipe, self.defenses)
         if conflict:
             raise PlanError(f"training.algorithm: {conflict}")

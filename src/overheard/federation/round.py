@@ -2,14 +2,14 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import final
 
 import torch
 
 from overheard.archive.recorder import OpenRound
-from overheard.core.algorithm.algorithm import LOCAL_STEPS
+from overheard.core.algorithm.algorithm import LOCAL_STEPS, ServerState
 from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
@@ -26,7 +26,7 @@ from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.server import aggregate_updates, received_updates
 from overheard.learning.train import train_groups
-from overheard.learning.training_job import ClientResult, TrainingGroup
+from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
 
 TO_SERVER = frozenset({SERVER})
 TO_NO_PARTY = frozenset[Party]()
@@ -52,14 +52,14 @@ class FederationRound:
 
     Args:
         federation: the federation.
-        weights: its global model at the start of the round.
+        state: the state of its server at the start of the round.
         record: where to record the round; None if it is recorded already. Its clients then
             train only so that the other clients of the stack get the same bits.
 
     """
 
     federation: Federation
-    weights: Weights
+    state: ServerState
     record: OpenRound | None
 
 
@@ -85,9 +85,9 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
         training.build_model,
         [
             TrainingGroup(
-                session.weights,
+                session.state.weights,
                 cohort.pool,
-                cohort.clients,
+                _corrected_clients(session, cohort),
                 session.federation.seed.child("training"),
             )
             for session, cohort in zip(sessions, cohorts, strict=True)
@@ -95,7 +95,7 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
         training.recipe,
         round=number,
         engine=first.engine,
-        chunk=clients_at_once(sessions[0].weights),
+        chunk=clients_at_once(sessions[0].state.weights),
         workers=first.workers,
         device=first.device,
     )
@@ -117,10 +117,19 @@ def _begin_round(session: FederationRound, number: int) -> Cohort:
     """Record the messages that precede training, and return the cohort."""
     cohort = sample_cohort(session.federation, number)
     if session.record is not None:
-        session.record.record(broadcast_message(session.federation, number, session.weights))
+        session.record.record(broadcast_message(session.federation, number, session.state))
         for party, reason in cohort.missing.items():
             session.record.record(Message(number, party, TO_SERVER, MissingReply(reason)))
     return cohort
+
+
+def _corrected_clients(session: FederationRound, cohort: Cohort) -> tuple[ClientTask, ...]:
+    """Return the clients with what the algorithm adds to their gradients."""
+    algorithm, state = session.federation.algorithm, session.state
+    return tuple(
+        replace(one, correction=algorithm.correction(state, Party(one.name)))
+        for one in cohort.clients
+    )
 
 
 def _record_updates(
@@ -131,7 +140,7 @@ def _record_updates(
     assert record is not None, "a round that is recorded already needs no second record"
     for result in results:
         party = Party(result.client.name)
-        update = _trained_update(federation, recipe, result)
+        update = _trained_update(session, recipe, result)
         _check_convergence(update, number, party)
         for defense in federation.defenses_of(party):
             context = defense_context(federation, defense, number, party)
@@ -145,19 +154,23 @@ def _record_updates(
         record.record(Message(number, COHORT, TO_SERVER, aggregate))
 
 
-def _trained_update(federation: Federation, recipe: Recipe, result: ClientResult) -> Update:
+def _trained_update(session: FederationRound, recipe: Recipe, result: ClientResult) -> Update:
     """Return the update of a trained client, before its defenses."""
-    client = result.client
-    metrics = {"loss": result.loss}
-    steps = federation.algorithm.reported_steps(recipe, client.steps_in(recipe))
-    if steps is not None:
-        metrics[LOCAL_STEPS] = float(steps)
-    return Update(result.delta, len(client.rows), metrics)
+    client, algorithm = result.client, session.federation.algorithm
+    steps, metrics = client.steps_in(recipe), {"loss": result.loss}
+    reported = algorithm.reported_steps(recipe, steps)
+    if reported is not None:
+        metrics[LOCAL_STEPS] = float(reported)
+    control = algorithm.control_change(
+        session.state, Party(client.name), result.delta, steps * recipe.rate
+    )
+    return Update(result.delta, len(client.rows), metrics, control)
 
 
-def broadcast_message(federation: Federation, number: int, weights: Weights) -> Message:
+def broadcast_message(federation: Federation, number: int, state: ServerState) -> Message:
     """Build the message that sends the global model to all clients."""
-    return Message(number, SERVER, frozenset(federation.clients), Broadcast(weights))
+    body = Broadcast(state.weights, control=federation.algorithm.sent_control(state))
+    return Message(number, SERVER, frozenset(federation.clients), body)
 
 
 def _check_convergence(update: Update, number: int, party: Party) -> None:

@@ -11,7 +11,7 @@ from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript, read_round
 from overheard.archive.recorder import Recorder
 from overheard.archive.truth import has_truth, read_truth, write_truth
-from overheard.core.messages import Weights
+from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.derived_updates import derive_updates
@@ -142,9 +142,9 @@ class _FederationRun:
     def is_complete(self) -> bool:
         return not self.is_missing(self.federation.rounds)
 
-    def start_weights(self, number: int) -> Weights:
-        """Return the global model at the start of a round."""
-        return self.server.state_at(number).weights
+    def state_at(self, number: int) -> ServerState:
+        """Return the state of the server at the start of a round."""
+        return self.server.state_at(number)
 
 
 def _run_missing_rounds(
@@ -165,7 +165,7 @@ def _run_missing_rounds(
             on_round(number)
     for run in runs:
         if not run.is_complete():
-            final = run.start_weights(first.rounds)
+            final = run.state_at(first.rounds)
             with run.recorder.open_round() as record:
                 record.record(broadcast_message(run.federation, first.rounds, final))
 
@@ -177,7 +177,7 @@ def _run_stack_round(stack: Sequence[_FederationRun], number: int) -> None:
             [
                 FederationRound(
                     run.federation,
-                    run.start_weights(number),
+                    run.state_at(number),
                     rounds.enter_context(run.recorder.open_round())
                     if run.is_missing(number)
                     else None,

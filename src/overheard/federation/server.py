@@ -16,7 +16,7 @@ from overheard.core.messages import (
 )
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import SERVER
-from overheard.federation.cohort import defense_context, draw_round_copies
+from overheard.federation.cohort import defense_context, draw_round_copies, round_schedule
 from overheard.federation.federation import Federation
 from overheard.learning.initialization import initial_weights
 from overheard.learning.sent_tensors import without_negative_variances
@@ -49,7 +49,8 @@ class Server:
         federation = self._federation
         if number == 0:
             seed = federation.seed.child("initial")
-            return ServerState(initial_weights(federation.build_model, seed))
+            start = initial_weights(federation.build_model, seed)
+            return ServerState(start, clients=len(federation.clients))
         first, memory = 0 if federation.algorithm.has_memory else number - 1, NOTHING
         if self._last is not None and first <= self._last[0] <= number:
             first, state = self._last
@@ -59,22 +60,44 @@ class Server:
         for earlier in range(first, number):
             messages = self._read_round(earlier)
             # As it was sent: what is on disk does not depend on an interruption.
-            before = ServerState(broadcast_weights(messages), memory)
-            state = next_state(federation, earlier, before, messages)
+            weights = broadcast_weights(messages)
+            before = ServerState(weights, memory, len(federation.clients))
+            received = self._received(earlier, messages)
+            state = next_state(federation, earlier, before, messages, received)
             memory = state.memory
         self._last = number, state
         return state
 
+    def _received(self, number: int, messages: Sequence[Message]) -> tuple[ReceivedUpdate, ...]:
+        """Return the updates that the step of a round uses, oldest first."""
+        schedule = round_schedule(self._federation)
+        if schedule is None:
+            return received_updates(self._federation, number, messages)
+        index_of = {party: index for index, party in enumerate(self._federation.clients)}
+        starts = sorted(
+            {start for (start, _), step in schedule.steps.items() if step == number}
+        )
+        return tuple(
+            ReceivedUpdate(message.sender, message.body, delay=number - start)
+            for start in starts
+            for message in (messages if start == number else self._read_round(start))
+            if isinstance(message.body, Update)
+            and schedule.steps.get((start, index_of[message.sender])) == number
+        )
+
 
 def next_state(
-    federation: Federation, number: int, state: ServerState, messages: Sequence[Message]
+    federation: Federation,
+    number: int,
+    state: ServerState,
+    messages: Sequence[Message],
+    received: tuple[ReceivedUpdate, ...],
 ) -> ServerState:
-    """Compute the server's state after a round from the messages of the round.
+    """Compute the server's state after a round from its messages and the updates that it uses.
 
     Without any update the state is unchanged. A running variance that a defense's noise made
     negative becomes 0.
     """
-    received = received_updates(federation, number, messages)
     aggregate = _sent_aggregate(messages)
     if aggregate is not None:
         received = ()

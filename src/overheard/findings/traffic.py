@@ -14,6 +14,7 @@ from overheard.core.messages import (
     MessageBody,
     MissingReply,
     Update,
+    Weights,
 )
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
@@ -93,14 +94,19 @@ def _size_of(body: MessageBody) -> int:
     """Count the bytes of the tensors in a message."""
     match body:
         case Broadcast():
-            weights = body.weights
-        case Update() | Aggregate():
-            weights = body.delta
+            return _bytes_of(body.weights) + _bytes_of(body.control or {})
+        case Update():
+            return _bytes_of(body.delta) + _bytes_of(body.control or {})
+        case Aggregate():
+            return _bytes_of(body.delta)
         case DistilledSet():
             parts = (body.inputs, body.labels, body.rates, body.counts)
             return sum(part.numel() * part.element_size() for part in parts)
         case Evaluation() | MissingReply():
             return 0
+
+
+def _bytes_of(weights: Weights) -> int:
     if isinstance(weights, StoredWeights):
         return _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))
     return sum(one.numel() * one.element_size() for one in weights.values())

@@ -1,7 +1,7 @@
 """The contract of an algorithm: how clients train, and what the server makes of updates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import ClassVar, Literal, final
 
@@ -9,6 +9,8 @@ from overheard.core.defense import Defense
 from overheard.core.messages import Update, Weights
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.view import View
 
 MeanKind = Literal["examples", "equal"]
 """How updates are weighted in a mean: by their numbers of examples, or all alike."""
@@ -43,11 +45,29 @@ class ServerState:
     Args:
         weights: the global model.
         memory: further tensors that the algorithm keeps between rounds, by name.
+        clients: number of clients of the federation.
 
     """
 
     weights: Weights
     memory: Mapping[str, Weights] = field(default_factory=lambda: NOTHING)
+    clients: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AsyncSchedule:
+    """When clients start, and which server step uses their update.
+
+    Args:
+        starts: by round, the indices of the clients that start from its broadcast, in order.
+        steps: by round and client that starts in it, the round whose server step uses the
+            update; missing if the run ends before.
+
+    """
+
+    starts: Sequence[tuple[int, ...]]
+    steps: Mapping[tuple[int, int], int]
 
 
 class Algorithm:
@@ -107,7 +127,40 @@ class Algorithm:
             received: the updates; empty if the server reads only their aggregate.
 
         """
-        return ServerState(move(state.weights, delta), state.memory)
+        return replace(state, weights=move(state.weights, delta))
+
+    def sent_control(self, state: ServerState) -> Weights | None:
+        """Return the control variate that is sent with the broadcast; None = none."""
+        return None
+
+    def correction(self, state: ServerState, party: Party) -> Weights | None:
+        """Return what this client adds to its gradient in every step; None = nothing."""
+        return None
+
+    def control_change(
+        self, state: ServerState, party: Party, delta: Weights, scale: float
+    ) -> Weights | None:
+        """Return the change of its control variate that a client sends; None = none.
+
+        Args:
+            state: the state at the start of the round.
+            party: the client.
+            delta: its local minus the global weights.
+            scale: its number of steps times its learning rate.
+
+        """
+        return None
+
+    def schedule(self, clients: int, rounds: int, seed: Seed) -> AsyncSchedule | None:
+        """Return when each client starts and is aggregated; None = all wait for each other."""
+        return None
+
+    def plain_updates(self, view: View) -> View:
+        """Return the view with the updates that clients would send without corrections.
+
+        It is called for attackers that know the algorithm and the senders of all updates.
+        """
+        return view
 
     @property
     def adds_mean(self) -> bool:
