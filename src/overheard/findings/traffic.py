@@ -14,7 +14,6 @@ from overheard.core.messages import (
     MessageBody,
     MissingReply,
     Update,
-    Weights,
 )
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
@@ -94,22 +93,23 @@ def _size_of(body: MessageBody) -> int:
     """Count the bytes of the tensors in a message."""
     match body:
         case Broadcast():
-            return _bytes_of(body.weights) + _bytes_of(body.control or {})
+            sent = [body.weights, body.control]
         case Update():
-            return _bytes_of(body.delta) + _bytes_of(body.control or {})
+            sent = [body.delta, body.control]
         case Aggregate():
-            return _bytes_of(body.delta)
+            sent = [body.delta]
         case DistilledSet():
             parts = (body.inputs, body.labels, body.rates, body.counts)
             return sum(part.numel() * part.element_size() for part in parts)
         case Evaluation() | MissingReply():
             return 0
-
-
-def _bytes_of(weights: Weights) -> int:
-    if isinstance(weights, StoredWeights):
-        return _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))
-    return sum(one.numel() * one.element_size() for one in weights.values())
+    total = 0
+    for weights in sent:
+        if isinstance(weights, StoredWeights):
+            total += _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))
+        elif weights is not None:
+            total += sum(one.numel() * one.element_size() for one in weights.values())
+    return total
 
 
 def _size_on_disk(path: Path, numbers: int) -> int:
