@@ -136,8 +136,14 @@ def begin_run(folder: Path, manifest: Manifest) -> int:
 
 
 def write_manifest(transcript: Path, manifest: Manifest) -> None:
-    """Write the manifest of a transcript."""
-    write_bytes(manifest_path(transcript), _PARSER.dump_json(manifest, indent=2) + b"\n")
+    """Write the manifest of a transcript.
+
+    A recipe without a proximal term has the keys that older versions read.
+    """
+    recipe = manifest.recipe
+    left_out = {"recipe": {"proximal"}} if recipe is not None and not recipe.proximal else None
+    content = _PARSER.dump_json(manifest, indent=2, exclude=left_out)
+    write_bytes(manifest_path(transcript), content + b"\n")
 
 
 def read_manifest(folder: Path) -> Manifest:

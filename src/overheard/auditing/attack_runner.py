@@ -11,6 +11,7 @@ from overheard.auditing.plan_code import cell_code, simulation_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.auditing.work_items import applies_to_run, single_rounds
+from overheard.core.algorithm.deduced_view import deduce_means
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
@@ -25,7 +26,7 @@ from overheard.core.view import View
 from overheard.findings.finding import Cell, Finding, Refusal
 from overheard.findings.question import Question
 from overheard.findings.result_cache import CellResult, ResultCache
-from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
 NO_OTHER_UPDATE = "an update from a client that is not an observer"
@@ -38,7 +39,7 @@ def run_attacks(
     """Run all attacks of a threat of the plan on one run; yield a result for each cell."""
     known = EMPTY_GROUND_TRUTH if run.truth is None else run.truth
     messages = _name_senders(run, threat, known)
-    view = messages.transcript.seen_by(*threat.observer_parties)
+    view = observed_view(plan, run.arm, threat, messages.transcript)
     # Observers know their own data, so a claim about the cohort is about the other clients.
     truth = (
         None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
@@ -80,6 +81,15 @@ def run_attacks(
             if present and all_rounds.findings and len(run.rounds) > 1:
                 yield run_cell(replace(cell, rounds=(number,)), present, in_round)
             progress.advance(in_round)
+
+
+def observed_view(plan: Plan, arm: ArmPlan, threat: ThreatPlan, transcript: Transcript) -> View:
+    """Return what the observers of a threat read, with what the algorithm lets them compute."""
+    view = transcript.seen_by(*threat.observer_parties)
+    algorithm, is_known = plan.algorithm_of(arm), "recipe" in threat.knows
+    if is_known and threat.pseudonyms == "run":
+        view = algorithm.plain_updates(view)
+    return deduce_means(view, algorithm, is_known=is_known)
 
 
 def _name_senders(run: AuditedRun, threat: ThreatPlan, truth: GroundTruth) -> PseudonymizedRun:
@@ -208,6 +218,8 @@ def missing_for_target(
 ) -> tuple[str, ...]:
     """Return what is missing for an attack on a target, in words; empty if it can run."""
     missing = missing_needs(attack, view, target, knowledge)
+    if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
+        missing = (*missing, view.hidden_mean)
     if missing or _observed_rounds(view, truth, target):
         return missing
     return (NO_OTHER_UPDATE,)

@@ -26,16 +26,23 @@ def attacker_knowledge(
     knows, virtual = threat.knows, threat.virtual
     partition = audit_inputs.partition(seed)
     auxiliary = _auxiliary_examples(plan, seed, threat, audit_inputs, partition)
-    training = _known_training(plan, threat, arm, plan.training.recipe, audit_inputs.dataset)
+    algorithm = plan.algorithm_of(arm)
+    recipe = algorithm.local_recipe(plan.training.recipe)
+    training = _known_training(plan, threat, arm, recipe, audit_inputs.dataset)
+    epochs, recipes = plan.training.possible_epochs(), virtual.prior.recipes
+    is_recipe_known = "recipe" in knows
+    if is_recipe_known and len(epochs) > 1:
+        # The range is known, but not for how many epochs each client trains.
+        recipes = tuple(replace(recipe, epochs=number) for number in epochs)
     assumed_recipes = [
         _known_training(plan, threat, arm, recipe, audit_inputs.dataset).recipe
-        for recipe in virtual.prior.recipes
+        for recipe in recipes
     ]
     return Knowledge(
         classes=audit_inputs.dataset.task.classes,
         build_model=training.build_model if "model" in knows else None,
         auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
-        recipe=training.recipe if "recipe" in knows else None,
+        recipe=training.recipe if is_recipe_known and len(epochs) == 1 else None,
         defenses=arm.defenses if "defenses" in knows else None,
         prior=replace(virtual.prior, recipes=tuple(assumed_recipes)),
         compute=ComputeSettings(
@@ -52,6 +59,7 @@ def attacker_knowledge(
         else partition.participants.known,
         background=partition.background,
         candidate_records=partition.candidates,
+        algorithm=algorithm if is_recipe_known else None,
     )
 
 

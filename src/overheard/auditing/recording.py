@@ -35,6 +35,7 @@ from overheard.core.truth import EMPTY_GROUND_TRUTH
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
+from overheard.federation.federation import Federation
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import fresh_model
 from overheard.learning.sent_tensors import sent_buffers, sent_shapes
@@ -209,7 +210,9 @@ def _check_partition(
     training = plan.training.model_copy(update={"rounds": rounds})
     matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
     partition = partition_for_plan(matched, dataset, seed)
-    planned = build_federation(matched, plan.arms[0], seed, partition, dataset.task, cpu)
+    reference = next(arm for arm in plan.arms if arm.is_reference)
+    planned = build_federation(matched, reference, seed, partition, dataset.task, cpu)
+    _refuse_other_protocol(recording, manifest, plan, planned)
     if manifest.data != data_digest(planned):
         raise PlanError(
             f"{recording}: its clients held other examples than the plan assigns, so an "
@@ -218,10 +221,24 @@ def _check_partition(
     return partition
 
 
+def _refuse_other_protocol(
+    recording: Path, manifest: Manifest, plan: Plan, planned: Federation
+) -> None:
+    """Refuse a simulated run of another algorithm, sampling or number of epochs."""
+    distilled = {repr(arm.distillation) for arm in plan.arms if arm.distillation is not None}
+    if manifest.protocol not in {planned.protocol, *distilled}:
+        raise PlanError(
+            f"{recording}: was run with {manifest.protocol}, the plan says "
+            f"{planned.protocol}: set training.algorithm, and the sampling and epochs of "
+            "clients, to those of the run"
+        )
+
+
 def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
     """Return the plan's arm with the recorded defenses, for attackers that know them."""
     recorded_settings = [one.settings for one in manifest.defenses]
-    for arm in plan.arms:
+    arms = [arm for arm in plan.arms if arm.algorithm is None]
+    for arm in arms:
         if [repr(defense) for defense in arm.defenses] == recorded_settings:
             return arm
     if any("defenses" in threat.knows for threat in plan.threats):
@@ -229,4 +246,4 @@ def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
             f"{recording}: had the defenses {'; '.join(recorded_settings)}, which an attacker "
             "of the plan knows, but no arm of the plan has them: add an arm with them"
         )
-    return next(arm for arm in plan.arms if not arm.defenses)
+    return next(arm for arm in arms if not arm.defenses)

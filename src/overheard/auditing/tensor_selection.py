@@ -17,8 +17,14 @@ def select_tensors(message: Message, names: tuple[str, ...]) -> Message:
     body = message.body
     match body:
         case Broadcast():
-            return replace(message, body=replace(body, weights=_select(body.weights, names)))
-        case Update() | Aggregate():
+            control = None if body.control is None else _select(body.control, names)
+            weights = _select(body.weights, names)
+            return replace(message, body=replace(body, weights=weights, control=control))
+        case Update():
+            control = None if body.control is None else _select(body.control, names)
+            delta = _select(body.delta, names)
+            return replace(message, body=replace(body, delta=delta, control=control))
+        case Aggregate():
             return replace(message, body=replace(body, delta=_select(body.delta, names)))
         case _:
             return message

@@ -1,6 +1,6 @@
 """The messages that parties exchange."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -19,6 +19,22 @@ def apply_update(start: Weights, delta: Weights) -> "dict[str, torch.Tensor]":
     return {name: weight + delta[name] for name, weight in start.items()}
 
 
+def weighted_sum(deltas: Sequence[Weights], factors: Sequence[float]) -> Weights:
+    """Return the sum of deltas times their factors, in float64 and in the given order.
+
+    It is computed one tensor at a time, so that lazily read updates are never in memory
+    together.
+    """
+    total_of = {}
+    for name in deltas[0]:
+        first = deltas[0][name]
+        total = first.double() * factors[0]
+        for delta, factor in zip(deltas[1:], factors[1:], strict=True):
+            total += delta[name].double() * factor
+        total_of[name] = total.to(first.dtype)
+    return total_of
+
+
 NO_METRICS: Mapping[str, float] = MappingProxyType({})
 NO_CONFIG: Mapping[str, str] = MappingProxyType({})
 
@@ -30,11 +46,14 @@ class Broadcast:
     Args:
         weights: the weights of the global model.
         config: configuration sent in clear text (learning rate, ...), by name, as text.
+        control: the server's control variate (SCAFFOLD), with the tensors of the weights; None
+            = none is sent.
 
     """
 
     weights: Weights
     config: Mapping[str, str] = field(default_factory=lambda: NO_CONFIG)
+    control: Weights | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +64,15 @@ class Update:
         delta: local minus global weights.
         examples: number of training examples the client reports; None if the protocol hides it.
         metrics: other metadata sent in clear text (training loss, ...), by name.
+        control: the change of the client's control variate (SCAFFOLD), with the tensors of the
+            delta; None = none is sent.
 
     """
 
     delta: Weights
     examples: int | None = None
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+    control: Weights | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -10,7 +11,7 @@ from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript, read_round
 from overheard.archive.recorder import Recorder
 from overheard.archive.truth import has_truth, read_truth, write_truth
-from overheard.core.messages import Weights
+from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.derived_updates import derive_updates
@@ -21,9 +22,9 @@ from overheard.federation.round import (
     FederationRound,
     broadcast_message,
     clients_at_once,
-    next_weights,
     run_round,
 )
+from overheard.federation.server import Server
 from overheard.federation.stacking import check_stackable, split_into_stacks
 from overheard.federation.truth import build_ground_truth
 from overheard.learning.initialization import initial_weights
@@ -89,7 +90,13 @@ def run_federations(
     check_stackable(federations)
     with one_thread():
         runs = [
-            _FederationRun(federation, folder, manifest, Recorder(folder, manifest))
+            _FederationRun(
+                federation,
+                folder,
+                manifest,
+                Recorder(folder, manifest),
+                Server(federation, partial(read_round, folder)),
+            )
             for federation, folder, manifest in zip(
                 federations, folders, build_manifests(federations), strict=True
             )
@@ -127,6 +134,7 @@ class _FederationRun:
     folder: Path
     manifest: Manifest
     recorder: Recorder
+    server: Server
 
     def is_missing(self, number: int) -> bool:
         return self.recorder.committed_rounds() <= number
@@ -134,13 +142,9 @@ class _FederationRun:
     def is_complete(self) -> bool:
         return not self.is_missing(self.federation.rounds)
 
-    def start_weights(self, number: int) -> Weights:
-        """Return the global model at the start of a round."""
-        federation = self.federation
-        if number == 0:
-            return initial_weights(federation.build_model, federation.seed.child("initial"))
-        before = number - 1
-        return next_weights(federation, before, read_round(self.folder, before))
+    def state_at(self, number: int) -> ServerState:
+        """Return the state of the server at the start of a round."""
+        return self.server.state_at(number)
 
 
 def _run_missing_rounds(
@@ -161,7 +165,7 @@ def _run_missing_rounds(
             on_round(number)
     for run in runs:
         if not run.is_complete():
-            final = run.start_weights(first.rounds)
+            final = run.state_at(first.rounds)
             with run.recorder.open_round() as record:
                 record.record(broadcast_message(run.federation, first.rounds, final))
 
@@ -173,7 +177,7 @@ def _run_stack_round(stack: Sequence[_FederationRun], number: int) -> None:
             [
                 FederationRound(
                     run.federation,
-                    run.start_weights(number),
+                    run.state_at(number),
                     rounds.enter_context(run.recorder.open_round())
                     if run.is_missing(number)
                     else None,

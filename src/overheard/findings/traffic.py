@@ -93,17 +93,23 @@ def _size_of(body: MessageBody) -> int:
     """Count the bytes of the tensors in a message."""
     match body:
         case Broadcast():
-            weights = body.weights
-        case Update() | Aggregate():
-            weights = body.delta
+            sent = [body.weights, body.control]
+        case Update():
+            sent = [body.delta, body.control]
+        case Aggregate():
+            sent = [body.delta]
         case DistilledSet():
             parts = (body.inputs, body.labels, body.rates, body.counts)
             return sum(part.numel() * part.element_size() for part in parts)
         case Evaluation() | MissingReply():
             return 0
-    if isinstance(weights, StoredWeights):
-        return _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))
-    return sum(one.numel() * one.element_size() for one in weights.values())
+    total = 0
+    for weights in sent:
+        if isinstance(weights, StoredWeights):
+            total += _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))
+        elif weights is not None:
+            total += sum(one.numel() * one.element_size() for one in weights.values())
+    return total
 
 
 def _size_on_disk(path: Path, numbers: int) -> int:

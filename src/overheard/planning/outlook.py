@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
-from overheard.auditing.attack_runner import missing_for_target, select_targets
+from overheard.auditing.attack_runner import (
+    missing_for_target,
+    observed_view,
+    select_targets,
+)
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
@@ -146,7 +150,9 @@ def planned_views(
     if facts is not None:
         stream = prepare_recorded_runs(plan, audit_inputs, facts.folder, Progress(None))
         return tuple(
-            view for run in stream.runs for view in _views_of_recording(stream.threats, run)
+            view
+            for run in stream.runs
+            for view in _views_of_recording(plan, stream.threats, run)
         )
     threats = name_observers_of_run(plan, simulated_parties(plan)).threats
     seed = plan.seeds[0]
@@ -158,20 +164,23 @@ def planned_views(
         )
         transcript = sketch_transcript(federation)
         know = partial(attacker_knowledge, arm, seed, audit_inputs)
-        found.extend(_views(threats, arm, arm.name, transcript, know, None, is_recorded=False))
+        found.extend(
+            _views(plan, threats, arm, arm.name, transcript, know, None, is_recorded=False)
+        )
     return tuple(found)
 
 
 def _views_of_recording(
-    threats: Sequence[ThreatPlan], run: AuditedRun
+    plan: Plan, threats: Sequence[ThreatPlan], run: AuditedRun
 ) -> Iterator[PlannedView]:
     truth, name = run.truth, run.record.arm
     yield from _views(
-        threats, run.arm, name, run.transcript, run.knowledge, truth, is_recorded=True
+        plan, threats, run.arm, name, run.transcript, run.knowledge, truth, is_recorded=True
     )
 
 
 def _views(
+    plan: Plan,
     threats: Sequence[ThreatPlan],
     arm: ArmPlan,
     name: str,
@@ -189,7 +198,7 @@ def _views(
             name,
             number,
             threat,
-            transcript.seen_by(*threat.observer_parties),
+            observed_view(plan, arm, threat, transcript),
             select_targets(transcript, stable),
             know(threat),
             known,
