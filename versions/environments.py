@@ -36,7 +36,7 @@ def find_uv() -> str:
 
 
 def find_python(version: str) -> Path | None:
-    """Return the Python of this version, such as "3.13", that is on the path; None = none is."""
+    """Return the Python of a version, such as "3.13", that is on the path; None = none."""
     name = f"python{version}"
     if shutil.which(name) is None:
         return None

@@ -176,7 +176,8 @@ def page_with_table(page: str, results: Mapping[str, MatrixResult]) -> str:
     """Return the text of the page with the table of these results."""
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
-    assert begin and end, f"{PAGE}: {BEGIN!r} or {END!r} is missing"
+    assert begin, f"{PAGE}: {BEGIN!r} is missing"
+    assert end, f"{PAGE}: {END!r} is missing"
     return f"{head}{BEGIN}\n{matrix_table(results.values())}\n{END}{tail}"
 
 
