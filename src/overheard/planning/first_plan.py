@@ -22,6 +22,7 @@ from overheard.learning.models.own import Own as OwnModel
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
 from overheard.learning.sent_tensors import trainable_parameters
+from overheard.learning.tensor_positions import names_by_position
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
@@ -225,11 +226,14 @@ def _given_model(reference: str) -> Model:
 def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
     """Return whether a network has the recorded tensors; one that cannot be built has not."""
     try:
-        parameters = trainable_parameters(model.build(dataset.task))
+        network = model.build(dataset.task)
     except AuditError:
         return False
+    names = names_by_position(network, recording.shapes)
+    shapes = {names.get(name, name): shape for name, shape in recording.shapes.items()}
+    parameters = trainable_parameters(network)
     return bool(parameters) and all(
-        recording.shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
+        shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
     )
 
 

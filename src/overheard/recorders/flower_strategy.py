@@ -87,6 +87,10 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
 
     """
 
+    _strategy: Strategy
+    _recorder: "_StrategyRecorder"
+    _leave: Callable[[], object]
+
     def __init__(
         self,
         strategy: Strategy,
@@ -136,8 +140,8 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         """Record the last model, and end the recording; the strategy keeps working."""
         self._leave()
 
-    # An app or a server may ask for the class of its strategy.
-    @property
+    # Not only does a server ask for it: so `isinstance` holds for the wrapped strategy's class.
+    @property  # type: ignore[misc, unused-ignore]
     def __class__(self) -> type:
         """The class of the wrapped strategy."""
         return type(self._strategy)
