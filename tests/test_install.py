@@ -31,7 +31,7 @@ KNOWN_INSTRUCTIONS = {
     "CMD",
 }
 
-TORCH = re.compile(r"torch==(\S+)")
+TORCH = re.compile(r"torch==([\w.]+)")
 
 
 def run_make(tmp_path: Path, pythons: dict[str, str], *arguments: str) -> tuple[int, str]:

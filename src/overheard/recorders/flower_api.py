@@ -10,13 +10,13 @@ TRIED = ("1.41", "1.42")
 
 
 def _explain(error: ImportError) -> str:
-    """Say which flwr lacks what, and what to do."""
+    """Say what is missing in which flwr, and what to do."""
     try:
         installed = version("flwr")
     except PackageNotFoundError:
         return "flwr is not installed: run pip install '.[flower]' in a checkout of Overheard"
     return (
-        f"flwr {installed} lacks what recording needs ({error}): install flwr "
+        f"flwr {installed} does not have what the recorder needs ({error}): install flwr "
         f"{' or '.join(TRIED)}. A legacy strategy is recorded with any flwr from 1.18 on, by "
         "overheard.recorders.flower_strategy"
     )

@@ -83,7 +83,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         participation: share of the clients sampled in a round (0..1).
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
             data, and not only the error codes.
-        names_key: the metric in which a client's reply has the name that the app gives it.
+        names_key: the metric of a client's reply that contains its name in the app.
 
     """
 
