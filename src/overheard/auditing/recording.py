@@ -25,6 +25,7 @@ from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
+from overheard.auditing.tensor_positions import names_by_position
 from overheard.auditing.tensor_selection import rename_tensors, select_tensors
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
@@ -38,7 +39,6 @@ from overheard.federation.digest import data_digest
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import fresh_model
 from overheard.learning.sent_tensors import sent_buffers, sent_shapes
-from overheard.learning.tensor_positions import names_by_position
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
 

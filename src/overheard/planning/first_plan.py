@@ -8,6 +8,7 @@ from typing import final
 import torch
 
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.tensor_positions import names_by_position
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import AuditError, PlanError
@@ -22,7 +23,6 @@ from overheard.learning.models.own import Own as OwnModel
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
 from overheard.learning.sent_tensors import trainable_parameters
-from overheard.learning.tensor_positions import names_by_position
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
