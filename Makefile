@@ -32,7 +32,7 @@ $(VENV)/installed-for-audits: pyproject.toml $(wildcard locks/*.txt) | $(BIN)/py
 	touch $@
 
 $(VENV)/installed: $(VENV)/installed-for-audits
-	$(INSTALL) --editable '.[dp,flower,nvflare,mlflow,wandb,docs,dev]'
+	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,mlflow,wandb,docs,dev]'
 	touch $@
 
 install: $(VENV)/installed ## make .venv, with the versions in locks/
