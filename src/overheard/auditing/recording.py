@@ -25,7 +25,8 @@ from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.tensor_selection import select_tensors
+from overheard.auditing.tensor_positions import names_by_position
+from overheard.auditing.tensor_selection import rename_tensors, select_tensors
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
@@ -158,6 +159,7 @@ def _select_model_tensors(
             "[training] of the plan to the recipe of the run"
         )
     network = fresh_model(partial(model.build, dataset.task), Seed(0))
+    whole = _name_positions(whole, network)
     planned = _planned_shapes(network, whole)
     for message in whole.messages:
         if not isinstance(message.body, Broadcast):
@@ -172,6 +174,15 @@ def _select_model_tensors(
     return Transcript(
         tuple(select_tensors(message, tuple(planned)) for message in whole.messages)
     )
+
+
+def _name_positions(whole: Transcript, network: nn.Module) -> Transcript:
+    """Return the transcript with names for tensors that were sent as a list, if they fit."""
+    models = (m.body.weights for m in whole.messages if isinstance(m.body, Broadcast))
+    names = names_by_position(network, tensor_shapes(next(models, {})))
+    if not names:
+        return whole
+    return Transcript(tuple(rename_tensors(message, names) for message in whole.messages))
 
 
 def _planned_shapes(network: nn.Module, whole: Transcript) -> Shapes:

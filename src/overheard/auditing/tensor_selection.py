@@ -1,6 +1,6 @@
-"""Messages with a selection of their tensors."""
+"""Messages with a selection of their tensors, or with other names for them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -14,41 +14,61 @@ def select_tensors(message: Message, names: tuple[str, ...]) -> Message:
 
     No tensor is read. A message with exactly these tensors is returned unchanged.
     """
+    return _change_weights(
+        message, lambda weights: _rename(weights, dict(zip(names, names, strict=True)))
+    )
+
+
+def rename_tensors(message: Message, names: Mapping[str, str]) -> Message:
+    """Return the message with other names for its tensors, in the same order; none is read.
+
+    Args:
+        message: the message.
+        names: the new name for each name; tensors without one keep theirs.
+
+    """
+    return _change_weights(
+        message,
+        lambda weights: _rename(weights, {names.get(name, name): name for name in weights}),
+    )
+
+
+def _change_weights(message: Message, change: Callable[[Weights], Weights]) -> Message:
     body = message.body
     match body:
         case Broadcast():
-            control = None if body.control is None else _select(body.control, names)
-            weights = _select(body.weights, names)
+            control = None if body.control is None else change(body.control)
+            weights = change(body.weights)
             return replace(message, body=replace(body, weights=weights, control=control))
         case Update():
-            control = None if body.control is None else _select(body.control, names)
-            delta = _select(body.delta, names)
-            return replace(message, body=replace(body, delta=delta, control=control))
+            control = None if body.control is None else change(body.control)
+            return replace(
+                message, body=replace(body, delta=change(body.delta), control=control)
+            )
         case Aggregate():
-            return replace(message, body=replace(body, delta=_select(body.delta, names)))
+            return replace(message, body=replace(body, delta=change(body.delta)))
         case _:
             return message
 
 
-def _select(weights: Weights, names: tuple[str, ...]) -> Weights:
-    return weights if tuple(weights) == names else _SelectedTensors(weights, names)
+def _rename(weights: Weights, stored: Mapping[str, str]) -> Weights:
+    is_same = tuple(weights) == tuple(stored) == tuple(stored.values())
+    return weights if is_same else _RenamedTensors(weights, stored)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _SelectedTensors(Mapping[str, Tensor]):
-    """Some tensors of a model, each read on access."""
+class _RenamedTensors(Mapping[str, Tensor]):
+    """Some tensors of a model by their names, each read on access under its stored name."""
 
     weights: Weights
-    names: tuple[str, ...]
+    stored: Mapping[str, str]
 
     def __getitem__(self, name: str) -> Tensor:
-        if name not in self.names:
-            raise KeyError(name)
-        return self.weights[name]
+        return self.weights[self.stored[name]]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return iter(self.stored)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.stored)

@@ -8,6 +8,7 @@ from typing import final
 import torch
 
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.tensor_positions import names_by_position
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import AuditError, PlanError
@@ -225,11 +226,14 @@ def _given_model(reference: str) -> Model:
 def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
     """Return whether a network has the recorded tensors; one that cannot be built has not."""
     try:
-        parameters = trainable_parameters(model.build(dataset.task))
+        network = model.build(dataset.task)
     except AuditError:
         return False
+    names = names_by_position(network, recording.shapes)
+    shapes = {names.get(name, name): shape for name, shape in recording.shapes.items()}
+    parameters = trainable_parameters(network)
     return bool(parameters) and all(
-        recording.shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
+        shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
     )
 
 

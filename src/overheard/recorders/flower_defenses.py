@@ -4,16 +4,17 @@ import logging
 import math
 from collections.abc import Iterable
 
-from flwr.clientapp.mod import LocalDpMod, adaptiveclipping_mod, fixedclipping_mod
-from flwr.serverapp.strategy import (
-    DifferentialPrivacyServerSideAdaptiveClipping,
-    DifferentialPrivacyServerSideFixedClipping,
-)
-from flwr.serverapp.strategy.dp_adaptive_clipping import DifferentialPrivacyAdaptiveBase
-from flwr.serverapp.strategy.dp_fixed_clipping import DifferentialPrivacyFixedClippingBase
-
 from overheard.archive.manifest import DefenseRecord
 from overheard.core.mechanism import Mechanism
+from overheard.recorders.flower_api import (
+    DifferentialPrivacyAdaptiveBase,
+    DifferentialPrivacyFixedClippingBase,
+    DifferentialPrivacyServerSideAdaptiveClipping,
+    DifferentialPrivacyServerSideFixedClipping,
+    LocalDpMod,
+    adaptiveclipping_mod,
+    fixedclipping_mod,
+)
 
 DELTA = 1e-5
 """Delta for the accounting if none is configured in Flower."""
