@@ -10,6 +10,7 @@ from overheard.archive.atomic import write_bytes
 from overheard.archive.layout import (
     count_committed_rounds,
     end_path,
+    messages_path,
     path_exists,
     read_checked_file,
     transcript_folder,
@@ -55,10 +56,10 @@ def has_ended(folder: Path) -> bool:
         TranscriptError: if the folder has no transcript, or a damaged one.
 
     """
-    committed, planned = count_committed_rounds(folder), read_manifest(folder).rounds
-    if planned is not None and committed == planned + 1:
-        return True
-    transcript = transcript_folder(folder)
+    transcript, planned = transcript_folder(folder), read_manifest(folder).rounds
+    # Rounds are counted only if there is a sign of the end, as a run may have thousands.
+    if planned is not None and path_exists(messages_path(transcript, planned)):
+        return count_committed_rounds(folder) == planned + 1
     path = end_path(transcript)
     if not path_exists(path):
         return False
@@ -68,4 +69,4 @@ def has_ended(folder: Path) -> bool:
         raise TranscriptError(
             f"{path} is damaged: {describe_validation_error(error)}; delete it"
         ) from error
-    return end.rounds == committed
+    return end.rounds == count_committed_rounds(folder)

@@ -197,16 +197,31 @@ def recording_digest(recording: Path) -> str:
         TranscriptError: if the recording cannot be read.
 
     """
-    transcript = transcript_folder(recording)
-    read_manifest(recording)
-    digest = blake2b(read_checked_file(manifest_path(transcript), transcript), digest_size=12)
-    # The stored messages include digests of their weights.
-    for number in range(count_committed_rounds(recording)):
-        digest.update(read_checked_file(messages_path(transcript, number), transcript))
+    digest = _digest_of_rounds(recording, count_committed_rounds(recording))
     if has_truth(recording):
         read_truth(recording)
         digest.update(truth_path(recording).read_bytes())
     return digest.hexdigest()
+
+
+def digest_of_first_rounds(recording: Path, rounds: int) -> str:
+    """Return a digest of the first rounds of a recording, which stays while it grows.
+
+    Raises:
+        TranscriptError: if the recording cannot be read, or has fewer rounds.
+
+    """
+    return _digest_of_rounds(recording, rounds).hexdigest()
+
+
+def _digest_of_rounds(recording: Path, rounds: int) -> blake2b:
+    transcript = transcript_folder(recording)
+    read_manifest(recording)
+    digest = blake2b(read_checked_file(manifest_path(transcript), transcript), digest_size=12)
+    # The stored messages include digests of their weights.
+    for number in range(rounds):
+        digest.update(read_checked_file(messages_path(transcript, number), transcript))
+    return digest
 
 
 def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) -> None:

@@ -25,6 +25,9 @@ from overheard.cli.options import (
     Device,
     DeviceOption,
     FileContent,
+    FollowOption,
+    FollowTimeoutOption,
+    FollowWindowOption,
     JsonOption,
     ListedKind,
     MlflowOption,
@@ -101,6 +104,9 @@ def audit(
         Path | None,
         typer.Option(help="Folder of a recorded run to audit instead of simulating one."),
     ] = None,
+    follow: FollowOption = False,
+    follow_window: FollowWindowOption = 10,
+    follow_timeout: FollowTimeoutOption = 3600.0,
     out: OutOption = None,
     data: DataOption = None,
     seed: SeedOption = None,
@@ -118,16 +124,23 @@ def audit(
     same command again. Results of code that has changed since are not reused.
     If no attack could be asked anything, the exit code is 2.
 
+    With --follow, a recording is audited while the run goes on: a line after
+    each round, and a report that is written anew. When the run has ended, all
+    of its rounds are audited as without --follow.
+
     \b
     Examples:
       overheard audit
       overheard audit plan.toml --data ~/data --out audits/march
       overheard audit plan.toml --transcript recordings/march
+      overheard audit plan.toml --transcript recordings/march --follow
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.auditing.following.follow import FollowSettings
     from overheard.auditing.inputs import Resources
     from overheard.auditing.run import audit as run_audit
+    from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.progress import progress_bar
     from overheard.cli.tracking import log_audit, require_trackers
@@ -141,6 +154,13 @@ def audit(
     worker_options = workers or WorkerOptions()
     audit_plan = read_plan_or_built_in(plan, seed)
     folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
+    resources = Resources(
+        data, device.value, worker_options.processes, cluster=worker_options.cluster
+    )
+    if follow:
+        settings = FollowSettings(follow_window, follow_timeout)
+        console = Console(highlight=False, quiet=quiet)
+        follow_and_print(audit_plan, folder, transcript, settings, resources, console)
     if transcript is not None and not transcript.is_dir():
         raise PlanError(
             f"{transcript}: no such folder: name the folder that contains transcript/"
@@ -151,9 +171,7 @@ def audit(
         found = run_audit(
             audit_plan,
             folder,
-            resources=Resources(
-                data, device.value, worker_options.processes, cluster=worker_options.cluster
-            ),
+            resources=resources,
             recording=transcript,
             on_step=on_step,
             rerun=rerun,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import final
+from typing import Protocol, final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -35,6 +35,29 @@ class CellResult:
 
 
 CELL_RESULT = TypeAdapter(CellResult)
+
+
+class ResultStore(Protocol):
+    """Where the results of cells are kept, if anywhere."""
+
+    def load(self, cell: Cell, code: str = "") -> CellResult | None:
+        """Load the cell's result; None if it is not kept, or other code computed it."""
+
+    def save(self, result: CellResult) -> None:
+        """Keep a cell's result."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoResultCache:
+    """Keeps nothing, for cells that are never asked about again."""
+
+    def load(self, cell: Cell, code: str = "") -> CellResult | None:
+        """Return None."""
+        return None
+
+    def save(self, result: CellResult) -> None:
+        """Do nothing."""
 
 
 @final
