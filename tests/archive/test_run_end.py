@@ -20,9 +20,7 @@ def begin(folder: Path, rounds: int | None) -> Recorder:
 def record_round(recorder: Recorder) -> None:
     number = recorder.committed_rounds()
     with recorder.open_round() as open_round:
-        open_round.record(
-            Message(number, client(0), frozenset({SERVER}), MissingReply("late"))
-        )
+        open_round.record(Message(number, client(0), frozenset({SERVER}), MissingReply("late")))
 
 
 def test_a_run_with_planned_rounds_ends_with_its_final_model(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ class RoundAttacker:
             }
             if missing:
                 waiting.append(
-                    f"{', '.join(sorted(missing))} took no part yet: its threat waits"
+                    f"{', '.join(sorted(missing))} took no part yet: the threat with it waits"
                 )
             else:
                 ready.append(threat)
