@@ -16,7 +16,7 @@ from typing import Any, get_args
 import pytest
 
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.defense import Site
+from overheard.core.mechanism import Site
 from overheard.core.parties import COHORT, SERVER, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed

@@ -11,23 +11,11 @@ from overheard.archive.manifest import (
     Manifest,
     describe_differences,
     read_manifest,
-    record_defense,
     write_manifest,
 )
-from overheard.core.defense import Defense
 from overheard.core.errors import TranscriptError
 
-
-class Silence(Defense):
-    """Changes nothing."""
-
-    name = "silence"
-    source = "this test"
-    enforced_at = "client"
-    switched_off_by = "the client"
-
-    def __repr__(self) -> str:
-        return "Silence()"
+SILENCE = DefenseRecord("silence", "Silence()", "client", "the client")
 
 
 def edit(path: Path, **changes: object) -> None:
@@ -36,16 +24,10 @@ def edit(path: Path, **changes: object) -> None:
 
 
 def test_a_manifest_is_read_as_written(tmp_path: Path, manifest: Manifest) -> None:
-    whole = replace(manifest, defenses=(record_defense(Silence()),), participation=0.5)
+    whole = replace(manifest, defenses=(SILENCE,), participation=0.5)
     write_manifest(tmp_path / "transcript", whole)
     assert read_manifest(tmp_path) == whole
     assert read_manifest(tmp_path / "transcript") == whole
-
-
-def test_a_defense_is_recorded_with_its_settings_and_enforcing_party() -> None:
-    assert record_defense(Silence()) == DefenseRecord(
-        "silence", "Silence()", "client", "the client"
-    )
 
 
 def test_has_format_and_software_versions(manifest: Manifest) -> None:

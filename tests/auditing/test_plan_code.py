@@ -41,7 +41,8 @@ class Guess(Attack[LabelShares]):
     "scale_of_mine": """
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
-from overheard.core.defense import Defense, Site
+from overheard.core.defense import Defense
+from overheard.core.mechanism import Site
 @final
 @dataclass(frozen=True, slots=True)
 class Scale(Defense):

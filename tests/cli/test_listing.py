@@ -1,13 +1,10 @@
 """What can be named in a plan is listed, every bit of it."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from overheard.cli.list_entries import ListEntry, stored_entries
-from overheard.cli.options import ListedKind
 from overheard.cli.plugin_entries import own_entries
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.papers.registry import discover_papers
@@ -56,20 +53,6 @@ def test_plugins_of_other_packages_are_listed_with_their_package(
         "    a paper",
         "    from their 1.0",
     ]
-
-
-@pytest.mark.parametrize("kind", ListedKind)
-def test_listing_loads_no_torch(kind: ListedKind):
-    code = (
-        "import sys, overheard.cli.main as m\n"
-        f"sys.argv = ['overheard', 'list', '{kind.value}']\n"
-        "try: m.main()\n"
-        "except SystemExit: print(sorted({'torch', 'numpy', 'pydantic'} & sys.modules.keys()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
 def test_lists_settings_with_type_and_default(overheard: Command):

@@ -13,9 +13,9 @@ from overheard.core.defense import (
     LocalTraining,
     PreviousData,
     RunParameters,
-    Site,
 )
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Site
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER
 from overheard.core.recipe import Recipe

@@ -11,8 +11,8 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.accountant import account_mechanism
-from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
-from overheard.core.mechanism import Mechanism
+from overheard.core.defense import Defense, DefenseContext, RunParameters
+from overheard.core.mechanism import Mechanism, Site
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.data.datasets.own import Own

@@ -8,9 +8,10 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.simulate import simulate
-from overheard.core.defense import Defense, DefenseContext, LocalTraining, Site
+from overheard.core.defense import Defense, DefenseContext, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Site
 from overheard.core.messages import Aggregate, Update
 from overheard.plans.plan import ArmPlan
 from tests.auditing.plans import TINY, replace_tables

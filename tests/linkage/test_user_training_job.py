@@ -4,9 +4,10 @@ from typing import ClassVar, final
 import pytest
 import torch
 
-from overheard.core.defense import Defense, DefenseContext, Site
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Site
 from overheard.core.messages import Update
 from overheard.core.seeds import Seed
 from overheard.learning.train import train_cohort

@@ -5,9 +5,10 @@ from typing import ClassVar, final
 import pytest
 import torch
 
-from overheard.core.defense import Defense, DefenseContext, Site
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Site
 from overheard.core.messages import Aggregate
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed

@@ -7,7 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
 
-import torch
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.atomic import output_error, partial_path, write_bytes
@@ -19,9 +18,8 @@ from overheard.archive.layout import (
     read_checked_file,
     transcript_folder,
 )
-from overheard.core.defense import Defense, Site
 from overheard.core.errors import OutputError, TranscriptError
-from overheard.core.mechanism import Mechanism
+from overheard.core.mechanism import Mechanism, Site
 from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -36,7 +34,7 @@ SOFTWARE_FIELDS = frozenset({"overheard", "torch", "python"})
 """The fields for software versions, which do not describe the run itself."""
 
 _OVERHEARD = version("overheard")
-_TORCH = str(torch.__version__)
+_TORCH = version("torch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +104,6 @@ class Manifest:
             parse_party(name)
         if self.rounds is not None and self.rounds < 0:
             raise ValueError(f"rounds must be 0 or more, got {self.rounds}")
-
-
-def record_defense(defense: Defense) -> DefenseRecord:
-    """Return the manifest entry of a defense."""
-    return DefenseRecord(
-        defense.name,
-        repr(defense),
-        defense.enforced_at,
-        defense.switched_off_by,
-        defense.mechanism(),
-    )
 
 
 def describe_differences(

@@ -16,7 +16,7 @@ from overheard.archive.message_lines import (
     UpdateLine,
     stored_file,
 )
-from overheard.archive.weights import Shapes, StoredWeights, read_tensors
+from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import (
     Aggregate,
@@ -136,6 +136,8 @@ def _check_examples(examples: int | None, location: LineLocation) -> int | None:
 
 def _read_distilled_set(path: Path) -> DistilledSet:
     """Read a distilled set at once, as it is small."""
+    from overheard.archive.tensor_files import read_tensors  # only here: it loads torch
+
     read = read_tensors(path, DISTILLED_TENSORS)
     inputs, labels, rates, counts = (read[name] for name in DISTILLED_TENSORS)
     if not (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from overheard.archive.weights import find_flaw, to_safetensors
+from overheard.archive.tensor_files import find_flaw, to_safetensors
 
 Buffers = tuple[bytes | memoryview, ...]
 """The content of a file, in order."""

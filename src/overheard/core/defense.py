@@ -7,15 +7,13 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from overheard.core.examples import Examples
-from overheard.core.mechanism import Mechanism
+from overheard.core.mechanism import Mechanism, Site
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 
 BuildModel = Callable[[], nn.Module]
-
-Site = Literal["client", "server", "protocol"]
 
 TrainingPart = Literal["model", "loss", "steps"]
 """A part of how clients train. "steps": optimizer, rate, epochs and batch."""

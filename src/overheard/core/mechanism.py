@@ -16,6 +16,9 @@ UNITS: Mapping[PrivacyUnit, str] = {
 }
 """Each unit of privacy in words."""
 
+Site = Literal["client", "server", "protocol"]
+"""Where a defense is enforced."""
+
 MEANINGLESS_EPSILON = 50.0
 """Epsilon above which nobody is protected: one client may change odds by a factor of e^50."""
 

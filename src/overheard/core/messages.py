@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from overheard.core.parties import Party
 
-Weights = Mapping[str, Tensor]
+if TYPE_CHECKING:  # so that `overheard show` need not load torch
+    import torch
+
+Weights = Mapping[str, "torch.Tensor"]
 """Parameters by name, as from `Module.named_parameters`; may be read lazily from disk."""
 
 
-def apply_update(start: Weights, delta: Weights) -> dict[str, Tensor]:
+def apply_update(start: Weights, delta: Weights) -> "dict[str, torch.Tensor]":
     """Return the weights that result from adding an update's `delta` to `start`."""
     return {name: weight + delta[name] for name, weight in start.items()}
 
@@ -73,18 +74,18 @@ class DistilledSet:
     """Synthetic examples sent in place of weights (FLiP).
 
     Args:
-        inputs: shaped as the task's inputs, in the order of training steps.
-        labels: soft targets.
-        rates: learning rates of the steps.
-        counts: weight of each synthetic example in the mean over clients; 0 if the client that
-            sent it holds no example of its class.
+        inputs: (examples, ...), shaped as the task's inputs, in the order of training steps.
+        labels: (examples, classes), soft targets.
+        rates: (examples), learning rates of the steps.
+        counts: (examples), weight of each synthetic example in the mean over clients; 0 if the
+            client that sent it holds no example of its class.
 
     """
 
-    inputs: Float[Tensor, "examples ..."]
-    labels: Float[Tensor, "examples classes"]
-    rates: Float[Tensor, " examples"]
-    counts: Float[Tensor, " examples"]
+    inputs: "torch.Tensor"
+    labels: "torch.Tensor"
+    rates: "torch.Tensor"
+    counts: "torch.Tensor"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
-
-from torch import Tensor
+from typing import TYPE_CHECKING, final
 
 from overheard.core.messages import (
     Aggregate,
@@ -16,6 +14,9 @@ from overheard.core.messages import (
     Weights,
 )
 from overheard.core.parties import COHORT, Party
+
+if TYPE_CHECKING:  # so that `overheard show` need not load torch
+    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +214,13 @@ def _remove_observers(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _WeightChange(Mapping[str, Tensor]):
+class _WeightChange(Mapping[str, "torch.Tensor"]):
     """The difference of two models' weights, computed per tensor on access."""
 
     start: Weights
     end: Weights
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> "torch.Tensor":
         return self.end[name] - self.start[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -231,14 +232,14 @@ class _WeightChange(Mapping[str, Tensor]):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _MeanOfOthers(Mapping[str, Tensor]):
+class _MeanOfOthers(Mapping[str, "torch.Tensor"]):
     """A mean update without the observers' updates, computed per tensor on access."""
 
     mean: Weights
     observer_updates: tuple[Weights, ...]
     shares: tuple[float, ...]
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> "torch.Tensor":
         whole = self.mean[name]
         rest = whole.double()
         for delta, share in zip(self.observer_updates, self.shares, strict=True):
@@ -268,7 +269,9 @@ def mean_update(updates: Sequence[Update]) -> Update:
     return Update(_weighted_sum([update.delta for update in updates], weights), total)
 
 
-def _weighted_sum(deltas: Sequence[Weights], weights: Sequence[float]) -> Mapping[str, Tensor]:
+def _weighted_sum(
+    deltas: Sequence[Weights], weights: Sequence[float]
+) -> Mapping[str, "torch.Tensor"]:
     """Sum one tensor at a time, so that lazily read updates are never in memory together."""
     mean = {}
     for name in deltas[0]:

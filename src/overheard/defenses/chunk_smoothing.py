@@ -5,8 +5,9 @@ from typing import ClassVar, final
 
 import torch
 
-from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
+from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Site
 
 
 @final

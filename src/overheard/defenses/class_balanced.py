@@ -5,8 +5,9 @@ from typing import ClassVar, final
 
 import torch
 
-from overheard.core.defense import Defense, DefenseContext, Site
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Site
 from overheard.defenses._even_draws import draw_evenly
 
 

@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
+from overheard.core.defense import Defense, DefenseContext, RunParameters
+from overheard.core.mechanism import Site
 from overheard.core.messages import Update, Weights
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar, final
 from torch import Tensor
 
 from overheard.core.accountant import account_mechanism, format_epsilon
-from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
-from overheard.core.mechanism import INSTALL_HINT, Mechanism
+from overheard.core.defense import Defense, DefenseContext, RunParameters
+from overheard.core.mechanism import INSTALL_HINT, Mechanism, Site
 from overheard.core.messages import Aggregate, Update
 from overheard.defenses._clipping import check_gaussian_mechanism, clip_update
 from overheard.defenses._gaussian import draw_gaussian

@@ -6,8 +6,9 @@ from typing import ClassVar, final
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from overheard.core.defense import BuildModel, Defense, LocalTraining, Site, TrainingPart
+from overheard.core.defense import BuildModel, Defense, LocalTraining, TrainingPart
 from overheard.core.errors import PlanError
+from overheard.core.mechanism import Site
 
 
 @final

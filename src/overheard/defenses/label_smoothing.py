@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, LocalTraining, Site, TrainingPart
+from overheard.core.defense import Defense, LocalTraining, TrainingPart
 from overheard.core.errors import PlanError
+from overheard.core.mechanism import Site
 
 
 @final

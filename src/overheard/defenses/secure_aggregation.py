@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, RunParameters, Site
+from overheard.core.defense import Defense, RunParameters
+from overheard.core.mechanism import Site
 
 
 @final

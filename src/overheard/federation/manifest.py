@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from overheard.archive.manifest import Manifest, record_defense
+from overheard.archive.manifest import DefenseRecord, Manifest
+from overheard.core.defense import Defense
 from overheard.core.parties import SERVER
 from overheard.federation.digest import data_digests
 from overheard.federation.federation import Federation
@@ -28,4 +29,15 @@ def build_manifest(federation: Federation, data: str) -> Manifest:
         protocol="fedavg" if federation.distillation is None else repr(federation.distillation),
         seed=federation.seed.value,
         data=data,
+    )
+
+
+def record_defense(defense: Defense) -> DefenseRecord:
+    """Return the manifest entry of a defense."""
+    return DefenseRecord(
+        defense.name,
+        repr(defense),
+        defense.enforced_at,
+        defense.switched_off_by,
+        defense.mechanism(),
     )

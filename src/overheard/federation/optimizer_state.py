@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from overheard.archive.atomic import write_bytes
-from overheard.archive.weights import read_tensors, to_safetensors
+from overheard.archive.tensor_files import read_tensors, to_safetensors
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.learning.distillation.moments import AdamMoments
 from overheard.learning.distillation.synthetic import SyntheticExamples

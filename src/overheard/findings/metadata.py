@@ -1,13 +1,11 @@
 """Sentences on the metadata of a run: everything but weights that its messages contain."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import fmean
-
-import numpy as np
-from scipy.stats import rankdata
+from statistics import correlation, fmean
 
 from overheard.core.messages import (
     Aggregate,
@@ -199,7 +197,13 @@ def _response_times(messages: Sequence[Message]) -> Iterator[_ResponseTime]:
 
 def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's rho; both vary."""
-    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+    return correlation(_ranks(first), _ranks(second))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Return the rank of each value; equal values share their mean rank."""
+    ordered = sorted(values)
+    return [(bisect_left(ordered, one) + bisect_right(ordered, one)) / 2 for one in values]
 
 
 def _names(messages: Sequence[Message]) -> Iterator[str]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from overheard.core.attack import Attack, TrainingSource
-from overheard.core.defense import Defense, Site
+from overheard.core.defense import Defense
+from overheard.core.mechanism import Site
 from overheard.core.needs import NEEDS
 from overheard.core.split import Split
 from overheard.plans.registries import question_of_claim_type

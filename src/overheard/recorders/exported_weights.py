@@ -20,7 +20,8 @@ from overheard.archive.npz import (
     read_content,
     read_header,
 )
-from overheard.archive.weights import Shapes, find_flaw
+from overheard.archive.tensor_files import find_flaw
+from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
 
 SUFFIXES = (".safetensors", ".npz")

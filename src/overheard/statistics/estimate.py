@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from scipy.special import stdtrit
-
 CONFIDENCE_LEVEL = 0.95
 """Level of confidence intervals."""
 
@@ -76,6 +74,8 @@ def student_quantile(tail: float, degrees: float | None) -> float:
     >>> round(student_quantile(0.025, 4.0), 3), round(student_quantile(0.025, None), 3)
     (2.776, 1.96)
     """
+    from scipy.special import stdtrit  # only here: `overheard check` seldom needs it
+
     return float(stdtrit(LARGE_SAMPLE if degrees is None else degrees, 1 - tail))
 
 

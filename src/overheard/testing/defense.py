@@ -13,10 +13,10 @@ from overheard.core.defense import (
     LocalTraining,
     PreviousData,
     RunParameters,
-    Site,
     TrainingPart,
 )
 from overheard.core.examples import Examples
+from overheard.core.mechanism import Site
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe

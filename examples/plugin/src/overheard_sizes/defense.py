@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
-from overheard.core.defense import Defense, DefenseContext, RunParameters, Site
+from overheard.core.defense import Defense, DefenseContext, RunParameters
+from overheard.core.mechanism import Site
 from overheard.core.messages import Update
 
 

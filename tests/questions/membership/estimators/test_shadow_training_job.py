@@ -4,9 +4,10 @@ from typing import ClassVar, final
 import pytest
 import torch
 
-from overheard.core.defense import Defense, DefenseContext, Site
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples, concatenate_examples
+from overheard.core.mechanism import Site
 from overheard.core.seeds import Seed
 from overheard.defenses.local_dp import LocalDp
 from overheard.learning.train import train_cohort

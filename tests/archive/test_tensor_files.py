@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save
 
-from overheard.archive.weights import (
-    StoredWeights,
-    find_flaw,
-    read_tensors,
-    tensor_shapes,
-    to_safetensors,
-)
+from overheard.archive.tensor_files import find_flaw, read_tensors, to_safetensors
+from overheard.archive.weights import StoredWeights, tensor_shapes
 from overheard.core.errors import TranscriptError
 
 # In an order that is neither alphabetical nor by size.
@@ -66,7 +61,7 @@ def test_a_small_file_is_opened_once(
 ) -> None:
     make_old(weights)
     assert torch.equal(weights["b"], WEIGHTS["b"])
-    monkeypatch.setattr("overheard.archive.weights.safe_open", None)
+    monkeypatch.setattr("overheard.archive.tensor_files.safe_open", None)
     assert torch.equal(weights["a"], WEIGHTS["a"])
 
 
@@ -75,9 +70,9 @@ def test_a_file_written_just_now_is_not_kept(
 ) -> None:
     # Its next version might have the same time, where a file system counts in ticks.
     now = weights.path.stat().st_mtime
-    monkeypatch.setattr("overheard.archive.weights.time", lambda: now + 0.05)
+    monkeypatch.setattr("overheard.archive.tensor_files.time", lambda: now + 0.05)
     assert torch.equal(weights["b"], WEIGHTS["b"])
-    monkeypatch.setattr("overheard.archive.weights.safe_open", None)
+    monkeypatch.setattr("overheard.archive.tensor_files.safe_open", None)
     with pytest.raises(TypeError):
         weights["b"]
 

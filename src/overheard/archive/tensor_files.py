@@ -1,0 +1,157 @@
+"""Files of tensors: how they are read, checked and written."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from time import time
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.weights import Shapes
+from overheard.core.errors import TranscriptError
+
+SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
+"""The data types of weights."""
+
+CHECKED_AT_ONCE = 2**24
+"""Elements to check at a time."""
+
+SMALL_FILE_BYTES = 2**18
+"""Files up to this size are read whole and kept, as opening one takes longer than reading."""
+
+CACHED_FILES = 256
+"""The most small files in memory, those that were read last: 128 MiB, as 16 bits become 32."""
+
+CLOCK_TICK = 0.1
+"""Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
+
+
+def read_stored_tensor(path: Path, shapes: Shapes, name: str) -> Tensor:
+    """Read and check one of the tensors of a file; small files are read once, and kept.
+
+    Args:
+        path: the path of the file.
+        shapes: the shapes of all tensors that the file must have.
+        name: the tensor to read.
+
+    Raises:
+        TranscriptError: if the file is damaged or has other tensors than it should, or this
+            tensor has invalid values.
+
+    """
+    try:
+        state = path.stat()
+        # A file that changed just now may change again, and show the same time.
+        is_settled = time() - state.st_mtime > CLOCK_TICK
+        if is_settled and state.st_size <= SMALL_FILE_BYTES:
+            version = (state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
+            read = _read_small_file(path, version, tuple(shapes.items()))
+            return read[name].clone()  # so that a caller may change it
+    except (OSError, TranscriptError):
+        # Another tensor of the file may be the damaged one: read this one alone.
+        pass
+    return read_tensors(path, (name,), shapes)[name]
+
+
+def read_tensors(
+    path: Path, names: tuple[str, ...], shapes: Shapes | None = None
+) -> dict[str, Tensor]:
+    """Read and check tensors of a safetensors file, as float32.
+
+    Models compute in float32. The conversion is exact for 16 bits, and rounds 64 bits.
+
+    Args:
+        path: the path of the file.
+        names: the tensors to read.
+        shapes: the shapes of all tensors that the file must have; None = it must have just
+            `names`.
+
+    Raises:
+        TranscriptError: naming the file, the tensor and a remedy.
+
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            _check_names(path, set(file.keys()), set(names if shapes is None else shapes))
+            read = {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError) as error:
+        raise TranscriptError(
+            f"{path} is damaged or cut short ({printable_excerpt(str(error))}): copy the whole "
+            "transcript again"
+        ) from error
+    for name, tensor in read.items():
+        label = f"{path}: {printable_excerpt(repr(name))}"
+        if shapes is not None and tuple(tensor.shape) != shapes[name]:
+            raise TranscriptError(
+                f"{label} has shape {tuple(tensor.shape)}, the broadcast has "
+                f"{printable_excerpt(str(shapes[name]))}: record updates of the model that was "
+                "broadcast"
+            )
+        flaw = find_flaw(tensor)
+        if flaw:
+            raise TranscriptError(f"{label} {flaw}: remove this message, or record it again")
+    return {name: tensor.float() for name, tensor in read.items()}
+
+
+@lru_cache(CACHED_FILES)
+def _read_small_file(
+    path: Path, version: tuple[int, ...], shapes: tuple[tuple[str, tuple[int, ...]], ...]
+) -> dict[str, Tensor]:
+    """Read and check all tensors of a file, once for each version of it on disk."""
+    expected = dict(shapes)
+    return read_tensors(path, tuple(expected), expected)
+
+
+def find_flaw(tensor: Tensor) -> str | None:
+    """Return why a tensor is not valid as weights; None if it is valid."""
+    if not tensor.is_floating_point():
+        return f"holds {tensor.dtype}, no floating-point numbers"
+    if tensor.dtype not in SUPPORTED_DTYPES:
+        return f"holds {tensor.dtype}, which is not supported: send it as float32"
+    # A chunk at a time, as a mapped tensor may be larger than memory.
+    chunks = torch.split(tensor.reshape(-1), CHECKED_AT_ONCE)
+    if not all(_is_finite(chunk.float()) for chunk in chunks):
+        return "holds NaN or infinity, as float32"
+    return None
+
+
+def _is_finite(chunk: Tensor) -> bool:
+    # A finite sum implies finite elements, and takes a fifth of the time.
+    return bool(chunk.sum().isfinite()) or bool(chunk.isfinite().all())
+
+
+def to_safetensors(weights: Mapping[str, Tensor]) -> bytes:
+    """Serialize tensors as safetensors; equal tensors give equal bytes.
+
+    Raises:
+        ValueError: if any tensor has a flaw.
+
+    """
+    for name, tensor in weights.items():
+        flaw = find_flaw(tensor)
+        if flaw:
+            raise ValueError(f"the tensor {name!r} {flaw}: only finite weights can be sent")
+    # Cloned, since safetensors rejects tensors that share memory.
+    return save(
+        {
+            name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+            for name, tensor in weights.items()
+        }
+    )
+
+
+def _check_names(path: Path, found: set[str], expected: set[str]) -> None:
+    if found == expected:
+        return
+    missing, extra = (
+        printable_excerpt(str(sorted(expected - found))),
+        printable_excerpt(str(sorted(found - expected))),
+    )
+    raise TranscriptError(
+        f"{path} has other tensors than the broadcast (missing {missing}, extra {extra}): "
+        "record updates of the model that was broadcast"
+    )
