@@ -1,5 +1,7 @@
 """One line on what attacks claim after a round of a growing recording."""
 
+from collections.abc import Sequence
+
 from overheard.auditing.following.round_attacker import FollowedRound
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.accountant import format_epsilon
@@ -21,7 +23,8 @@ def describe_round(followed: FollowedRound, seed: Seed) -> str:
 
     """
     arms = collect_arms(followed.audit, seed)
-    parts = [_threat_words(one) for arm in arms for one in arm.threat_results]
+    classes = followed.audit.class_names
+    parts = [_threat_words(one, classes) for arm in arms for one in arm.threat_results]
     parts += [
         words
         for run in followed.audit.arms
@@ -32,8 +35,8 @@ def describe_round(followed: FollowedRound, seed: Seed) -> str:
     return f"round {followed.number}, {followed.delay:.1f} s after its end: {states}"
 
 
-def _threat_words(threat_result: ThreatResult) -> str:
-    """Return what a threat claims, with its score and a guess if there is a ground truth."""
+def _threat_words(threat_result: ThreatResult, classes: Sequence[str]) -> str:
+    """Return what a threat claims: with its score and a guess, or with an unchecked example."""
     pages = pages_of(threat_result.question)
     question = make_printable(threat_result.question).replace("_", " ")
     subject = f"{name_observers(threat_result.observers)}, {question}"
@@ -44,7 +47,9 @@ def _threat_words(threat_result: ThreatResult) -> str:
         return f"{subject} of {_whom(threat_result, row.targets)}: {effect} ({guess})"
     if threat_result.unchecked_claims:
         count = len({one.target for one in threat_result.unchecked_claims})
-        return f"{subject} of {_whom(threat_result, count)}: claimed, not checked"
+        example = pages.unchecked_example(threat_result, classes).removesuffix(".")
+        more = f" ({example[0].lower()}{example[1:]})" if example else ""
+        return f"{subject} of {_whom(threat_result, count)}: claimed, not checked{more}"
     return f"{subject}: no attack could run"
 
 
