@@ -26,13 +26,13 @@ from time import sleep, time
 import torch
 
 from overheard.archive.layout import count_committed_rounds
-from overheard.archive.manifest import record_defense
 from overheard.core.messages import Broadcast, MessageBody, Update, Weights
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.datasets.digits import Digits
 from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.federation.manifest import record_defense
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.recorders.async_writer import AsyncWriter
@@ -217,8 +217,8 @@ def main() -> None:
     following, whole = peaks
     lag = max((one.lag for one in printed), default=arguments.rounds)
     print(
-        f"{arguments.clients} clients, {len(printed)} of {arguments.rounds} rounds printed; lag "
-        f"at most {lag} rounds {'reached' if lag <= MOST_LAG else 'MISSED'}; peak while "
+        f"{arguments.clients} clients, {len(printed)} of {arguments.rounds} rounds printed; "
+        f"lag at most {lag} rounds {'reached' if lag <= MOST_LAG else 'MISSED'}; peak while "
         f"following {following:.0f} MB, {following - max(bases.values()):.0f} MB more than its "
         f"imports {'reached' if following <= MOST_MEGABYTES else 'MISSED'}; with the final "
         f"audit of all rounds {whole:.0f} MB"
