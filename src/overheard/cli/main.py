@@ -40,7 +40,6 @@ from overheard.cli.options import (
 )
 from overheard.cli.plan_checking import plan_app
 from overheard.cli.terminal import escaped_text
-from overheard.cli.workers import WorkerOptions
 from overheard.core.errors import PlanError
 from overheard.core.plugin_registry import PluginWarning
 
@@ -138,11 +137,11 @@ def audit(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.following.follow import FollowSettings
-    from overheard.auditing.inputs import Resources
     from overheard.auditing.run import audit as run_audit
     from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.progress import progress_bar
+    from overheard.cli.resources import make_resources
     from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import read_plan_or_built_in
@@ -151,20 +150,14 @@ def audit(
     from overheard.report.write import write_report
 
     require_trackers(mlflow, wandb)
-    worker_options = workers or WorkerOptions()
     audit_plan = read_plan_or_built_in(plan, seed)
     folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
-    resources = Resources(
-        data, device.value, worker_options.processes, cluster=worker_options.cluster
-    )
+    resources = make_resources(data, device, workers)
     if follow:
         settings = FollowSettings(follow_window, follow_timeout)
         console = Console(highlight=False, quiet=quiet)
         follow_and_print(audit_plan, folder, transcript, settings, resources, console)
-    if transcript is not None and not transcript.is_dir():
-        raise PlanError(
-            f"{transcript}: no such folder: name the folder that contains transcript/"
-        )
+    _refuse_missing_folder(transcript)
     if not quiet:
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
     with progress_bar(Console(stderr=True), quiet) as on_step:
@@ -181,6 +174,13 @@ def audit(
     if not quiet:
         _print_headlines(headlines(found, Seed(0)), folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
+
+
+def _refuse_missing_folder(transcript: Path | None) -> None:
+    if transcript is not None and not transcript.is_dir():
+        raise PlanError(
+            f"{transcript}: no such folder: name the folder that contains transcript/"
+        )
 
 
 def _print_headlines(sentences: Iterable[str], folder: Path) -> None:
@@ -226,14 +226,13 @@ def reproduce(
       overheard reproduce decaf/table3 --data ~/data
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.auditing.inputs import Resources
     from overheard.cli.figures import print_reproduction
     from overheard.cli.progress import progress_bar
+    from overheard.cli.resources import make_resources
     from overheard.papers.experiment import PAGE_FILE
     from overheard.papers.registry import find_experiment
     from overheard.papers.reproduce import reproduce as run_again
 
-    worker_options = workers or WorkerOptions()
     found = find_experiment(experiment)
     name = experiment.replace("/", "-") + ("-quick" if quick else "")
     folder = out or Path("reproduced") / name
@@ -243,9 +242,7 @@ def reproduce(
             folder,
             quick=quick,
             seed=seed,
-            resources=Resources(
-                data, device.value, worker_options.processes, cluster=worker_options.cluster
-            ),
+            resources=make_resources(data, device, workers),
             on_step=on_step,
         )
     if not quiet:

@@ -44,16 +44,18 @@ def _threat_words(threat_result: ThreatResult, classes: Sequence[str]) -> str:
         row = threat_result.attack_results[0].headline_row
         effect = pages.headline_statement(row, "").failure
         guess = guess_words(threat_result, pages) or "no guess to compare with"
-        return f"{subject} of {_whom(threat_result, row.targets)}: {effect} ({guess})"
+        return f"{subject} of {_targets_words(threat_result, row.targets)}: {effect} ({guess})"
     if threat_result.unchecked_claims:
         count = len({one.target for one in threat_result.unchecked_claims})
         example = pages.unchecked_example(threat_result, classes).removesuffix(".")
         more = f" ({example[0].lower()}{example[1:]})" if example else ""
-        return f"{subject} of {_whom(threat_result, count)}: claimed, not checked{more}"
+        return (
+            f"{subject} of {_targets_words(threat_result, count)}: claimed, not checked{more}"
+        )
     return f"{subject}: no attack could run"
 
 
-def _whom(threat_result: ThreatResult, targets: int) -> str:
+def _targets_words(threat_result: ThreatResult, targets: int) -> str:
     if threat_result.target_kind == "cohort":
         return name_other_clients(threat_result.observers)
     return f"{targets} client{'' if targets == 1 else 's'}"

@@ -128,7 +128,7 @@ class GrowingRecording:
         return True
 
     def _forget(self, number: int) -> None:
-        """Forget a round that is no longer committed as it was read."""
+        """Forget a round that is not committed any more as it was read."""
         self._messages.pop(number, None)
         if number in self._with_updates:
             self._with_updates.remove(number)

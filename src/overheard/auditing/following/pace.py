@@ -21,9 +21,9 @@ SHARE_OF_TIME = 0.5
 class Pace:
     """Decides which attacks are repeated at a new round.
 
-    Attacks that together take no longer than a round are repeated at each round. Of those that
-    take longer, one at a time is repeated, and each uses at most half of the time. Otherwise
-    they would delay the others at every round.
+    Attacks that together fit into the time of a round are repeated at each round. Of the
+    others, one at a time is repeated, and each uses at most half of the time. Otherwise they
+    would delay the quick ones at every round.
     """
 
     def __init__(self) -> None:
