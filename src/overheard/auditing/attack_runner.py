@@ -25,7 +25,7 @@ from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.findings.finding import Cell, Finding, Refusal
 from overheard.findings.question import Question
-from overheard.findings.result_cache import CellResult, ResultCache
+from overheard.findings.result_cache import CellResult, ResultStore
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
@@ -34,7 +34,7 @@ NO_OTHER_UPDATE = "an update from a client that is not an observer"
 
 
 def run_attacks(
-    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ResultCache, progress: Progress
+    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ResultStore, progress: Progress
 ) -> Iterator[CellResult]:
     """Run all attacks of a threat of the plan on one run; yield a result for each cell."""
     known = EMPTY_GROUND_TRUTH if run.truth is None else run.truth
@@ -156,7 +156,7 @@ def _run_cell(
     truth: GroundTruth | None,
     redrawn_truth: Callable[[], GroundTruth],
     knowledge_at: Callable[[str], Knowledge],
-    store: ResultCache,
+    store: ResultStore,
     code: str,
     all_rounds: Sequence[int],
     clients: Mapping[Party, Party],

@@ -72,6 +72,30 @@ RerunOption = Annotated[
     bool,
     typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
 ]
+FollowOption = Annotated[
+    bool,
+    typer.Option(
+        "--follow",
+        help="Audit the recording while it grows, until the run ends; it need not exist yet.",
+    ),
+]
+FollowWindowOption = Annotated[
+    int,
+    typer.Option(
+        "--follow-window",
+        min=1,
+        max=100_000,
+        help="With --follow: rounds that attacks look at after each round, the latest ones.",
+    ),
+]
+FollowTimeoutOption = Annotated[
+    float,
+    typer.Option(
+        "--follow-timeout",
+        min=0.0,
+        help="With --follow: seconds without a new round after which the run counts as over.",
+    ),
+]
 MlflowOption = Annotated[
     str | None,
     typer.Option(

@@ -92,7 +92,7 @@ class _MessageRecorder:
         self, folder: Path, facts: RunInfo, sizes: tuple[str, ...], *, keep_error_texts: bool
     ) -> None:
         self._folder = folder
-        self._scribe = AsyncWriter(folder, facts, is_resumed=True)
+        self._scribe = AsyncWriter(folder, facts, is_resumed=True, ends_run=False)
         self._sizes = sizes
         self._keeps_error_texts = keep_error_texts
         self._rounds: FlowerRoundRecorder | None = None
