@@ -44,7 +44,10 @@ def run_attacks(
         None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
     )
     targets = select_targets(messages.transcript, threat)
-    observed = {target: _observed_rounds(view, truth, target) for target in targets}
+    observed = {
+        target: _known_rounds(view.rounds_with_updates(target), truth, target)
+        for target in targets
+    }
     knowledge = cache(partial(run.knowledge, threat))
     redrawn_truth = cache(partial(_draw_again, run, threat))
     for attack in threat.attacks:
@@ -172,7 +175,7 @@ def _run_cell(
     for target, claim in made.claims.items():
         try:
             finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
-            sent = tuple(observed.rounds_with_updates(target))
+            sent = tuple(observed.observed_rounds(target))
             finding = replace(finding, sent_rounds=sent, client=clients.get(target, ""))
             if truth is not None and cell.rounds == tuple(all_rounds):
                 fits = question.redrawn_fits(claim, redrawn_truth(), target, cell.rounds)
@@ -188,12 +191,13 @@ def _run_cell(
     return result
 
 
-def _observed_rounds(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
-    """Return the rounds with updates of the target; none if all are the observers' own."""
-    observed = frozenset(view.rounds_with_updates(target))
+def _known_rounds(
+    rounds: Sequence[int], truth: GroundTruth | None, target: Party
+) -> frozenset[int]:
+    """Return the rounds in which the target took part; none if only observers did."""
     if truth is None or not truth.has_label_counts:
-        return observed
-    return truth.rounds_of(target) & observed
+        return frozenset(rounds)
+    return truth.rounds_of(target).intersection(rounds)
 
 
 def missing_for_target(
@@ -205,7 +209,7 @@ def missing_for_target(
 ) -> tuple[str, ...]:
     """Return what is missing for an attack on a target, in words; empty if it can run."""
     missing = missing_needs(attack, view, target, knowledge)
-    if missing or _observed_rounds(view, truth, target):
+    if missing or _known_rounds(view.observed_rounds(target), truth, target):
         return missing
     return (NO_OTHER_UPDATE,)
 

@@ -9,6 +9,7 @@ from overheard.core.messages import (
     Aggregate,
     Broadcast,
     DistilledSet,
+    EncryptedMessage,
     Message,
     Update,
     Weights,
@@ -31,12 +32,14 @@ class View:
         messages: those that they sent or can read.
         closing_broadcasts: the next broadcast after each observed round; it has the round's new
             weights.
+        encrypted: the other messages whose envelope they see, if the network is among them.
 
     """
 
     observers: frozenset[Party]
     messages: Sequence[Message]
     closing_broadcasts: Sequence[Message] = ()
+    encrypted: Sequence[EncryptedMessage] = ()
     # Indexed once: with 5,000 pseudonyms of a round each, every lookup would scan 5,000
     # messages.
     _broadcasts: Mapping[int, Weights] = field(init=False, repr=False, compare=False)
@@ -71,6 +74,7 @@ class View:
                 for m in (*self.messages, *self.closing_broadcasts)
                 if m.round in after and isinstance(m.body, Broadcast)
             ),
+            tuple(m for m in self.encrypted if m.round in rounds),
         )
 
     def broadcasts(self) -> dict[int, Weights]:
@@ -117,6 +121,27 @@ class View:
         if sender == COHORT:
             return tuple(self.cohort_sizes())
         return tuple(sorted(self._updates.get(sender, ())))
+
+    def models_after(self) -> dict[int, Weights]:
+        """Return the global model after each round, where the next broadcast can be read."""
+        return {
+            message.round - 1: message.body.weights
+            for message in (*self.messages, *self.closing_broadcasts)
+            if isinstance(message.body, Broadcast) and message.round > 0
+        }
+
+    def observed_rounds(self, target: Party) -> tuple[int, ...]:
+        """Return the rounds in which anything of the target can be observed, in order.
+
+        These are the rounds of its updates. Without any, they are those of its encrypted
+        messages or, for `COHORT`, those after which the global model can be read.
+        """
+        with_updates = self.rounds_with_updates(target)
+        if with_updates:
+            return with_updates
+        if target == COHORT and not self.encrypted:
+            return tuple(sorted(self.models_after()))
+        return tuple(sorted({m.round for m in self.encrypted if m.sender == target}))
 
     def cohort_sizes(self) -> dict[int, int]:
         """Return the number of clients behind the update of `COHORT`, by round, where known."""
