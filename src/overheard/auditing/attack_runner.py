@@ -39,13 +39,16 @@ def run_attacks(
     """Run all attacks of a threat of the plan on one run; yield a result for each cell."""
     known = EMPTY_GROUND_TRUTH if run.truth is None else run.truth
     messages = _name_senders(run, threat, known)
-    view = observed_view(plan, run.arm, threat, messages.transcript)
+    view = observed_view(plan, run.arm, threat, messages.transcript, threat.observer_parties)
     # Observers know their own data, so a claim about the cohort is about the other clients.
     truth = (
         None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
     )
     targets = select_targets(messages.transcript, threat)
-    observed = {target: _observed_rounds(view, truth, target) for target in targets}
+    observed = {
+        target: _known_rounds(view.rounds_with_updates(target), truth, target)
+        for target in targets
+    }
     knowledge = cache(partial(run.knowledge, threat))
     redrawn_truth = cache(partial(_draw_again, run, threat))
     for attack in threat.attacks:
@@ -83,9 +86,15 @@ def run_attacks(
             progress.advance(in_round)
 
 
-def observed_view(plan: Plan, arm: ArmPlan, threat: ThreatPlan, transcript: Transcript) -> View:
+def observed_view(
+    plan: Plan,
+    arm: ArmPlan,
+    threat: ThreatPlan,
+    transcript: Transcript,
+    observers: Sequence[Party],
+) -> View:
     """Return what the observers of a threat read, with what the algorithm lets them compute."""
-    view = transcript.seen_by(*threat.observer_parties)
+    view = transcript.seen_by(*observers)
     algorithm, is_known = plan.algorithm_of(arm), "recipe" in threat.knows
     if is_known and threat.pseudonyms == "run":
         view = algorithm.plain_updates(view)
@@ -182,7 +191,7 @@ def _run_cell(
     for target, claim in made.claims.items():
         try:
             finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
-            sent = tuple(observed.rounds_with_updates(target))
+            sent = tuple(observed.observed_rounds(target))
             finding = replace(finding, sent_rounds=sent, client=clients.get(target, ""))
             if truth is not None and cell.rounds == tuple(all_rounds):
                 fits = question.redrawn_fits(claim, redrawn_truth(), target, cell.rounds)
@@ -201,12 +210,13 @@ def _run_cell(
     return result
 
 
-def _observed_rounds(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
-    """Return the rounds with updates of the target; none if all are the observers' own."""
-    observed = frozenset(view.rounds_with_updates(target))
+def _known_rounds(
+    rounds: Sequence[int], truth: GroundTruth | None, target: Party
+) -> frozenset[int]:
+    """Return the rounds in which the target took part; none if only observers did."""
     if truth is None or not truth.has_label_counts:
-        return observed
-    return truth.rounds_of(target) & observed
+        return frozenset(rounds)
+    return truth.rounds_of(target).intersection(rounds)
 
 
 def missing_for_target(
@@ -220,7 +230,7 @@ def missing_for_target(
     missing = missing_needs(attack, view, target, knowledge)
     if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
         missing = (*missing, view.hidden_mean)
-    if missing or _observed_rounds(view, truth, target):
+    if missing or _known_rounds(view.observed_rounds(target), truth, target):
         return missing
     return (NO_OTHER_UPDATE,)
 

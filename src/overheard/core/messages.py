@@ -166,3 +166,23 @@ class Message:
     readers: frozenset[Party]
     body: MessageBody
     times: Timestamps | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedMessage:
+    """A message of which only the envelope can be seen.
+
+    Args:
+        round: round number, from 0.
+        sender: the party that sent it.
+        receivers: the parties to which it was sent.
+        size: bytes of its tensors.
+        times: when it was sent and received; None in a simulation, which has no clock.
+
+    """
+
+    round: int
+    sender: Party
+    receivers: frozenset[Party]
+    size: int
+    times: Timestamps | None = None

@@ -48,7 +48,7 @@ def is_shadow_device(party: Party) -> bool:
 
 
 def is_client(party: Party) -> bool:
-    """Return whether this party is a client, of any name: not the server, no shadow device."""
+    """Return whether this party of a run is a client: not the server, no shadow device."""
     return party not in (SERVER, COHORT) and not is_shadow_device(party)
 
 

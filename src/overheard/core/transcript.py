@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import not_
 
 from overheard.core.messages import Message
+from overheard.core.outsiders import NETWORK, encrypt_messages, is_outsider, outsiders_read
 from overheard.core.parties import Party
 from overheard.core.view import View
 
@@ -15,11 +18,23 @@ class Transcript:
     messages: Sequence[Message]
 
     def seen_by(self, *observers: Party) -> View:
-        """Return the messages that at least one of these parties sent or can read."""
+        """Return the messages that at least one of these parties sent or can read.
+
+        Outsiders read what `core.outsiders` states. If the network is among the observers, the
+        view has the envelopes of all other messages.
+        """
         parties = frozenset(observers)
+        outsiders = tuple(filter(is_outsider, parties))
+        told = outsiders_read(self.messages, outsiders) if outsiders else frozenset[int]()
+        is_readable = [
+            place in told or m.sender in parties or bool(m.readers & parties)
+            for place, m in enumerate(self.messages)
+        ]
+        hidden = compress(self.messages, map(not_, is_readable))
         return View(
             parties,
-            tuple(m for m in self.messages if m.sender in parties or m.readers & parties),
+            tuple(compress(self.messages, is_readable)),
+            encrypted=tuple(encrypt_messages(tuple(hidden))) if NETWORK in parties else (),
         )
 
     def parties(self) -> tuple[Party, ...]:

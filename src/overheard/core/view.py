@@ -9,6 +9,7 @@ from overheard.core.messages import (
     Aggregate,
     Broadcast,
     DistilledSet,
+    EncryptedMessage,
     Message,
     Update,
     Weights,
@@ -34,6 +35,7 @@ class View:
             weights.
         hidden_mean: why the change of the global model is not the mean update of a round; "" =
             it is.
+        encrypted: the other messages whose envelope they see, if the network is among them.
 
     """
 
@@ -41,6 +43,7 @@ class View:
     messages: Sequence[Message]
     closing_broadcasts: Sequence[Message] = ()
     hidden_mean: str = ""
+    encrypted: Sequence[EncryptedMessage] = ()
     # Indexed once: with 5,000 pseudonyms of a round each, every lookup would scan 5,000
     # messages.
     _broadcasts: Mapping[int, Weights] = field(init=False, repr=False, compare=False)
@@ -75,6 +78,7 @@ class View:
                 for m in (*self.messages, *self.closing_broadcasts)
                 if m.round in after and isinstance(m.body, Broadcast)
             ),
+            encrypted=tuple(m for m in self.encrypted if m.round in rounds),
         )
 
     def broadcasts(self) -> dict[int, Weights]:
@@ -122,6 +126,27 @@ class View:
         if sender == COHORT:
             return tuple(self.cohort_sizes())
         return tuple(sorted(self._updates.get(sender, ())))
+
+    def models_after(self) -> dict[int, Weights]:
+        """Return the global model after each round, where the next broadcast can be read."""
+        return {
+            message.round - 1: message.body.weights
+            for message in (*self.messages, *self.closing_broadcasts)
+            if isinstance(message.body, Broadcast) and message.round > 0
+        }
+
+    def observed_rounds(self, target: Party) -> tuple[int, ...]:
+        """Return the rounds in which anything of the target can be observed, in order.
+
+        These are the rounds of its updates. Without any, they are those of its encrypted
+        messages or, for `COHORT`, those after which the global model can be read.
+        """
+        with_updates = self.rounds_with_updates(target)
+        if with_updates:
+            return with_updates
+        if target == COHORT and not self.encrypted:
+            return tuple(sorted(self.models_after()))
+        return tuple(sorted({m.round for m in self.encrypted if m.sender == target}))
 
     def cohort_sizes(self) -> dict[int, int]:
         """Return the number of clients behind the update of `COHORT`, by round, where known."""

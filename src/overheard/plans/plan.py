@@ -12,6 +12,7 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
+from overheard.core.outsiders import NETWORK, is_participant
 from overheard.core.parties import SERVER, Party, is_client, parse_party, party_sort_key
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
@@ -156,7 +157,9 @@ class ThreatPlan(StrictModel):
     Args:
         observers: parties that pool what they read, such as "server" and "client/0". Where the
             names of a run's clients are not known in advance, "client/first" is the first of
-            them, and "client/*" each of them in turn, as a threat model of its own.
+            them, and "client/*" each of them in turn, as a threat model of its own. Three
+            observers are no party of the run: "release" has the final model alone, "late/3"
+            reads the broadcasts from round 3 on, and "network" sees who sends how much when.
         attacks: each is run by itself.
         about: the targets: each client, or all clients of a round as a cohort.
         pseudonyms: how long a sender keeps its name: for the run, so that evidence of its
@@ -213,7 +216,7 @@ class ThreatPlan(StrictModel):
     def _attack_words(self, attack: Attack[Any]) -> list[str]:
         words = [plugin_label(attack)]
         if self.about == "cohort":
-            has_client = any(observer != SERVER for observer in self.observer_parties)
+            has_client = any(map(is_participant, self.observer_parties))
             words.append(f"about the {'other clients' if has_client else 'cohort'}")
         if self.pseudonyms == "round":
             words.append("one pseudonym a round")
@@ -236,10 +239,10 @@ class ThreatPlan(StrictModel):
             raise ValueError(
                 "pseudonyms by round are for single clients: set about = 'clients'"
             )
-        if self.pseudonyms == "round" and self.observer_parties != (SERVER,):
+        if self.pseudonyms == "round" and self.observer_parties not in ((SERVER,), (NETWORK,)):
             raise ValueError(
-                "pseudonyms by round hide clients from the server only: set observers = "
-                "['server']"
+                "pseudonyms by round hide clients from the server or from the network only: "
+                "set observers = ['server'], or ['network'] if their addresses change"
             )
         about_people = [
             one.name for one in self.attacks if question_of_attack(one).is_about_users

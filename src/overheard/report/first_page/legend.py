@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from overheard.core.parties import SERVER
+from overheard.core.outsiders import NETWORK, RELEASE, is_participant, joining_round
+from overheard.core.parties import SERVER, Party
 from overheard.findings.names import name_observers
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.report.page_registry import pages_of
@@ -29,11 +30,31 @@ def _words_on_arms(
         one.observers for one in results if one.observers and SERVER not in one.observers
     )
     for observers in insiders:
+        yield from _words_on_outsiders(observers)
+        if not any(map(is_participant, observers)):
+            continue
         name = name_observers(observers)
         yield (
             f"{name[0].upper()}{name[1:]} takes part like the others. It is an example of one "
             "that tries to learn about them from what it receives."
         )
+
+
+def _words_on_outsiders(observers: Sequence[Party]) -> Iterator[str]:
+    """Yield what each of these observers has that is no party of the run."""
+    for one in observers:
+        if one == RELEASE:
+            yield "A reader of the final model has that model and nothing else of the run."
+        elif one == NETWORK:
+            yield (
+                "The network sees who sends how many bytes to whom and when. The messages are "
+                "encrypted, so it reads none."
+            )
+        elif (joined := joining_round(one)) is not None:
+            yield (
+                f"A client that joins in round {joined} reads the models from that round on "
+                "and sends nothing."
+            )
 
 
 def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
