@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import Recorder
@@ -66,6 +67,16 @@ class AddOne(Defense):
 
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         return Update({name: tensor + 1 for name, tensor in update.delta.items()})
+
+
+class TakeFive(AddOne):
+    """Takes 5 from every running variance."""
+
+    name = "take five"
+
+    def on_update(self, update: Update, context: DefenseContext) -> Update:
+        delta = dict(update.delta)
+        return replace(update, delta=delta | {"0.running_var": delta["0.running_var"] - 5})
 
 
 class HalfRate(Defense):
@@ -293,3 +304,20 @@ def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
         client(0): [1.0, -1.0],
         client(1): [-2.0, 2.0],
     }
+
+
+def test_a_running_variance_that_noise_made_negative_becomes_0(
+    small: Federation, tmp_path: Path
+) -> None:
+    def normed() -> nn.Module:
+        return nn.Sequential(nn.BatchNorm1d(1, momentum=1.0), nn.Linear(1, 2, bias=False))
+
+    noisy = replace(
+        small, build_model=normed, rows=[[torch.arange(4)]] * 2, defenses=(TakeFive(),)
+    )
+    messages = messages_of(noisy, tmp_path)
+    (sent,) = (one.body for one in messages if isinstance(one.body, Update))
+    # The inputs are 2, 4, 4, 4: mean 3.5, unbiased variance 1, which is the built one.
+    assert sent.delta["0.running_mean"].tolist() == [3.5]
+    assert sent.delta["0.running_var"].tolist() == [-5.0]
+    assert next_weights(noisy, 0, messages)["0.running_var"].tolist() == [0.0]

@@ -55,6 +55,19 @@ def dropping() -> nn.Module:
     return nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3))
 
 
+def batch_normed() -> nn.Module:
+    """A network for images with two batch norms; the second takes a plain mean over steps."""
+    return nn.Sequential(
+        nn.Conv2d(2, 3, 3, bias=False),
+        nn.BatchNorm2d(3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(108, 5),
+        nn.BatchNorm1d(5, momentum=None),
+        nn.Linear(5, 3),
+    )
+
+
 def pool_of(task: Task, dtype: torch.dtype, examples: int = 30) -> Examples:
     """Random examples."""
     generator = Seed(11).generator()
@@ -76,7 +89,7 @@ def plain_loop(
 ) -> tuple[dict[str, Tensor], float]:
     """Train by a plain loop; return the change and the mean loss of the last epoch."""
     model = build_model().to(next(iter(start.values())).dtype)
-    model.load_state_dict(dict(start))
+    model.load_state_dict(dict(start), strict=False)  # counters of a batch norm stay
     optimizer = _optimizer(model, recipe)
     for epoch in range(recipe.epochs):
         losses = 0.0
@@ -87,7 +100,8 @@ def plain_loop(
             loss.backward()
             optimizer.step()
             losses += float(loss.detach()) * len(batch)
-    change = {name: p.detach() - start[name] for name, p in model.named_parameters()}
+    state = model.state_dict()
+    change = {name: state[name] - begin for name, begin in start.items()}
     return change, losses / len(member.rows)
 
 

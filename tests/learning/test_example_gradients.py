@@ -13,7 +13,8 @@ from overheard.learning.example_gradients import (
     flatten_weights,
     mean_example_gradient,
 )
-from overheard.learning.initialization import initial_weights
+from overheard.learning.initialization import fresh_model, initial_weights
+from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
 
 RECIPE = Recipe(rate=0.1, epochs=1, batch=4)
 
@@ -34,15 +35,35 @@ def conv() -> nn.Module:
     return nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))
 
 
+def normed() -> nn.Module:
+    """A batch norm, of which examples take the running statistics, over a frozen layer."""
+    first = nn.Linear(3, 5).requires_grad_(False)
+    return nn.Sequential(first, nn.BatchNorm1d(5), nn.Linear(5, 2))
+
+
+def frozen_bag() -> nn.Module:
+    """A table with a buffer that is sent."""
+    model = bag()
+    model.register_buffer("scale", torch.ones(2))
+    return model
+
+
 def inputs_of(name: str) -> torch.Tensor:
     generator = Seed(1).generator()
-    if name == "bag":
+    if name.startswith("bag"):
         return torch.randint(7, (6, 3), generator=generator)
     shape = (6, 1, 4, 4) if name == "conv" else (6, 3)
     return torch.randn(shape, generator=generator)
 
 
-MODELS = {"mlp": mlp, "with_dropout": with_dropout, "bag": bag, "conv": conv}
+MODELS = {
+    "mlp": mlp,
+    "with_dropout": with_dropout,
+    "bag": bag,
+    "conv": conv,
+    "normed": normed,
+    "bag with a buffer": frozen_bag,
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -51,13 +72,14 @@ def test_equals_autograd_example_by_example(name: str) -> None:
     records = Examples(inputs_of(name), torch.tensor([0, 1, 1, 0, 1, 0]))
     weights = initial_weights(build, Seed(2))
     gradients = example_gradients(build, weights, records, RECIPE)
-    model = build().eval()
-    model.load_state_dict(weights)
+    model = fresh_model(build, Seed(0)).eval()
+    load_sent_tensors(model, weights)
     for number, row in enumerate(gradients):
         model.zero_grad()
         one = slice(number, number + 1)
         functional.cross_entropy(model(records.inputs[one]), records.labels[one]).backward()
-        by_name = {key: parameter.grad for key, parameter in model.named_parameters()}
+        by_name = {key: torch.zeros_like(weight) for key, weight in weights.items()}
+        by_name |= {key: one.grad for key, one in trainable_parameters(model).items()}
         torch.testing.assert_close(row, flatten_weights(by_name), atol=1e-6, rtol=1e-4)
     mean = mean_example_gradient(build, weights, records, RECIPE)
     torch.testing.assert_close(mean, gradients.mean(0), atol=1e-6, rtol=1e-4)

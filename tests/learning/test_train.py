@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.learning.initialization import fresh_model
 from overheard.learning.models.mobilenet import MobileNet
 from overheard.learning.train import _may_gain_from_processes, train_cohort, train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
@@ -26,6 +28,7 @@ from tests.learning.cases import (
     TABLE,
     TEXTS,
     WORDS,
+    batch_normed,
     dropping,
     largest_difference,
     plain_loop,
@@ -58,6 +61,68 @@ def test_equals_a_plain_loop_with_the_optimizer_of_torch(case, recipe, engine):
         change, loss = plain_loop(build, start, pool, each.client, recipe)
         assert largest_difference(each.delta, change) < 1e-12
         assert each.loss == pytest.approx(loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["sequential", "auto"])
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+def test_running_statistics_change_as_in_torch(recipe, engine):
+    start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
+    assert "5.running_var" in start
+    for each in train_cohort(
+        batch_normed, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine
+    ):
+        change, loss = plain_loop(batch_normed, start, pool, each.client, recipe)
+        assert largest_difference(each.delta, change) < 1e-9
+        assert float(each.delta["5.running_var"].abs().min()) > 0
+        assert each.loss == pytest.approx(loss, abs=1e-12)
+
+
+def test_a_last_batch_of_one_example_joins_the_batch_before_it():
+    start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
+    recipe = Recipe(rate=0.1, epochs=1, batch=4)
+    whole = Recipe(rate=0.1, epochs=1, batch=5)
+    five = [ClientTask("client/0", torch.arange(5))]
+    (joined,), (at_once,) = (
+        list(train_cohort(batch_normed, start, pool, five, one, seed=SEED, round=3))
+        for one in (recipe, whole)
+    )
+    assert same_bits(joined.delta, at_once.delta)
+    lone = [ClientTask("client/0", torch.arange(1))]
+    with pytest.raises(PlanError, match="two examples or more"):
+        list(train_cohort(batch_normed, start, pool, lone, recipe, seed=SEED, round=3))
+
+
+def test_a_stack_refuses_a_batch_norm_whose_examples_mix():
+    start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
+    with pytest.raises(PlanError, match="batch norm"):
+        list(
+            train_cohort(
+                batch_normed, start, pool, CLIENTS, SHORT, seed=SEED, round=3, engine="stacked"
+            )
+        )
+
+
+def half_frozen() -> nn.Module:
+    """A network whose first layer is frozen."""
+    model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
+    model[0].requires_grad_(False)
+    return model
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked", "processes"])
+def test_frozen_parameters_stay_and_are_not_sent(engine):
+    start, pool = start_of(half_frozen), pool_of(TABLE, torch.float64)
+    assert list(start) == ["2.weight", "2.bias"]
+    base = fresh_model(half_frozen, Seed(0)).double()[0]
+    head = {name.removeprefix("2."): one for name, one in start.items()}
+    features = Examples(base(pool.inputs).relu().detach(), pool.labels)
+    recipe = RECIPES["sgd"]
+    for each in train_cohort(
+        half_frozen, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine
+    ):
+        change, _ = plain_loop(partial(nn.Linear, 4, 3), head, features, each.client, recipe)
+        moved = {name.removeprefix("2."): one for name, one in each.delta.items()}
+        assert largest_difference(moved, change) < 1e-12
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())

@@ -4,6 +4,8 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+from torch import nn
+
 from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
@@ -15,7 +17,7 @@ from overheard.archive.layout import (
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
-from overheard.archive.weights import tensor_shapes
+from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
@@ -34,7 +36,8 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
 from overheard.findings.finding import ArmRun
-from overheard.learning.initialization import initial_weights
+from overheard.learning.initialization import fresh_model
+from overheard.learning.sent_tensors import sent_buffers, sent_shapes
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
 
@@ -58,8 +61,9 @@ def prepare_recorded_runs(
 def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:
     """Open a recorded run: `transcript/` and, if it exists, `truth.json`.
 
-    Attacks do not get tensors that are not parameters of the plan's model, such as the running
-    means of a batch normalisation; these count as traffic only.
+    Attacks get the tensors that the plan's model sends: its trainable parameters, and its
+    buffers, such as running means, if the run sent them. Others, such as the number of steps
+    that a batch norm counts, count as traffic only.
 
     Raises:
         PlanError: if the plan's data, partition, model, recipe or defenses differ from those of
@@ -152,7 +156,8 @@ def _select_model_tensors(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"
         )
-    planned = tensor_shapes(initial_weights(partial(model.build, dataset.task), Seed(0)))
+    network = fresh_model(partial(model.build, dataset.task), Seed(0))
+    planned = _planned_shapes(network, whole)
     for message in whole.messages:
         if not isinstance(message.body, Broadcast):
             continue
@@ -166,6 +171,18 @@ def _select_model_tensors(
     return Transcript(
         tuple(select_tensors(message, tuple(planned)) for message in whole.messages)
     )
+
+
+def _planned_shapes(network: nn.Module, whole: Transcript) -> Shapes:
+    """Return the tensors that the run should have sent: buffers only if it sent them.
+
+    Some clients send all of a `state_dict`, others their parameters alone.
+    """
+    sent = [m.body.weights.keys() for m in whole.messages if isinstance(m.body, Broadcast)]
+    optional = {
+        name for name in sent_buffers(network) if any(name not in names for names in sent)
+    }
+    return {n: shape for n, shape in sent_shapes(network).items() if n not in optional}
 
 
 def _check_partition(

@@ -25,6 +25,7 @@ from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import mean_update
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
+from overheard.learning.sent_tensors import without_negative_variances
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientResult, TrainingGroup
 
@@ -155,7 +156,8 @@ def next_weights(
     """Compute the global model after this round from the messages of the round.
 
     McMahan et al. 2017, Algorithm 1: the old model plus the mean of the updates, weighted by
-    their numbers of examples. Without any update the old model stays.
+    their numbers of examples. Without any update the old model stays. A running variance that
+    a defense's noise made negative becomes 0.
     """
     old = _broadcast_weights(messages)
     aggregate = _aggregate(federation, number, messages)
@@ -164,9 +166,10 @@ def next_weights(
     for defense in federation.defenses:
         if defense.enforced_at == "server":
             aggregate = _on_aggregate(federation, defense, number, aggregate)
-    return {
+    new = {
         name: (tensor + aggregate.delta[name]).to(tensor.dtype) for name, tensor in old.items()
     }
+    return without_negative_variances(new)
 
 
 def _broadcast_weights(messages: Sequence[Message]) -> dict[str, Tensor]:

@@ -11,6 +11,8 @@ DROPOUT_LAYERS = (
     nn.FeatureAlphaDropout,
 )
 
+BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+
 ELEMENTWISE_ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.Tanh)
 """Elementwise activations whose derivative follows from their output."""
 
@@ -27,13 +29,29 @@ def has_embedding(model: nn.Module) -> bool:
     )
 
 
+def has_batch_norm(model: nn.Module) -> bool:
+    """Return whether training normalises an example by the other examples of its batch."""
+    return any(isinstance(module, BATCH_NORMS) for module in model.modules())
+
+
+def needs_two_examples(model: nn.Module) -> bool:
+    """Return whether the network cannot train on a batch of one example.
+
+    A batch norm of images can, as it has one number per pixel.
+    """
+    return any(isinstance(module, nn.BatchNorm1d) for module in model.modules())
+
+
 def is_recurrent(model: nn.Module) -> bool:
     """Return whether the network has a recurrent layer of torch, which `vmap` cannot run."""
     return any(isinstance(module, nn.RNNBase) for module in model.modules())
 
 
 def is_plain_mlp(model: nn.Module) -> bool:
-    """Return whether the network is a sequence of a flatten, linear layers and activations."""
+    """Return whether the network is a sequence of a flatten, linear layers and activations.
+
+    All its parameters are trainable.
+    """
     if type(model) is not nn.Sequential:
         return False
     layers = list(model)
@@ -42,6 +60,7 @@ def is_plain_mlp(model: nn.Module) -> bool:
     return (
         bool(layers)
         and type(layers[0]) is nn.Linear
+        and all(parameter.requires_grad for parameter in model.parameters())
         # No subclass: one, such as a linear layer with dropout, may compute something else.
         and all(
             type(layer) is nn.Linear or isinstance(layer, ELEMENTWISE_ACTIVATIONS)

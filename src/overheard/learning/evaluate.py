@@ -20,6 +20,7 @@ from overheard.learning.memory_layout import (
     to_channels_first,
     to_channels_last,
 )
+from overheard.learning.sent_tensors import load_sent_tensors
 
 MODELS_PER_STACK = 16
 """Plain MLPs that are run at once."""
@@ -103,9 +104,8 @@ def _one_by_one(
     for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
         store_kernels_channels_last(model)
+        load_sent_tensors(model, weights)
         with torch.inference_mode():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(weights[name])
             parts = [model(to_channels_first(part)) for part in torch.split(inputs, batch)]
         # Concatenated outside inference mode, so that a caller may train on the logits.
         yield torch.cat(parts).cpu()

@@ -15,6 +15,7 @@ from overheard.core.seeds import Seed
 from overheard.learning.architecture import has_embedding, is_recurrent
 from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import per_example_loss
+from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
 
 EXAMPLES_PER_PASS = 256
 """Examples in one pass of the mean gradient, which bounds the memory of activations."""
@@ -30,7 +31,9 @@ def example_gradients(
 ) -> Float[Tensor, "examples params"]:
     """Return the gradient of each example's loss at these weights, without weight decay.
 
-    The columns are in the order of `flatten_weights`. Dropout is off. All gradients are in
+    The columns are in the order of `flatten_weights`. Dropout is off. A batch norm takes its
+    running statistics, not those of a batch, in which examples mix; so its gradients are
+    approximate. At the running statistics themselves gradients are 0. All gradients are in
     memory at once, so a caller with many examples passes a part of them at a time.
 
     Args:
@@ -41,7 +44,7 @@ def example_gradients(
 
     """
     model = _model_at(build_model, weights, examples)
-    start = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    start = {name: one.detach() for name, one in trainable_parameters(model).items()}
 
     def loss(parameters: Mapping[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
         logits = functional_call(model, dict(parameters), (example.unsqueeze(0),))
@@ -51,9 +54,15 @@ def example_gradients(
         return losses.squeeze(0)
 
     if is_recurrent(model) or has_embedding(model):
-        return _one_by_one(model, examples, recipe)
+        return _one_by_one(model, weights, examples, recipe)
     gradients = vmap(grad(loss), (None, 0, 0))(start, examples.inputs, examples.labels)
-    return torch.cat([gradients[name].flatten(1) for name in sorted(gradients)], 1)
+    by_name = {name: part.flatten(1) for name, part in gradients.items()}
+    fixed = {
+        name: one.new_zeros(len(examples), one.numel())
+        for name, one in weights.items()
+        if name not in by_name
+    }
+    return torch.cat([(by_name | fixed)[name] for name in sorted(weights)], 1)
 
 
 def mean_example_gradient(
@@ -61,16 +70,14 @@ def mean_example_gradient(
 ) -> Float[Tensor, " params"]:
     """Return the mean of `example_gradients` over all examples, by one pass over them."""
     model = _model_at(build_model, weights, examples)
-    parameters = dict(model.named_parameters())
-    names = sorted(parameters)
-    total = torch.zeros_like(flatten_weights(parameters))
+    parameters = trainable_parameters(model)
+    total = torch.zeros_like(flatten_weights(weights))
     for rows in torch.split(torch.arange(len(examples)), EXAMPLES_PER_PASS):
         part = examples.take(rows)
         losses = per_example_loss(
             model(part.inputs), part.labels, recipe.loss, recipe.label_smoothing
         )
-        gradients = torch.autograd.grad(losses.sum(), [parameters[name] for name in names])
-        total += torch.cat([gradient.flatten() for gradient in gradients])
+        total += _gradient_row(losses.sum(), parameters, weights)
     return total / len(examples)
 
 
@@ -78,24 +85,34 @@ def _model_at(build_model: BuildModel, weights: Weights, examples: Examples) -> 
     """Return the model with these weights, without dropout, on the device of the examples."""
     model = fresh_model(build_model, Seed(0)).to(examples.inputs.device).eval()
     model.to(dtype=next(iter(weights.values())).dtype)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
+    load_sent_tensors(model, weights)
     return model
 
 
+def _gradient_row(
+    loss: Tensor, parameters: Mapping[str, Tensor], weights: Weights
+) -> Float[Tensor, " params"]:
+    """Return the gradient at the parameters, and 0 at other weights, by name."""
+    gradients = torch.autograd.grad(loss, list(parameters.values()))
+    by_name = dict(zip(parameters, gradients, strict=True))
+    return flatten_weights(
+        {
+            name: by_name[name] if name in by_name else torch.zeros_like(one)
+            for name, one in weights.items()
+        }
+    )
+
+
 def _one_by_one(
-    model: nn.Module, examples: Examples, recipe: Recipe
+    model: nn.Module, weights: Weights, examples: Examples, recipe: Recipe
 ) -> Float[Tensor, "examples params"]:
     """Differentiate examples in turn, as `vmap` runs neither recurrent nor embedding layers."""
-    parameters = dict(model.named_parameters())
-    names = sorted(parameters)
+    parameters = trainable_parameters(model)
     rows = []
     for number in range(len(examples)):
         one = examples.take(torch.tensor([number]))
         loss = per_example_loss(
             model(one.inputs), one.labels, recipe.loss, recipe.label_smoothing
         )
-        parts = torch.autograd.grad(loss.sum(), [parameters[name] for name in names])
-        rows.append(torch.cat([part.flatten() for part in parts]))
+        rows.append(_gradient_row(loss.sum(), parameters, weights))
     return torch.stack(rows)

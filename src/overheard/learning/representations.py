@@ -11,6 +11,7 @@ from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
+from overheard.learning.sent_tensors import load_sent_tensors
 
 Representations = Mapping[str, Float[Tensor, "examples features"]]
 """Layer outputs by the name of the layer, in the order in which layers are called."""
@@ -43,9 +44,7 @@ def representations_of_models(
     model = fresh_model(build_model, Seed(0)).to(device).eval()
     for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(weights[name])
+        load_sent_tensors(model, weights)
         parts = [_outputs(model, part.to(device), layer) for part in torch.split(inputs, batch)]
         yield {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 

@@ -15,6 +15,7 @@ from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import (
+    has_batch_norm,
     has_dropout,
     has_embedding,
     is_plain_mlp,
@@ -24,6 +25,7 @@ from overheard.learning.engines.sequential import train_sequentially
 from overheard.learning.engines.stacked import GroupedClient, StackedTrainer
 from overheard.learning.initialization import fresh_model
 from overheard.learning.memory import clients_that_fit
+from overheard.learning.sent_tensors import sent_buffers
 from overheard.learning.threads import available_cores
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup, TrainingJob
 from overheard.learning.workers import processes
@@ -148,7 +150,14 @@ def train_groups(
                 "engine: 'stacked' cannot train a recurrent network, which torch runs for one "
                 "client at a time; choose 'auto', 'sequential' or 'processes'"
             )
+        if has_batch_norm(model) or sent_buffers(model):
+            raise PlanError(
+                "engine: 'stacked' cannot train a model with buffers or a batch norm, which "
+                "mixes the examples of a batch; choose 'auto', 'sequential' or 'processes'"
+            )
         size = chunk or _chunk_that_fits(model, jobs, groups)
+        if jobs:  # what is not sent, such as frozen parameters, takes the dtype of what is
+            model.to(dtype=next(iter(jobs[0].start.values())).dtype)
         return _train_in_chunks(StackedTrainer(model, recipe, round, target), groups, size)
     if engine == "processes" and target.type != "cpu":
         raise PlanError(
@@ -187,7 +196,7 @@ def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
     """
     if device.type == "cpu":
         return is_plain_mlp(model)
-    obstacles = (has_dropout, has_embedding, is_recurrent)
+    obstacles = (has_dropout, has_embedding, is_recurrent, has_batch_norm, sent_buffers)
     return not any(applies(model) for applies in obstacles)
 
 

@@ -21,6 +21,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own as OwnModel
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
+from overheard.learning.sent_tensors import trainable_parameters
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
@@ -224,7 +225,7 @@ def _given_model(reference: str) -> Model:
 def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
     """Return whether a network has the recorded tensors; one that cannot be built has not."""
     try:
-        parameters = dict(model.build(dataset.task).named_parameters())
+        parameters = trainable_parameters(model.build(dataset.task))
     except AuditError:
         return False
     return bool(parameters) and all(

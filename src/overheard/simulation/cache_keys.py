@@ -13,6 +13,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
+from overheard.learning.sent_tensors import sent_shapes
 from overheard.simulation.probe import Probe
 
 VERSION = 1
@@ -59,7 +60,7 @@ class ReadingKeys:
         seed: Seed,
     ) -> None:
         model = fresh_model(build_model, seed)
-        shapes = [(name, tuple(weight.shape)) for name, weight in model.named_parameters()]
+        shapes = list(sent_shapes(model).items())
         settings = (VERSION, knowledge.classes, knowledge.recipe, knowledge.candidate_recipes())
         digest = blake2b(digest_size=20)
         _add_text(digest, repr((*settings, knowledge.defenses or (), seed, shapes)))

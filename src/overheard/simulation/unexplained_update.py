@@ -12,6 +12,7 @@ from torch.func import functional_call
 from overheard.core.messages import Weights
 from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import mean_loss
+from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
 from overheard.simulation.probe import Probe, ProbeContext
 
 LARGEST_SIDE = 256
@@ -49,7 +50,7 @@ class UnexplainedUpdate(Probe):
     ) -> Float[Tensor, "clients three"]:
         """Return the three logarithms of each client; runs no local model."""
         gradients = list(_class_gradients(context))  # by class, then by name
-        names = list(context.broadcast)
+        names = list(gradients[0])
         matrices = [name for name in names if context.broadcast[name].dim() > 1] or names
         largest = max(matrices, key=lambda name: context.broadcast[name].numel())
         products = {
@@ -80,9 +81,11 @@ class UnexplainedUpdate(Probe):
 def _class_gradients(context: ProbeContext) -> Iterator[dict[str, Tensor]]:
     """Yield the gradient of each class on the held-out examples, on the CPU."""
     model = fresh_model(context.build_model, context.seed).to(context.device).eval()
+    model.to(dtype=next(iter(context.broadcast.values())).dtype)
+    load_sent_tensors(model, context.broadcast)
     weights = {
-        name: weight.to(context.device).detach().requires_grad_()
-        for name, weight in context.broadcast.items()
+        name: context.broadcast[name].to(context.device).detach().requires_grad_()
+        for name in trainable_parameters(model)
     }
     loss = "cross_entropy" if context.recipe is None else context.recipe.loss
     for label in range(context.classes):

@@ -1,6 +1,6 @@
 """Contract tests for defenses."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -21,6 +21,7 @@ from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.learning.sent_tensors import sent_shapes
 from overheard.testing.require import are_weights_equal, require, require_part
 
 HOOKS = ("on_data", "on_training", "on_update", "on_aggregate")
@@ -224,16 +225,12 @@ def keeps_the_update_format(defense: Defense) -> None:
 
 
 def keeps_model_parameters(defense: Defense) -> None:
-    """Check that a defended model has the same parameters, and no buffers."""
+    """Check that a defended model sends the same tensors."""
     training = LocalTraining(build_model, Recipe(rate=0.1, epochs=1, batch=2))
     defended = defense.on_training(training).build_model()
     require(
-        _shapes(defended) == _shapes(build_model()),
-        f"{defense.name}.on_training changes the names or shapes of parameters",
-    )
-    require(
-        not list(defended.named_buffers()),
-        f"{defense.name}.on_training adds buffers, which are not sent",
+        sent_shapes(defended) == sent_shapes(build_model()),
+        f"{defense.name}.on_training changes the names or shapes of the tensors that are sent",
     )
 
 
@@ -318,7 +315,3 @@ def _overrides(defense: Defense, hook: str) -> bool:
     # Any: the four hooks differ in what they take.
     method: Any = getattr(type(defense), hook)
     return method is not getattr(Defense, hook)
-
-
-def _shapes(model: nn.Module) -> Mapping[str, tuple[int, ...]]:
-    return {name: tuple(p.shape) for name, p in model.named_parameters()}

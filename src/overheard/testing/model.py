@@ -11,6 +11,7 @@ from overheard.core.task import Task
 from overheard.learning.initialization import initial_weights
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.model import Model
+from overheard.learning.sent_tensors import trainable_parameters
 from overheard.testing.require import are_weights_equal, require, require_part
 
 TEN_CLASSES = tuple("0123456789")
@@ -67,12 +68,12 @@ def builds_a_valid_network(model: Model, task: Task) -> None:
         shape == (2, task.classes),
         f"{name} returns logits of shape {shape} for 2 examples of {task.classes} classes",
     )
-    require(not list(network.buffers()), f"{name} has buffers, which are not sent")
     softmax = any(isinstance(part, nn.Softmax | nn.LogSoftmax) for part in network.modules())
     require(not softmax, f"{name} has a softmax: remove it, as the loss includes one")
-    weight = dict(network.named_parameters())[find_last_layer(network).weight]
+    weight = trainable_parameters(network).get(find_last_layer(network).weight, torch.empty(0))
     require(
-        len(weight) == task.classes, f"{name}: its last layer must have one output per class"
+        len(weight) == task.classes,
+        f"{name}: its last layer must be trained, and have one output per class",
     )
     first, again = initial_weights(build, Seed(0)), initial_weights(build, Seed(0))
     require(

@@ -11,10 +11,16 @@ from overheard.core.defense import BuildModel
 from overheard.core.errors import PlanError
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
-from overheard.learning.architecture import has_dropout, has_embedding, is_recurrent
+from overheard.learning.architecture import (
+    has_batch_norm,
+    has_dropout,
+    has_embedding,
+    is_recurrent,
+)
 from overheard.learning.distillation.synthetic import SyntheticExamples
 from overheard.learning.distillation.unrolled_training import UnrolledTraining
 from overheard.learning.initialization import fresh_model
+from overheard.learning.sent_tensors import unsent_tensors, sent_buffers
 
 CACHED_NETWORKS = 8
 """Most networks whose traced steps are cached; the least recently used one is dropped."""
@@ -109,6 +115,11 @@ def _build_training(
 
 def _build_smooth_model(build_model: BuildModel) -> nn.Module:
     model = fresh_model(build_model, Seed(0))
+    if has_batch_norm(model) or sent_buffers(model) or unsent_tensors(model):
+        raise PlanError(
+            "distillation needs a network whose parameters are all trained and sent, without "
+            "buffers or batch norm: take group norm in its place, and no frozen parameters"
+        )
     if has_embedding(model) or is_recurrent(model) or has_dropout(model):
         raise PlanError(
             "distillation needs continuous inputs and a feed-forward network without dropout: "

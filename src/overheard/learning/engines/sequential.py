@@ -6,7 +6,9 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from overheard.core.errors import PlanError
 from overheard.core.messages import Weights
+from overheard.learning.architecture import needs_two_examples
 from overheard.learning.batches import epoch_order
 from overheard.learning.engines.sparse_embedding_bag import SparseEmbeddingBag, can_be_sparse
 from overheard.learning.loss import mean_loss
@@ -17,6 +19,12 @@ from overheard.learning.memory_layout import (
 )
 from overheard.learning.optimizers import build_optimizer
 from overheard.learning.seeding import seeded
+from overheard.learning.sent_tensors import (
+    sent_buffers,
+    sent_shapes,
+    sent_tensors,
+    trainable_parameters,
+)
 from overheard.learning.threads import one_thread
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingJob
 
@@ -42,15 +50,18 @@ class SequentialTrainer:
     def __init__(self, job: TrainingJob, model: nn.Module) -> None:
         check_start_weights(job.start, model)
         self._job = job
-        named = dict(model.named_parameters())
         floats = next(iter(job.start.values())).dtype
         self._model = model.to(job.device, floats).train()
         if _leaves_zero_gradients_alone(job):
             _use_sparse_gradients(self._model)
         store_kernels_channels_last(self._model)
-        self._parameters: list[Tensor] = list(self._model.parameters())
-        self._names = tuple(named)
-        self._start = [job.start[name].to(job.device) for name in named]
+        self._parameters = list(trainable_parameters(self._model).values())
+        self._sent = {n: one for n, one in sent_tensors(self._model).items() if n in job.start}
+        self._start = [job.start[name].to(job.device) for name in self._sent]
+        others = {n: one for n, one in self._model.named_buffers() if n not in self._sent}
+        self._others = list(others.values())
+        self._others_at_start = [one.clone() for one in self._others]
+        self._smallest_batch = 2 if needs_two_examples(model) else 1
 
     def train(self, client: ClientTask) -> ClientResult:
         """Train one client."""
@@ -58,10 +69,12 @@ class SequentialTrainer:
         dropout_seed = job.seed.child("dropout", job.round, client.name)
         with one_thread(), seeded(dropout_seed, job.device):
             with torch.no_grad():
-                torch._foreach_copy_(self._parameters, self._start)
+                torch._foreach_copy_(list(self._sent.values()), self._start)
+                for buffer, at_start in zip(self._others, self._others_at_start, strict=True):
+                    buffer.copy_(at_start)
             loss = self._descend(client)
-            changes = torch._foreach_sub([p.detach() for p in self._parameters], self._start)
-        delta = zip(self._names, changes, strict=True)
+            changes = torch._foreach_sub([p.detach() for p in self._sent.values()], self._start)
+        delta = zip(self._sent, changes, strict=True)
         return ClientResult(
             client, {name: part.contiguous().cpu() for name, part in delta}, loss
         )
@@ -78,7 +91,7 @@ class SequentialTrainer:
             order = epoch_order(
                 self._job.seed, self._job.round, client.name, epoch, len(labels)
             ).to(labels.device)
-            for batch in torch.split(order, recipe.batch):
+            for batch in self._split(order, client):
                 logits = self._model(to_channels_first(inputs[batch]))
                 loss = mean_loss(logits, labels[batch], recipe.loss, recipe.label_smoothing)
                 gradients = torch.autograd.grad(loss, self._parameters)
@@ -87,11 +100,38 @@ class SequentialTrainer:
                 total += loss.detach() * len(batch)
         return float(total) / len(labels)
 
+    def _split(self, order: Tensor, client: ClientTask) -> Sequence[Tensor]:
+        """Split into batches; a rest that is too small joins the batch before it.
+
+        Raises:
+            PlanError: if the network cannot train on so few examples.
+
+        """
+        batches = list(torch.split(order, self._job.recipe.batch))
+        if len(batches) > 1 and len(batches[-1]) < self._smallest_batch:
+            rest = batches.pop()
+            batches[-1] = torch.cat((batches[-1], rest))
+        if len(batches[0]) < self._smallest_batch:
+            raise PlanError(
+                f"{client.name} trains on batches of one example, which a batch norm cannot "
+                "normalise: give each client two examples or more, and set training.batch to 2 "
+                "or more"
+            )
+        return batches
+
 
 def check_start_weights(start: Weights, model: nn.Module) -> None:
-    """Refuse start weights whose names or shapes differ from the model's."""
+    """Refuse start weights whose names or shapes differ from those that the model sends.
+
+    Buffers may be missing: some frameworks send parameters alone.
+    """
     given = {name: tuple(weight.shape) for name, weight in start.items()}
-    expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+    buffers = sent_buffers(model)
+    expected = {
+        name: shape
+        for name, shape in sent_shapes(model).items()
+        if name in given or name not in buffers
+    }
     if given != expected:
         raise ValueError(f"start weights must have the model's shapes {expected}, got {given}")
 

@@ -17,6 +17,7 @@ from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.engines.vmapped_networks import VmappedNetworks
 from overheard.learning.optimizers import build_optimizer
+from overheard.learning.sent_tensors import trainable_parameters
 from overheard.learning.threads import one_thread
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
 
@@ -60,7 +61,7 @@ class StackedTrainer:
         self._networks = build_stacked_networks(
             model.to(device).train(), recipe.label_smoothing, recipe.loss
         )
-        self._names = [name for name, _ in model.named_parameters()]
+        self._names = list(trainable_parameters(model))
 
     def train(self, clients: Sequence[GroupedClient]) -> list[ClientResult]:
         """Train these clients, and return the results in input order."""

@@ -11,6 +11,7 @@ from torch.func import functional_call, vmap
 from overheard.core.recipe import LossName
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.loss import per_example_loss
+from overheard.learning.sent_tensors import trainable_parameters
 
 
 @final
@@ -29,7 +30,7 @@ class VmappedNetworks(StackedNetworks):
     ) -> None:
         self._smoothing = label_smoothing
         self._loss = loss
-        names = [name for name, _ in model.named_parameters()]
+        names = list(trainable_parameters(model))
 
         def run_one(parameters: Sequence[Tensor], inputs: Tensor) -> Tensor:
             logits: Tensor = functional_call(

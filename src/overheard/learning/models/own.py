@@ -25,8 +25,9 @@ class Own(Model):
 
     Args:
         reference: "package.module:name" of a function, or of a class of torch modules. It takes
-            a `Task`, or nothing, and returns a module with fresh weights, no buffers, and a
-            linear last layer. It is executed, so name only code that you trust.
+            a `Task`, or nothing, and returns a module with fresh weights and a linear last
+            layer. Frozen parameters must be the same at each call with the same seed of torch.
+            It is executed, so name only code that you trust.
 
     """
 

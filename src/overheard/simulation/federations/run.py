@@ -14,6 +14,7 @@ from overheard.core.messages import Aggregate, Update, Weights, apply_update
 from overheard.core.parties import Party, client
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
+from overheard.learning.sent_tensors import without_negative_variances
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.simulation.federations.design import FederationDesign, SimulatedFederation
@@ -69,7 +70,9 @@ def run_simulated_federations(
         )
         yield SimulatedRound(place, tuple(starts), deltas)
         starts = [
-            apply_update(start, _aggregate(federation, sent, place, knowledge))
+            without_negative_variances(
+                apply_update(start, _aggregate(federation, sent, place, knowledge))
+            )
             for federation, start, sent in zip(federations, starts, updates, strict=True)
         ]
     knowledge.compute.on_progress(DESCRIPTION, design.rounds, design.rounds)

@@ -14,6 +14,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
+from overheard.learning.sent_tensors import sent_shapes
 from overheard.simulation.cache_keys import combined_key
 from overheard.simulation.federations.design import (
     FederationDesign,
@@ -160,7 +161,7 @@ def federation_key(
 
     """
     model = fresh_model(build_model, Seed(0))
-    shapes = [(name, tuple(weight.shape)) for name, weight in model.named_parameters()]
+    shapes = list(sent_shapes(model).items())
     start = design.start or {}
     background = knowledge.background if knowledge.defenses else None
     return combined_key(
