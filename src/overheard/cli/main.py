@@ -126,6 +126,7 @@ def audit(
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.auditing.folder import default_folder
     from overheard.auditing.inputs import Resources
     from overheard.auditing.run import audit as run_audit
     from overheard.cli.missing_verdicts import print_missing_verdicts
@@ -140,7 +141,7 @@ def audit(
     require_trackers(mlflow, wandb)
     worker_options = workers or WorkerOptions()
     audit_plan = read_plan_or_built_in(plan, seed)
-    folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
+    folder = out or default_folder(plan)
     if transcript is not None and not transcript.is_dir():
         raise PlanError(
             f"{transcript}: no such folder: name the folder that contains transcript/"
