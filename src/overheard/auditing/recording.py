@@ -89,7 +89,7 @@ def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) ->
         missing=0,
         answers=0,
         has_truth=truth is not None,
-        are_defenses_known=bool(manifest.defenses) or manifest.framework == "overheard",
+        are_defenses_known=manifest.are_defenses_known,
     )
     return AuditedRun(
         complete_run_record(plan, record, dataset, partition, whole, transcript),
