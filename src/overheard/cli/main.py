@@ -127,7 +127,7 @@ def audit(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.folder import default_folder
-    from overheard.auditing.inputs import Resources
+    from overheard.auditing.inputs import Resources, refuse_plan_without_split
     from overheard.auditing.run import audit as run_audit
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.progress import progress_bar
@@ -146,6 +146,8 @@ def audit(
         raise PlanError(
             f"{transcript}: no such folder: name the folder that contains transcript/"
         )
+    if transcript is None:
+        refuse_plan_without_split(audit_plan)
     if not quiet:
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
     with progress_bar(Console(stderr=True), quiet) as on_step:
