@@ -183,7 +183,7 @@ class CheckedRecording:
             missing=0,
             answers=0,
             has_truth=truth is not None,
-            are_defenses_known=bool(manifest.defenses) or manifest.framework == "overheard",
+            are_defenses_known=manifest.are_defenses_known,
         )
         dataset = self.audit_inputs.dataset
         return AuditedRun(

@@ -136,7 +136,9 @@ def audit(
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.auditing.folder import default_folder
     from overheard.auditing.following.follow import FollowSettings
+    from overheard.auditing.inputs import refuse_plan_without_split
     from overheard.auditing.run import audit as run_audit
     from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
@@ -151,13 +153,15 @@ def audit(
 
     require_trackers(mlflow, wandb)
     audit_plan = read_plan_or_built_in(plan, seed)
-    folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
+    folder = out or default_folder(plan)
     resources = make_resources(data, device, workers)
     if follow:
         settings = FollowSettings(follow_window, follow_timeout)
         console = Console(highlight=False, quiet=quiet)
         follow_and_print(audit_plan, folder, transcript, settings, resources, console)
     _refuse_missing_folder(transcript)
+    if transcript is None:
+        refuse_plan_without_split(audit_plan)
     if not quiet:
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
     with progress_bar(Console(stderr=True), quiet) as on_step:

@@ -193,6 +193,9 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         has_truth=recording is None or recording.has_truth,
         networks=app.networks,
         has_users=dataset.users is not None,
+        is_shape_known=request.data is not None
+        or recording is None
+        or recording.manifest.task is not None,
     )
 
 

@@ -22,7 +22,7 @@ from overheard.recorders.flower_api import (
     Run,
 )
 from overheard.recorders.flower_contents import extract_arrays
-from overheard.recorders.flower_defenses import defense_records
+from overheard.recorders.flower_defenses import stated_defenses
 from overheard.recorders.flower_messages import (
     find_in_reply,
     read_replies,
@@ -64,7 +64,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         model: the architecture, in words; "" = unknown.
         task: shape of an input and names of the classes.
         recipe: how clients train.
-        defenses: defenses in force: Flower's strategies and mods, or your own records.
+        defenses: all defenses in force: Flower's strategies and mods, or your own records;
+            [] = there are none; None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
         examples_key: metric with the number of training examples, if it is not Flower's
@@ -84,7 +85,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         model: str = "",
         task: Task | None = None,
         recipe: Recipe | None = None,
-        defenses: Iterable[object] = (),
+        defenses: Iterable[object] | None = None,
         rounds: int | None = None,
         participation: float | None = None,
         examples_key: str = "",
@@ -92,8 +93,9 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         node_names: NameSource = PARTITION_KEY,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
+        records, are_stated = stated_defenses(defenses)
         run_info = RunInfo(
-            FRAMEWORK, model, task, recipe, defense_records(defenses), rounds, participation
+            FRAMEWORK, model, task, recipe, records, rounds, participation, are_stated
         )
         self._grid = grid
         self._scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))

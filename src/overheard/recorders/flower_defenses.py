@@ -38,6 +38,18 @@ UNEQUAL_WEIGHTS = (
 _LOG = logging.getLogger("overheard")
 
 
+def stated_defenses(
+    defenses: Iterable[object] | None,
+) -> tuple[tuple[DefenseRecord, ...], bool]:
+    """Return the records of these defenses, and whether these are all that are in force.
+
+    They are not if one of them is unknown, or if `defenses` is None: nobody told.
+    """
+    given = () if defenses is None else tuple(defenses)
+    records = defense_records(given)
+    return records, defenses is not None and len(records) == len(given)
+
+
 def defense_records(defenses: Iterable[object]) -> tuple[DefenseRecord, ...]:
     """Return the manifest records of these defenses; warn about unknown ones.
 

@@ -23,7 +23,7 @@ from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.flower_api import ClientAppCallable, Context, Message, Mod
 from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays
 from overheard.recorders.flower_contents import extract_arrays
-from overheard.recorders.flower_defenses import defense_records
+from overheard.recorders.flower_defenses import stated_defenses
 from overheard.recorders.flower_messages import is_recorded, read_replies, read_requests
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
@@ -37,7 +37,7 @@ def recording_mod(
     folder: Path | str,
     *,
     model: str = "",
-    defenses: Iterable[object] = (),
+    defenses: Iterable[object] | None = None,
     examples_key: str = "",
     keep_error_texts: bool = False,
 ) -> Mod:
@@ -55,13 +55,17 @@ def recording_mod(
     Args:
         folder: folder for the transcripts.
         model: the architecture, in words; "" = unknown.
-        defenses: defenses in force: Flower's strategies and mods, or your own records.
+        defenses: all defenses in force: Flower's strategies and mods, or your own records;
+            [] = there are none; None = not stated.
         examples_key: metric with the number of training examples, if it is not Flower's
             "num-examples".
         keep_error_texts: whether to record the texts of errors, and not only their codes.
 
     """
-    run_info = RunInfo(f"flwr {version('flwr')}", model, defenses=defense_records(defenses))
+    records, are_stated = stated_defenses(defenses)
+    run_info = RunInfo(
+        f"flwr {version('flwr')}", model, defenses=records, are_defenses_stated=are_stated
+    )
     sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
 
     def record(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
