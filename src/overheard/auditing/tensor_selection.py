@@ -9,10 +9,15 @@ from torch import Tensor
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
 
 
-def select_tensors(message: Message, names: tuple[str, ...]) -> Message:
+def select_tensors(message: Message, names: Mapping[str, str]) -> Message:
     """Return the message with only these tensors of its weights, in this order.
 
     No tensor is read. A message with exactly these tensors is returned unchanged.
+
+    Args:
+        message: the message.
+        names: by the name of each tensor in the result, its name in the message.
+
     """
     body = message.body
     match body:
@@ -24,8 +29,9 @@ def select_tensors(message: Message, names: tuple[str, ...]) -> Message:
             return message
 
 
-def _select(weights: Weights, names: tuple[str, ...]) -> Weights:
-    return weights if tuple(weights) == names else _SelectedTensors(weights, names)
+def _select(weights: Weights, names: Mapping[str, str]) -> Weights:
+    is_same = tuple(weights) == tuple(names) == tuple(names.values())
+    return weights if is_same else _SelectedTensors(weights, names)
 
 
 @final
@@ -34,12 +40,10 @@ class _SelectedTensors(Mapping[str, Tensor]):
     """Some tensors of a model, each read on access."""
 
     weights: Weights
-    names: tuple[str, ...]
+    names: Mapping[str, str]
 
     def __getitem__(self, name: str) -> Tensor:
-        if name not in self.names:
-            raise KeyError(name)
-        return self.weights[name]
+        return self.weights[self.names[name]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
