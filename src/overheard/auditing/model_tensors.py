@@ -1,6 +1,6 @@
 """The tensors of a recording that are the plan's model, and the check that they are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torch import nn
@@ -52,7 +52,7 @@ def select_model_tensors(
 
 
 def _find_prefix(
-    recording: Path, sent: list[Shapes], network: nn.Module, record: str | None
+    recording: Path, sent: Sequence[Shapes], network: nn.Module, record: str | None
 ) -> str:
     """Return what the names of the model's tensors begin with; empty for a single record."""
     if record is not None:
@@ -78,7 +78,7 @@ def _find_prefix(
     return fitting[0] if fitting else ""
 
 
-def _planned_shapes(network: nn.Module, sent: list[Shapes], prefix: str) -> Shapes:
+def _planned_shapes(network: nn.Module, sent: Sequence[Shapes], prefix: str) -> Shapes:
     """Return the tensors that the run should have sent: buffers only if it sent them."""
     absent = {
         name

@@ -10,11 +10,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from overheard.core.errors import PlanError
 from overheard.core.task import Task
+from overheard.learning.fitting.pretrained import load_pretrained
 from overheard.learning.input_shapes import vocabulary_size
 from overheard.learning.model import Model
-from overheard.learning.pretrained import load_pretrained
 
 PADDING = 0
 """The token after the end of a text."""
@@ -50,9 +49,10 @@ class Transformer(Model):
         alpha: scale of the adapters, as in the formula.
         adapted: the linear layers of each block that have adapters; the paper adapts query and
             value.
-        base: file of the weights to start from, as `learning.pretrained.pretrain` writes it;
-            without it they are random, also those that adapters leave frozen. Give another file
-            another name, since an audit's stored results are not compared with its content.
+        base: file of the weights to start from, which `learning.fitting.pretrained.pretrain`
+            writes; without it they are random, also those that adapters leave frozen. Give
+            another file another name, since an audit's stored runs are not compared with its
+            content.
 
     """
 
@@ -131,6 +131,7 @@ class _Classifier(nn.Module):
     def __init__(self, settings: Transformer, tokens: int, task: Task) -> None:
         super().__init__()
         self.table = nn.Embedding(tokens, settings.width, padding_idx=PADDING)
+        self.positions: Tensor
         waves = _position_waves(task.shape[0], settings.width)
         self.register_buffer("positions", waves, persistent=False)
         self.blocks = nn.ModuleList(_Block(settings) for _ in range(settings.depth))
@@ -186,7 +187,8 @@ class _Block(nn.Module):
     def _by_head(
         self, states: Float[Tensor, "examples tokens width"]
     ) -> Float[Tensor, "examples heads tokens _"]:
-        return states.unflatten(2, (self._heads, -1)).transpose(1, 2)
+        examples, tokens, _ = states.shape
+        return states.view(examples, tokens, self._heads, -1).transpose(1, 2)
 
 
 def _linear(settings: Transformer, place: AdaptedLayer, inputs: int, outputs: int) -> nn.Linear:

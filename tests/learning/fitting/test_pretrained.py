@@ -10,9 +10,9 @@ from overheard.core.errors import PlanError
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.learning.fitting.pretrained import pretrain
 from overheard.learning.initialization import fresh_model, initial_weights
 from overheard.learning.models.transformer import Transformer
-from overheard.learning.pretrained import pretrain
 from overheard.learning.sent_tensors import sent_tensors, unsent_tensors
 from tests.learning.cases import TEXTS, pool_of
 
@@ -25,14 +25,19 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file of weights that were trained on thirty texts."""
     path = tmp_path_factory.mktemp("base") / "base.safetensors"
     build = partial(Transformer(**SETTINGS).build, TEXTS)
-    pretrain(build, pool_of(TEXTS, torch.float32), RECIPE, path)
+    pretrain(build, pool_of(TEXTS, torch.float32), RECIPE, path, seed=Seed(0))
     return str(path)
 
 
 def test_training_on_public_examples_lowers_the_loss(tmp_path: Path):
     build, pool = partial(Transformer(**SETTINGS).build, TEXTS), pool_of(TEXTS, torch.float32)
-    one = pretrain(build, pool, Recipe(rate=0.05, epochs=1, batch=5), tmp_path / "one")
-    assert pretrain(build, pool, Recipe(rate=0.05, epochs=9, batch=5), tmp_path / "nine") < one
+    one, nine = (
+        pretrain(
+            build, pool, Recipe(rate=0.05, epochs=epochs, batch=5), tmp_path / "a", seed=Seed(0)
+        )
+        for epochs in (1, 9)
+    )
+    assert nine < one
 
 
 def test_adapters_get_the_base_and_start_with_its_outputs(base: str):
@@ -69,5 +74,5 @@ def test_refuses_a_file_that_does_not_fit_or_cannot_be_read(base: str, tmp_path:
 def _with_another_block(base: str, folder: Path) -> str:
     """A file with the weights of a deeper model."""
     build = partial(Transformer(**SETTINGS | {"depth": 2}).build, TEXTS)
-    pretrain(build, pool_of(TEXTS, torch.float32), RECIPE, folder / "deeper")
+    pretrain(build, pool_of(TEXTS, torch.float32), RECIPE, folder / "deeper", seed=Seed(0))
     return str(folder / "deeper")

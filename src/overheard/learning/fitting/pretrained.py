@@ -25,7 +25,7 @@ def pretrain(
     recipe: Recipe,
     path: Path,
     *,
-    seed: Seed = Seed(0),
+    seed: Seed,
     device: torch.device | str = "cpu",
 ) -> float:
     """Train a model as one client would, and write its weights; return the last mean loss.
@@ -37,7 +37,7 @@ def pretrain(
         examples: what it trains on.
         recipe: how it trains.
         path: the file to write, in the format safetensors.
-        seed: of the initial weights, and of the order of batches.
+        seed: root of the initial weights and of the order of batches.
         device: where to compute.
 
     Raises:
