@@ -30,7 +30,7 @@ $(VENV)/installed-for-audits: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(VENV)/installed: $(VENV)/installed-for-audits
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,mlflow,wandb,docs,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,fedbiomed,mlflow,wandb,docs,dev]'
 	touch $@
 
 install: $(VENV)/installed ## make .venv from constraints.txt

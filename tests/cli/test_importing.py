@@ -5,9 +5,12 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import save_file
+from sklearn.datasets import load_digits
 
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
@@ -125,3 +128,52 @@ def test_the_example_in_the_documentation_can_be_imported(overheard: Command, tm
     assert "2 (benign, malignant)" in shown
     assert "2, complete" in shown
     assert "2 senders with 118 to 400 examples" in shown
+
+
+EXPERIMENT = Path(__file__).parents[1] / "recorders" / "formats" / "experiments" / "plain"
+
+DIGITS_HELD = {
+    "NODE_ff1f6da3-737a-4078-884c-354dd2c900fa": [11, 17, 18, 14, 0, 0, 0, 0, 0, 0],
+    "NODE_30f183f6-16ef-46c8-85f7-db7594f51347": [0, 0, 0, 15, 22, 29, 24, 0, 0, 0],
+    "NODE_aaf52626-63af-4058-b2ee-1acb426d7952": [10, 14, 8, 0, 0, 1, 1, 25, 32, 29],
+}
+"""The labels that the nodes of the experiment held."""
+
+
+def build_digits_net() -> torch.nn.Module:
+    """The network of the experiment's training plan."""
+    return torch.nn.Sequential(torch.nn.Linear(64, 10))
+
+
+@pytest.mark.slow
+def test_an_experiment_of_fedbiomed_is_imported_planned_and_audited(
+    overheard: Command, tmp_path: Path
+):
+    """A real run leaks its label shares: the claims are far closer than a guess."""
+    folder = Path(shutil.copytree(EXPERIMENT, tmp_path / "experiment"))
+    digits = load_digits()
+    (folder / "about.json").write_text(
+        json.dumps({"class_names": list("0123456789"), "input_shape": [64],
+                    "recipe": {"rate": 0.1, "epochs": 1, "batch": 16}})
+    )  # fmt: skip
+    np.savez(tmp_path / "spare.npz", x=(digits.data / 16).astype("f4"), y=digits.target)
+    run, plan, out = tmp_path / "run", tmp_path / "plan.toml", tmp_path / "out"
+    assert overheard("import", folder, "--out", run, "--quiet").code == 0
+    given = ("--model", f"{__name__}:build_digits_net", "--data", tmp_path / "spare.npz")
+    said = overheard("init", plan, "--from-recording", run, *given)
+    assert said.code == 0, said.err
+    assert "Attacks that can run: mean_softmax" in said.out
+    # The last threat simulates clients, which takes longer.
+    plan.write_text(plan.read_text().rpartition("[[threats]]")[0])
+    counts = [
+        {"round": number, "party": f"client/{node}", "labels": held}
+        for number in range(4)
+        for node, held in DIGITS_HELD.items()
+    ]
+    (run / "truth.json").write_text(json.dumps({"counts": counts, "accuracy": []}))
+    said = overheard("audit", plan, "--transcript", run, "--out", out, *CPU)
+    assert said.code == 0, said.err
+    rows = pd.read_csv(out / "findings.csv")
+    whole = rows[(rows["score"] == "l1") & (rows["rounds"] == "0 1 2 3")]
+    by_attack = whole.groupby("attack")[["value", "blind"]].mean()
+    assert by_attack["value"]["llg"] < 0.25 * by_attack["blind"]["llg"]

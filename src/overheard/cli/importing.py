@@ -36,4 +36,5 @@ def _summary_lines(imported: ImportSummary, out: Path) -> list[str]:
             f"{len(imported.left_out)} tensors per model were left out, since they are not "
             "parameters."
         )
+    lines.extend(imported.notes)
     return [*lines, f"The run: {out}", f"Next step: overheard show {out}"]

@@ -284,7 +284,8 @@ def import_command(
     model that is broadcast in a round is named global. A last round with this
     file only contains the final model. Facts that the files do not contain
     (classes, recipe, defenses, example counts, sampled clients) can be given in
-    about.toml in the same folder.
+    about.toml in the same folder. The folder of an experiment of Fed-BioMed is
+    imported as it is, from its breakpoints.
 
     \b
     A folder:

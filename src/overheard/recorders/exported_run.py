@@ -1,7 +1,7 @@
 """A run that another framework saved, from its file names and `about`."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.core.errors import TranscriptError
-from overheard.core.messages import NO_METRICS
+from overheard.core.messages import NO_CONFIG, NO_METRICS
 from overheard.core.parties import Party
 from overheard.recorders.exported_rounds import (
     RoundFiles,
@@ -19,7 +19,7 @@ from overheard.recorders.exported_rounds import (
     parse_client_name,
     parse_round_number,
 )
-from overheard.recorders.exported_weights import read_exported_weights
+from overheard.recorders.exported_weights import ExportedWeights, read_exported_weights
 from overheard.recorders.import_info import ClientAnswer, ImportInfo, read_import_info
 
 NO_FILE = "no file of an answer was saved"
@@ -50,14 +50,32 @@ class ExportedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportedAggregate:
+    """The mean of a round's replies, where single replies cannot be read.
+
+    Args:
+        path: file of the model after the round, which is the broadcast model plus the mean.
+        cohort: the clients behind it.
+        examples: their number of examples; None = unknown.
+
+    """
+
+    path: Path
+    cohort: frozenset[Party]
+    examples: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ExportedRound:
     """One round of an exported run.
 
     Args:
-        number: round number, as in the folder's name.
+        number: round number, as the framework counts.
         model: file of the broadcast model.
         readers: receivers of the broadcast.
         answers: the replies of all sampled clients, missing ones first.
+        config: what was broadcast beside the model, by name, as text.
+        aggregate: their mean, if it alone can be read.
 
     """
 
@@ -65,6 +83,12 @@ class ExportedRound:
     model: Path
     readers: frozenset[Party]
     answers: tuple[ExportedAnswer, ...]
+    config: Mapping[str, str] = field(default_factory=lambda: NO_CONFIG)
+    aggregate: ExportedAggregate | None = None
+
+
+ReadWeights = Callable[[Path, Path, Shapes | None, tuple[str, ...]], ExportedWeights]
+"""Reads the tensors of a file, as `read_exported_weights` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,42 +99,37 @@ class ExportedRun:
         folder: folder of the run.
         info: its metadata.
         info_path: file of the metadata, for error messages.
-        rounds: folder of each round, in order.
+        round_count: number of rounds, with the closing one.
+        round: returns one round, counted from 0; reads file names only.
         clients: all clients, sorted by name.
         update_count: number of replies.
         missing_count: number of missing replies.
         shapes: shapes of the model's tensors, in its order.
         left_out: names of the files' other tensors.
         is_closed: whether the last round has only the final model, and no replies.
+        read_weights: reads one of its files.
+        notes: sentences on what the import leaves out.
 
     """
 
     folder: Path
     info: ImportInfo
     info_path: Path
-    rounds: tuple[Path, ...]
+    round_count: int
+    round: Callable[[int], ExportedRound]
     clients: tuple[Party, ...]
     update_count: int
     missing_count: int
     shapes: Shapes
     left_out: tuple[str, ...]
     is_closed: bool
-    _client_info: "_ClientInfo"
+    read_weights: ReadWeights = read_exported_weights
+    notes: tuple[str, ...] = ()
 
     @property
     def message_count(self) -> int:
         """Number of messages: broadcasts, replies and missing replies."""
-        return len(self.rounds) + self.update_count + self.missing_count
-
-    def round(self, index: int) -> ExportedRound:
-        """Return one round, counted from 0; reads file names only."""
-        files = list_round_files(self.rounds[index])
-        if self.is_closed and index == len(self.rounds) - 1:
-            return ExportedRound(files.number, files.model, frozenset(self.clients), ())
-        answers = self._client_info.round_answers(files)
-        return ExportedRound(
-            files.number, files.model, frozenset(answer.client for answer in answers), answers
-        )
+        return self.round_count + self.update_count + self.missing_count
 
 
 def read_exported_run(folder: Path) -> ExportedRun:
@@ -135,21 +154,38 @@ def read_exported_run(folder: Path) -> ExportedRun:
         answers = client_info.round_answers(list_round_files(round_))
         updates += sum(answer.path is not None for answer in answers)
         missing += sum(answer.path is None for answer in answers)
-    shapes, left_out = _model_tensors(
-        folder, list_round_files(rounds[0]).model, about, info_path
+    model = list_round_files(rounds[0]).model
+    shapes, left_out = model_tensors(
+        model, read_exported_weights(model, folder), about, info_path
     )
     return ExportedRun(
         folder,
         about,
         info_path,
-        rounds,
+        len(rounds),
+        partial(_read_round, rounds, client_info, frozenset(clients), is_closed),
         tuple(sorted(clients, key=natural_sort_key)),
         updates,
         missing,
         shapes,
         left_out,
         is_closed,
-        client_info,
+    )
+
+
+def _read_round(
+    rounds: Sequence[Path],
+    client_info: "_ClientInfo",
+    clients: frozenset[Party],
+    is_closed: bool,
+    index: int,
+) -> ExportedRound:
+    files = list_round_files(rounds[index])
+    if is_closed and index == len(rounds) - 1:
+        return ExportedRound(files.number, files.model, clients, ())
+    answers = client_info.round_answers(files)
+    return ExportedRound(
+        files.number, files.model, frozenset(answer.client for answer in answers), answers
     )
 
 
@@ -169,12 +205,7 @@ class _ClientInfo:
         sampled = self.asked.get(files.number, frozenset(self.clients or ()))
         names = sampled | files.answers.keys() | self.answers_in(files.number).keys()
         answers = [self._round_answer(files, client) for client in names]
-        return tuple(
-            sorted(
-                answers,
-                key=lambda answer: (answer.path is not None, natural_sort_key(answer.client)),
-            )
-        )
+        return sort_answers(answers)
 
     def _round_answer(self, files: RoundFiles, client: Party) -> ExportedAnswer:
         path, answer = files.answers.get(client), self.answers_in(files.number).get(client)
@@ -187,6 +218,16 @@ class _ClientInfo:
             return ExportedAnswer(client, path, examples=default_examples)
         examples = default_examples if answer.examples is None else answer.examples
         return ExportedAnswer(client, path, examples=examples, metrics=answer.metrics)
+
+
+def sort_answers(answers: Iterable[ExportedAnswer]) -> tuple[ExportedAnswer, ...]:
+    """Return the replies of a round in the order of a transcript: missing ones first."""
+    return tuple(
+        sorted(
+            answers,
+            key=lambda answer: (answer.path is not None, natural_sort_key(answer.client)),
+        )
+    )
 
 
 def _parse_client_info(about: ImportInfo, info_path: Path) -> _ClientInfo:
@@ -261,11 +302,21 @@ def _refuse_contradictions(info_path: Path, contradictions: Iterator[str]) -> No
     )
 
 
-def _model_tensors(
-    folder: Path, model: Path, about: ImportInfo, info_path: Path
+def model_tensors(
+    model: Path, exported: ExportedWeights, about: ImportInfo, info_path: Path
 ) -> tuple[Shapes, tuple[str, ...]]:
-    """Return the shapes of the model's tensors in its order, and the names of all others."""
-    exported = read_exported_weights(model, folder)
+    """Return the shapes of the model's tensors in its order, and the names of all others.
+
+    Args:
+        model: file of the first model, for error messages.
+        exported: its content.
+        about: metadata, which may name the tensors.
+        info_path: its file, for error messages.
+
+    Raises:
+        TranscriptError: if the metadata name a tensor that the file does not contain.
+
+    """
     shapes = tensor_shapes(exported.weights)
     if about.tensors is None:
         return shapes, exported.left_out

@@ -29,7 +29,8 @@ SUFFIXES = (".safetensors", ".npz")
 MAX_NAME_LENGTH = 200
 """Most characters of a tensor's name."""
 
-_NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
+NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
+"""NumPy's type strings of plain numbers."""
 
 _WEIGHTS = frozenset({"F16", "BF16", "F32", "F64"})
 _WHOLE = re.compile(r"[IU][0-9]+|BOOL")
@@ -74,10 +75,25 @@ def read_exported_weights(
         read = _safetensors if path.suffix == ".safetensors" else _npz
         exported = read(path, shapes, left_out)
     except (*ZIP_FAILURES, SafetensorError) as error:
-        raise TranscriptError(
-            f"{path} cannot be read ({printable_excerpt(str(error) or type(error).__name__)}): "
-            "export it again"
-        ) from error
+        raise unreadable_file(path, error) from error
+    return check_weights(path, exported)
+
+
+def unreadable_file(path: Path, error: Exception) -> TranscriptError:
+    """Return an error that a file of weights cannot be read, for this reason."""
+    return TranscriptError(
+        f"{path} cannot be read ({printable_excerpt(str(error) or type(error).__name__)}): "
+        "export it again"
+    )
+
+
+def check_weights(path: Path, exported: ExportedWeights) -> ExportedWeights:
+    """Return the tensors of a file, if there are any and all their numbers are finite.
+
+    Raises:
+        TranscriptError: if not.
+
+    """
     if not exported.weights:
         raise TranscriptError(f"{path} has no floating-point tensor: export the weights")
     for name, tensor in exported.weights.items():
@@ -95,7 +111,7 @@ def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> E
     weights, left_out = dict[str, Tensor](), list[str]()
     with safe_open(path, framework="pt") as file:
         found = list(file.keys())
-        _refuse_names(path, found, shapes, spare)
+        refuse_names(path, found, shapes, spare)
         for name in found if shapes is None else shapes:
             head = file.get_slice(name)
             kind = head.get_dtype()
@@ -103,8 +119,8 @@ def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> E
                 left_out.append(name)
                 continue
             if kind not in _WEIGHTS:
-                raise _not_weights(path, name, kind)
-            _refuse_shape(path, name, tuple(head.get_shape()), shapes)
+                raise not_weights(path, name, kind)
+            refuse_shape(path, name, tuple(head.get_shape()), shapes)
             weights[name] = file.get_tensor(name)
     return ExportedWeights(weights, tuple(left_out))
 
@@ -123,7 +139,7 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> ExportedW
         entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         if len(entries) != len(archive.infolist()):
             raise ValueError("it has two arrays with the same name")
-        _refuse_names(path, list(entries), shapes, spare)
+        refuse_names(path, list(entries), shapes, spare)
         heads = {
             name: _read_entry(path, name, archive, entries[name])
             for name in (entries if shapes is None else shapes)
@@ -134,8 +150,8 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> ExportedW
         taken = {name: head for name, head in heads.items() if name not in left_out}
         for name, head in taken.items():
             if head.kind.kind != "f":
-                raise _not_weights(path, name, str(head.kind))
-            _refuse_shape(path, name, head.header.shape, shapes)
+                raise not_weights(path, name, str(head.kind))
+            refuse_shape(path, name, head.header.shape, shapes)
         if shapes is None:
             _refuse_bomb(path, taken)
         return ExportedWeights(
@@ -153,8 +169,8 @@ def _read_entry(
             header = read_header(stream.read)
         except ValueError as error:
             raise ValueError(f"{name!r}: {error}") from error
-    if not _NUMBERS.fullmatch(header.dtype):
-        raise _not_weights(path, name, header.dtype)
+    if not NUMBERS.fullmatch(header.dtype):
+        raise not_weights(path, name, header.dtype)
     kind = np.dtype(header.dtype)
     if header.start + header.count * kind.itemsize != entry.file_size:
         raise ValueError(f"the length of {name!r} differs from that in its header")
@@ -170,9 +186,18 @@ def _tensor(archive: zipfile.ZipFile, head: _ArrayEntry) -> Tensor:
     return torch.from_numpy(native).reshape(head.header.shape)
 
 
-def _refuse_names(
-    path: Path, found: list[str], shapes: Shapes | None, spare: Collection[str]
+def refuse_names(
+    path: Path, found: Collection[str], shapes: Shapes | None, spare: Collection[str]
 ) -> None:
+    """Raise `TranscriptError` if tensors are missing or unknown, or a name is invalid.
+
+    Args:
+        path: the file.
+        found: names of its tensors.
+        shapes: shapes of the required tensors; None = any tensors.
+        spare: names of other tensors that the file may contain.
+
+    """
     for name in found:
         if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
             raise TranscriptError(
@@ -192,7 +217,8 @@ def _refuse_names(
         )
 
 
-def _refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes | None) -> None:
+def refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes | None) -> None:
+    """Raise `TranscriptError` if a tensor has another shape than the required one, if any."""
     if shapes is not None and shape != shapes[name]:
         raise TranscriptError(
             f"{path}: {name!r} has shape {printable_excerpt(str(shape))}, but {shapes[name]} "
@@ -210,7 +236,8 @@ def _refuse_bomb(path: Path, heads: Mapping[str, _ArrayEntry]) -> None:
         )
 
 
-def _not_weights(path: Path, name: str, kind: str) -> TranscriptError:
+def not_weights(path: Path, name: str, kind: str) -> TranscriptError:
+    """Return an error that a tensor has this type of numbers, which is no weights'."""
     return TranscriptError(
         f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of "
         "16 to 64 bits: export it as float32 (Python objects are never unpickled)"

@@ -14,15 +14,22 @@ from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.archive.weights import tensor_shapes
 from overheard.core.errors import OutputError, TranscriptError
-from overheard.core.messages import Broadcast, Message, MissingReply, Update, Weights
-from overheard.core.parties import SERVER, Party
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    Message,
+    MissingReply,
+    Update,
+    Weights,
+)
+from overheard.core.parties import COHORT, SERVER, Party
+from overheard.recorders.export_format import read_run
 from overheard.recorders.exported_run import (
+    ExportedAggregate,
     ExportedAnswer,
     ExportedRound,
     ExportedRun,
-    read_exported_run,
 )
-from overheard.recorders.exported_weights import read_exported_weights
 
 WeightKind = Literal["weights", "differences"]
 """Content of clients' files: their weights, or differences from the broadcast weights."""
@@ -43,6 +50,7 @@ class ImportSummary:
         updates: number of replies with weights.
         missing: number of missing replies.
         left_out: names of the tensors that the transcript omits.
+        notes: sentences on what else the import leaves out.
 
     """
 
@@ -51,6 +59,7 @@ class ImportSummary:
     updates: int
     missing: int
     left_out: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def import_recording(
@@ -67,7 +76,8 @@ def import_recording(
     the same import continues from there.
 
     Args:
-        folder: folder with a subfolder for each round; see `docs/import.md`.
+        folder: folder with a subfolder for each round, or of an experiment of Fed-BioMed; see
+            `docs/import.md`.
         out: folder for the run.
         kind: content of clients' files; global models are always weights.
         on_progress: called with the progress.
@@ -78,20 +88,25 @@ def import_recording(
 
     """
     _refuse_nested(folder, out)
-    run = read_exported_run(folder)
+    run = read_run(folder)
     recorder = Recorder(out, _manifest(run))
     done, ticker = recorder.committed_rounds(), _Progress(on_progress, run.message_count)
-    if done > len(run.rounds):
+    if done > run.round_count:
         raise _another_import(out, f"it has {done} rounds")
     for index in range(done):
         _refuse_another_import(run, index, kind, out)
         ticker.advance(f"round {index}", 1 + len(run.round(index).answers))
-    for index in range(done, len(run.rounds)):
+    for index in range(done, run.round_count):
         with recorder.open_round() as open_round:
             _write_round(run, index, kind, open_round, ticker)
-    answered = len(run.rounds) - run.is_closed
+    answered = run.round_count - run.is_closed
     return ImportSummary(
-        answered, len(run.clients), run.update_count, run.missing_count, run.left_out
+        answered,
+        len(run.clients),
+        run.update_count,
+        run.missing_count,
+        run.left_out,
+        run.notes,
     )
 
 
@@ -120,7 +135,8 @@ def _write_round(
 ) -> None:
     exported = run.round(index)
     start = _read_model(run, exported)
-    open_round.record(Message(index, SERVER, exported.readers, Broadcast(start)))
+    body = Broadcast(start, exported.config)
+    open_round.record(Message(index, SERVER, exported.readers, body))
     ticker.advance(f"round {exported.number}")
     for answer in exported.answers:
         message = Message(
@@ -134,10 +150,22 @@ def _write_round(
                 f"that it contains {kind}"
             ) from error
         ticker.advance(f"round {exported.number}")
+    if exported.aggregate is not None:
+        mean = _read_aggregate(run, exported.aggregate, start)
+        open_round.record(Message(index, COHORT, TO_SERVER, mean))
 
 
 def _read_model(run: ExportedRun, exported: ExportedRound) -> Weights:
-    return read_exported_weights(exported.model, run.folder, run.shapes, run.left_out).weights
+    return _read_weights(run, exported.model)
+
+
+def _read_weights(run: ExportedRun, path: Path) -> Weights:
+    return run.read_weights(path, run.folder, run.shapes, run.left_out).weights
+
+
+def _read_aggregate(run: ExportedRun, exported: ExportedAggregate, start: Weights) -> Aggregate:
+    delta = _subtract(_read_weights(run, exported.path), start)
+    return Aggregate(delta, exported.cohort, exported.examples)
 
 
 def _read_answer(
@@ -145,10 +173,14 @@ def _read_answer(
 ) -> Update | MissingReply:
     if answer.path is None:
         return MissingReply(answer.missing_reason)
-    delta = read_exported_weights(answer.path, run.folder, run.shapes, run.left_out).weights
+    delta = _read_weights(run, answer.path)
     if kind == "weights":
-        delta = {name: _widen(tensor) - _widen(start[name]) for name, tensor in delta.items()}
+        delta = _subtract(delta, start)
     return Update(delta, answer.examples, answer.metrics)
+
+
+def _subtract(end: Weights, start: Weights) -> dict[str, Tensor]:
+    return {name: _widen(tensor) - _widen(start[name]) for name, tensor in end.items()}
 
 
 def _widen(tensor: Tensor) -> Tensor:
@@ -170,11 +202,14 @@ def _refuse_another_import(run: ExportedRun, index: int, kind: WeightKind, out: 
     start = _read_model(run, exported)
     if not _are_equal(first.body.weights, start):
         raise _another_import(out, f"round {exported.number} has another global model")
-    if [_recorded_answer(message) for message in others] != [
+    replies = [one for one in others if not isinstance(one.body, Aggregate)]
+    if [_recorded_answer(message) for message in replies] != [
         _expected_answer(answer) for answer in exported.answers
-    ]:
+    ] or [one.body.cohort for one in others if isinstance(one.body, Aggregate)] != (
+        [] if exported.aggregate is None else [exported.aggregate.cohort]
+    ):
         raise _another_import(out, f"round {exported.number} has other replies")
-    for message, answer in zip(others, exported.answers, strict=True):
+    for message, answer in zip(replies, exported.answers, strict=True):
         if isinstance(message.body, Update):
             body = _read_answer(run, answer, kind, start)
             assert isinstance(body, Update), "compared above"
