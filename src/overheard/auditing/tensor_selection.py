@@ -9,14 +9,17 @@ from torch import Tensor
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
 
 
-def select_tensors(message: Message, names: tuple[str, ...]) -> Message:
+def select_tensors(message: Message, names: Mapping[str, str]) -> Message:
     """Return the message with only these tensors of its weights, in this order.
 
     No tensor is read. A message with exactly these tensors is returned unchanged.
+
+    Args:
+        message: the message.
+        names: by the name of each tensor in the result, its name in the message.
+
     """
-    return _change_weights(
-        message, lambda weights: _rename(weights, dict(zip(names, names, strict=True)))
-    )
+    return _change_weights(message, lambda weights: _rename(weights, names))
 
 
 def rename_tensors(message: Message, names: Mapping[str, str]) -> Message:

@@ -70,6 +70,8 @@ class TrainingPlan(RecipePlan):
             draws its own once. Omitted: all clients train for the same epochs.
         straggler_rate: probability that a selected client is slow in a round, and trains for
             fewer epochs than its own: 1 or more, drawn evenly.
+        record: in a recording of messages with several records of arrays, the name of the one
+            that is the model, such as "arrays". Omitted: the one with the model's tensors.
 
     """
 
@@ -93,6 +95,8 @@ class TrainingPlan(RecipePlan):
         """Return the numbers of epochs for which a client may train in a round."""
         low, high = self.epochs_range or (self.epochs, self.epochs)
         return range(1 if self.straggler_rate else low, high + 1)
+
+    record: Annotated[str, Field(min_length=1)] | None = None
 
 
 class ArmPlan(StrictModel):

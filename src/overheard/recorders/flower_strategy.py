@@ -78,7 +78,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         model: the architecture, in words; "" = unknown.
         task: shape of an input and names of the classes.
         recipe: how clients train.
-        defenses: records of the defenses in force.
+        defenses: records of all defenses in force; () = there are none; None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
@@ -100,7 +100,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         model: str = "",
         task: Task | None = None,
         recipe: Recipe | None = None,
-        defenses: Iterable[DefenseRecord] = (),
+        defenses: Iterable[DefenseRecord] | None = None,
         rounds: int | None = None,
         participation: float | None = None,
         keep_error_texts: bool = False,
@@ -112,9 +112,10 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
             model,
             task,
             recipe,
-            tuple(defenses),
+            () if defenses is None else tuple(defenses),
             rounds,
             participation,
+            are_defenses_stated=defenses is not None,
         )
         recorder = _StrategyRecorder(
             AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr")),
