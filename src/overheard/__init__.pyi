@@ -155,6 +155,7 @@ from .learning.models.shift_census import ShiftCensus as ShiftCensus
 from .learning.models.shift_conv import ShiftConv as ShiftConv
 from .learning.models.text_bag import TextBag as TextBag
 from .learning.models.tiny_resnet import TinyResnet as TinyResnet
+from .learning.models.transformer import Transformer as Transformer
 from .learning.models.unknown import Unknown as Unknown
 from .learning.models.vgg16 import Vgg16 as Vgg16
 from .questions.attribute.question import AttributeQuestion as AttributeQuestion

@@ -7,8 +7,8 @@ import pytest
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.recorded_tensors.tensor_selection import rename_tensors
 from overheard.auditing.run import audit
-from overheard.auditing.tensor_selection import rename_tensors
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER
 from overheard.learning.models.mlp import Mlp

@@ -24,13 +24,13 @@ from overheard.archive.weights import tensor_shapes
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.model_tensors import select_model_tensors
 from overheard.auditing.progress import Progress
+from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
+from overheard.auditing.recorded_tensors.tensor_positions import names_by_position
+from overheard.auditing.recorded_tensors.tensor_selection import rename_tensors
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.tensor_positions import names_by_position
-from overheard.auditing.tensor_selection import rename_tensors
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update

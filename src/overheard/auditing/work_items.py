@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from overheard.core.errors import PlanError
-from overheard.core.outsiders import OUTSIDER_NAMES, is_outsider
+from overheard.core.observers.outsiders import OUTSIDER_NAMES, is_outsider
 from overheard.core.parties import SERVER, Party, client, party_sort_key
 from overheard.data.partition.schedule import Draws
 from overheard.findings.control_draws import ControlDraws

@@ -139,17 +139,12 @@ def audit(
     from overheard.auditing.folder import default_folder
     from overheard.auditing.following.follow import FollowSettings
     from overheard.auditing.inputs import refuse_plan_without_split
-    from overheard.auditing.run import audit as run_audit
+    from overheard.cli.audit_and_report import audit_and_report
     from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
-    from overheard.cli.progress import progress_bar
     from overheard.cli.resources import make_resources
     from overheard.cli.tracking import log_audit, require_trackers
-    from overheard.core.seeds import Seed
     from overheard.plans.built_in import read_plan_or_built_in
-    from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
-    from overheard.report.threat_sentences import headlines
-    from overheard.report.write import write_report
 
     require_trackers(mlflow, wandb)
     audit_plan = read_plan_or_built_in(plan, seed)
@@ -164,19 +159,8 @@ def audit(
         refuse_plan_without_split(audit_plan)
     if not quiet:
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
-    with progress_bar(Console(stderr=True), quiet) as on_step:
-        found = run_audit(
-            audit_plan,
-            folder,
-            resources=resources,
-            recording=transcript,
-            on_step=on_step,
-            rerun=rerun,
-        )
-        write_report(found, folder, Seed(0))
-    refuse_empty_audit(found)
+    sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     if not quiet:
-        sentences = (*headlines(found, Seed(0)), *unmeasured_attacks(found))
         _print_headlines(sentences, folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
 

@@ -6,7 +6,12 @@ from itertools import compress
 from operator import not_
 
 from overheard.core.messages import Message
-from overheard.core.outsiders import NETWORK, encrypt_messages, is_outsider, outsiders_read
+from overheard.core.observers.outsiders import (
+    NETWORK,
+    encrypt_messages,
+    is_outsider,
+    outsiders_read,
+)
 from overheard.core.parties import Party
 from overheard.core.view import View
 
@@ -20,8 +25,8 @@ class Transcript:
     def seen_by(self, *observers: Party) -> View:
         """Return the messages that at least one of these parties sent or can read.
 
-        Outsiders read what `core.outsiders` states. If the network is among the observers, the
-        view has the envelopes of all other messages.
+        Outsiders read what `core.observers.outsiders` states. If the network is among the
+        observers, the view has the envelopes of all other messages.
         """
         parties = frozenset(observers)
         outsiders = tuple(filter(is_outsider, parties))

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from overheard.core.outsiders import NETWORK, RELEASE, is_participant, joining_round
+from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant, joining_round
 from overheard.core.parties import COHORT, SERVER, Party
 
 

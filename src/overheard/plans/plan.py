@@ -12,7 +12,7 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
-from overheard.core.outsiders import NETWORK, is_participant
+from overheard.core.observers.outsiders import NETWORK, is_participant
 from overheard.core.parties import SERVER, Party, is_client, parse_party, party_sort_key
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule

@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from overheard.core.outsiders import is_participant
+from overheard.core.observers.outsiders import is_participant
 from overheard.core.split import Split
 from overheard.data.splits.shares import Shares
 from overheard.findings.names import name_observers

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from overheard.core.outsiders import NETWORK, RELEASE, is_participant
+from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant
 from overheard.core.parties import SERVER, Party
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document_reader import FindingsDocument

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from overheard.core.outsiders import NETWORK, RELEASE, is_participant, joining_round
+from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant, joining_round
 from overheard.core.parties import SERVER, Party
 from overheard.findings.names import name_observers
 from overheard.findings.threat_results import ArmResult, ThreatResult

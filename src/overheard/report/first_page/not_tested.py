@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.core.outsiders import NETWORK, RELEASE, is_participant
+from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant
 from overheard.core.parties import SERVER, Party
 from overheard.findings.finding import Audit, Refusal
 from overheard.findings.names import make_printable, name_observers

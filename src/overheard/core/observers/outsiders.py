@@ -4,14 +4,13 @@ They send nothing, so no recording names them. What they can read follows from t
 
 - `RELEASE` reads the last broadcast, which is the final model, and nothing else.
 - A late joiner reads every broadcast from its round on, as a client that never sends an update.
-- `NETWORK` carries all messages. They are encrypted, so it reads none of them, but it sees who
+- `NETWORK` carries all messages. They are encrypted, and it reads nothing of them, but sees who
   sends how many bytes to whom and when.
 """
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from overheard.core.message_sizes import count_bytes
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -20,6 +19,7 @@ from overheard.core.messages import (
     Message,
     MissingReply,
 )
+from overheard.core.observers.message_sizes import count_bytes
 from overheard.core.parties import SERVER, Party, is_client
 
 RELEASE = Party("release")

@@ -6,7 +6,7 @@ from pathlib import Path
 from torch import nn
 
 from overheard.archive.weights import Shapes, tensor_shapes
-from overheard.auditing.tensor_selection import select_tensors
+from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast
 from overheard.core.transcript import Transcript
