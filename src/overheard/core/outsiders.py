@@ -76,22 +76,30 @@ def outsiders_read(messages: Sequence[Message], outsiders: Collection[Party]) ->
     )
 
 
-def encrypt_messages(messages: Sequence[Message]) -> Iterator[EncryptedMessage]:
-    """Yield what the network sees of messages: no content.
+def encrypt_messages(
+    messages: Sequence[Message], is_readable: Sequence[bool]
+) -> Iterator[EncryptedMessage]:
+    """Yield what the network sees of the messages that its observers cannot read: no content.
 
     Missing replies and aggregates were never sent. Nor were the models that follow from a
     distilled set, which the same party sent in the same round.
+
+    Args:
+        messages: all messages of a run.
+        is_readable: whether the observers can read each of them.
+
     """
     distilled = {
         (message.round, message.sender)
         for message in messages
         if isinstance(message.body, DistilledSet)
     }
-    for message in messages:
+    for message, is_known in zip(messages, is_readable, strict=True):
         is_derived = (message.round, message.sender) in distilled and not isinstance(
             message.body, DistilledSet
         )
-        if isinstance(message.body, MissingReply | Aggregate) or is_derived:
+        is_unsent = isinstance(message.body, MissingReply | Aggregate) or is_derived
+        if is_known or is_unsent:
             continue
         # A masked update has no reader, but it was sent to the server.
         receivers = message.readers or frozenset({SERVER})

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
-from operator import not_
 
 from overheard.core.messages import Message
 from overheard.core.outsiders import NETWORK, encrypt_messages, is_outsider, outsiders_read
@@ -30,11 +29,12 @@ class Transcript:
             place in told or m.sender in parties or bool(m.readers & parties)
             for place, m in enumerate(self.messages)
         ]
-        hidden = compress(self.messages, map(not_, is_readable))
         return View(
             parties,
             tuple(compress(self.messages, is_readable)),
-            encrypted=tuple(encrypt_messages(tuple(hidden))) if NETWORK in parties else (),
+            encrypted=tuple(encrypt_messages(self.messages, is_readable))
+            if NETWORK in parties
+            else (),
         )
 
     def parties(self) -> tuple[Party, ...]:
