@@ -2,7 +2,6 @@
 
 import torch
 
-from overheard.core.message_sizes import count_bytes
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -10,6 +9,7 @@ from overheard.core.messages import (
     Evaluation,
     MissingReply,
     Update,
+    count_bytes,
 )
 
 WEIGHTS = {"w": torch.zeros(3, 2), "b": torch.zeros(2, dtype=torch.float16)}

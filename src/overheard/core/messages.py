@@ -1,5 +1,6 @@
 """The messages that parties exchange."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -12,6 +13,16 @@ if TYPE_CHECKING:  # so that `overheard show` need not load torch
 
 Weights = Mapping[str, "torch.Tensor"]
 """Parameters by name, as from `Module.named_parameters`; may be read lazily from disk."""
+
+
+class SizedWeights(Mapping[str, "torch.Tensor"]):
+    """Weights that state their size without being read."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def count_bytes(self) -> int:
+        """Return the bytes of all numbers as they were sent, each at its own width."""
 
 
 def apply_update(start: Weights, delta: Weights) -> "dict[str, torch.Tensor]":
@@ -110,6 +121,27 @@ class MissingReply:
 
 
 MessageBody = Broadcast | Update | Aggregate | DistilledSet | Evaluation | MissingReply
+
+
+def count_bytes(body: MessageBody) -> int:
+    """Return the bytes of the tensors in a message; 0 if it has none.
+
+    Every number counts at its own width. Compression or a sparse encoding would need less.
+    Names, sizes, metrics and encryption are not counted.
+    """
+    match body:
+        case Broadcast():
+            weights = body.weights
+        case Update() | Aggregate():
+            weights = body.delta
+        case DistilledSet():
+            parts = (body.inputs, body.labels, body.rates, body.counts)
+            return sum(part.numel() * part.element_size() for part in parts)
+        case Evaluation() | MissingReply():
+            return 0
+    if isinstance(weights, SizedWeights):
+        return weights.count_bytes()
+    return sum(one.numel() * one.element_size() for one in weights.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from overheard.core.outsiders import NETWORK, RELEASE, is_participant, joining_round
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client, joining_round
 from overheard.findings.names import name_observers
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.report.page_registry import pages_of
@@ -30,8 +29,8 @@ def _words_on_arms(
         one.observers for one in results if one.observers and SERVER not in one.observers
     )
     for observers in insiders:
-        yield from _words_on_outsiders(observers)
-        if not any(map(is_participant, observers)):
+        yield from _words_on_external(observers)
+        if not any(map(is_client, observers)):
             continue
         name = name_observers(observers)
         yield (
@@ -40,7 +39,7 @@ def _words_on_arms(
         )
 
 
-def _words_on_outsiders(observers: Sequence[Party]) -> Iterator[str]:
+def _words_on_external(observers: Sequence[Party]) -> Iterator[str]:
     """Yield what each of these observers has that is no party of the run."""
     for one in observers:
         if one == RELEASE:

@@ -11,8 +11,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Timestamps, Update
-from overheard.core.outsiders import NETWORK
-from overheard.core.parties import SERVER, client, shadow_device
+from overheard.core.parties import NETWORK, SERVER, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.questions.same_sender.attacks.metadata_link import (

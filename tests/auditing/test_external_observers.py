@@ -8,8 +8,7 @@ from overheard.auditing.run import audit
 from overheard.auditing.work_items import refuse_unknown_observers
 from overheard.core.errors import PlanError
 from overheard.core.needs import METADATA, TRAINED_MODEL, UPDATES
-from overheard.core.outsiders import NETWORK, RELEASE, late_joiner
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.parties import COHORT, NETWORK, RELEASE, SERVER, client, late_joiner
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.plans.plan import Plan, ThreatPlan
@@ -98,7 +97,7 @@ def test_a_server_and_a_client_together_learn_what_both_can_read(tmp_path: Path)
     assert {one.cell.observers for one in found.findings} == {(SERVER, client(0))}
 
 
-def test_names_that_are_neither_parties_nor_outsiders_are_refused() -> None:
+def test_names_that_are_neither_parties_nor_external_observers_are_refused() -> None:
     for name in ("late/x", "late", "net"):
         threat = ThreatPlan(observers=(name,), attacks=(MetadataLink(),))
         with pytest.raises(PlanError, match=r"'release' \(the final model\), 'late/ROUND'"):

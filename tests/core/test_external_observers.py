@@ -21,15 +21,19 @@ from overheard.core.messages import (
     Timestamps,
     Update,
 )
-from overheard.core.outsiders import (
+from overheard.core.parties import (
+    COHORT,
     NETWORK,
     RELEASE,
-    is_outsider,
-    is_participant,
+    SERVER,
+    Party,
+    client,
+    is_client,
+    is_external,
     joining_round,
     late_joiner,
+    shadow_device,
 )
-from overheard.core.parties import COHORT, SERVER, Party, client, shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
 
@@ -227,14 +231,14 @@ def test_whoever_is_also_the_server_reads_its_messages_and_sees_the_masked_ones(
 )
 def test_only_a_round_number_makes_a_late_joiner(name: str) -> None:
     assert joining_round(Party(name)) is None
-    assert not is_outsider(Party(name))
+    assert not is_external(Party(name))
 
 
-def test_outsiders_are_no_participants() -> None:
-    assert not any(map(is_participant, (RELEASE, NETWORK, late_joiner(2), SERVER, COHORT)))
-    assert not is_participant(shadow_device(0))
-    assert is_participant(client(0))
-    assert is_participant(Party("hospital-a"))
+def test_external_observers_are_no_participants() -> None:
+    assert not any(map(is_client, (RELEASE, NETWORK, late_joiner(2), SERVER, COHORT)))
+    assert not is_client(shadow_device(0))
+    assert is_client(client(0))
+    assert is_client(Party("hospital-a"))
 
 
 def test_an_empty_run_shows_nothing_to_anybody() -> None:
