@@ -469,7 +469,7 @@ def test_refuses_a_new_user_of_a_client_with_people():
         ),
         (
             'observers = ["client/0"]',
-            "hide clients from the server or from the network only",
+            "hide clients from the server or from the network only: set observers = ['server']",
         ),
     ],
 )

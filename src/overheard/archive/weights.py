@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from overheard.core.errors import TranscriptError
-from overheard.core.observers.message_sizes import SizedWeights
+from overheard.core.messages import SizedWeights
 
 if TYPE_CHECKING:  # so that `overheard show` need not load torch
     import torch

@@ -1,5 +1,6 @@
 """The messages that parties exchange."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -12,6 +13,16 @@ if TYPE_CHECKING:  # so that `overheard show` need not load torch
 
 Weights = Mapping[str, "torch.Tensor"]
 """Parameters by name, as from `Module.named_parameters`; may be read lazily from disk."""
+
+
+class SizedWeights(Mapping[str, "torch.Tensor"]):
+    """Weights that state their size without being read."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def count_bytes(self) -> int:
+        """Return the bytes of all numbers as they were sent, each at its own width."""
 
 
 def apply_update(start: Weights, delta: Weights) -> "dict[str, torch.Tensor]":
@@ -132,6 +143,33 @@ class MissingReply:
 
 
 MessageBody = Broadcast | Update | Aggregate | DistilledSet | Evaluation | MissingReply
+
+
+def count_bytes(body: MessageBody) -> int:
+    """Return the bytes of the tensors in a message; 0 if it has none.
+
+    Every number counts at its own width. Compression or a sparse encoding would need less.
+    Names, sizes, metrics and encryption are not counted.
+    """
+    match body:
+        case Broadcast():
+            sent = (body.weights, body.control)
+        case Update():
+            sent = (body.delta, body.control)
+        case Aggregate():
+            sent = (body.delta, None)
+        case DistilledSet():
+            parts = (body.inputs, body.labels, body.rates, body.counts)
+            return sum(part.numel() * part.element_size() for part in parts)
+        case Evaluation() | MissingReply():
+            return 0
+    return sum(_weights_bytes(weights) for weights in sent if weights is not None)
+
+
+def _weights_bytes(weights: Weights) -> int:
+    if isinstance(weights, SizedWeights):
+        return weights.count_bytes()
+    return sum(one.numel() * one.element_size() for one in weights.values())
 
 
 @dataclass(frozen=True, slots=True)

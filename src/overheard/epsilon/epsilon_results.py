@@ -7,8 +7,7 @@ from math import exp, inf, log
 
 from overheard.core.accountant import AccountedMechanism
 from overheard.core.mechanism import Mechanism
-from overheard.core.observers.outsiders import NETWORK
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import COHORT, NETWORK, SERVER, Party
 from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
 from overheard.epsilon.threshold_bound import (
     EpsilonBound,

@@ -3,8 +3,15 @@
 import unicodedata
 from collections.abc import Sequence
 
-from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant, joining_round
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import (
+    COHORT,
+    NETWORK,
+    RELEASE,
+    SERVER,
+    Party,
+    is_client,
+    joining_round,
+)
 
 
 def make_printable(text: str) -> str:
@@ -75,7 +82,7 @@ def name_other_clients(observers: Sequence[Party]) -> str:
     >>> name_other_clients((Party("server"),)), name_other_clients((Party("client/3"),))
     ('the cohort', 'the other clients')
     """
-    return "the other clients" if any(map(is_participant, observers)) else "the cohort"
+    return "the other clients" if any(map(is_client, observers)) else "the cohort"
 
 
 def name_target(target: Party, observers: Sequence[Party]) -> str:
@@ -84,7 +91,7 @@ def name_target(target: Party, observers: Sequence[Party]) -> str:
     >>> name_target(COHORT, (Party("client/3"),)), name_target(COHORT, (Party("server"),))
     ('the other clients together', 'all clients together')
     """
-    if target == COHORT and any(map(is_participant, observers)):
+    if target == COHORT and any(map(is_client, observers)):
         return f"{name_other_clients(observers)} together"
     return name_party(target)
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from overheard.core.messages import Aggregate
-from overheard.core.observers.message_sizes import count_bytes
+from overheard.core.messages import Aggregate, count_bytes
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
 

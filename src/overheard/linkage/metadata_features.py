@@ -91,7 +91,7 @@ def read_metadata(
 ) -> MetadataFeatures:
     """Read the metadata of some senders' updates; weights are not read.
 
-    If no update can be read, its encrypted messages tell a size and a response time.
+    If no update can be read, encrypted messages tell a size and a response time.
 
     Args:
         view: the view to read.

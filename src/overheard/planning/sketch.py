@@ -14,8 +14,7 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
-from overheard.core.observers.outsiders import joining_round, late_joiner
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import COHORT, SERVER, Party, joining_round, late_joiner
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.federation.federation import Federation

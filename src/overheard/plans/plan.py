@@ -12,8 +12,14 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
-from overheard.core.observers.outsiders import NETWORK, is_participant
-from overheard.core.parties import SERVER, Party, is_client, parse_party, party_sort_key
+from overheard.core.parties import (
+    NETWORK,
+    SERVER,
+    Party,
+    is_client,
+    parse_party,
+    party_sort_key,
+)
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.data.positive import Positive
@@ -220,7 +226,7 @@ class ThreatPlan(StrictModel):
     def _attack_words(self, attack: Attack[Any]) -> list[str]:
         words = [plugin_label(attack)]
         if self.about == "cohort":
-            has_client = any(map(is_participant, self.observer_parties))
+            has_client = any(map(is_client, self.observer_parties))
             words.append(f"about the {'other clients' if has_client else 'cohort'}")
         if self.pseudonyms == "round":
             words.append("one pseudonym a round")

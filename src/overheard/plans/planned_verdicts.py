@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from overheard.core.observers.outsiders import is_participant
+from overheard.core.parties import is_client
 from overheard.core.split import Split
 from overheard.data.splits.shares import Shares
 from overheard.findings.names import name_observers
@@ -111,7 +111,7 @@ def _exchanges_records(plan: Plan) -> bool:
 
 def _count_observing_clients(threat: ThreatPlan) -> int:
     """Return how many clients observe. An observer is no target."""
-    return sum(is_participant(one) for one in threat.observer_parties)
+    return sum(is_client(one) for one in threat.observer_parties)
 
 
 def _are_cohorts_equal(plan: Plan) -> bool:

@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import RefusalRow, SummaryRow, VerdictRow
@@ -161,7 +160,7 @@ def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
             ("the server", frozenset({SERVER}) in observers),
             (
                 "a client that takes part",
-                any(SERVER not in one and any(map(is_participant, one)) for one in observers),
+                any(SERVER not in one and any(map(is_client, one)) for one in observers),
             ),
             ("parties that share what they read", any(len(one) > 1 for one in observers)),
             ("readers of the final model", any(RELEASE in one for one in observers)),

@@ -1,9 +1,8 @@
 """What the words of the matrix of verdicts mean, as far as this report uses them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant, joining_round
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client, joining_round
 from overheard.findings.names import name_observers
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.report.page_registry import pages_of
@@ -29,18 +28,21 @@ def _words_on_arms(
     insiders = dict.fromkeys(
         one.observers for one in results if one.observers and SERVER not in one.observers
     )
+    yield from _words_on_external(
+        dict.fromkeys(one for row in results for one in row.observers)
+    )
     for observers in insiders:
-        yield from _words_on_outsiders(observers)
-        if not any(map(is_participant, observers)):
+        clients = tuple(filter(is_client, observers))
+        if not clients:
             continue
-        name = name_observers(observers)
+        name = name_observers(clients)
         yield (
             f"{name[0].upper()}{name[1:]} takes part like the others. It is an example of one "
             "that tries to learn about them from what it receives."
         )
 
 
-def _words_on_outsiders(observers: Sequence[Party]) -> Iterator[str]:
+def _words_on_external(observers: Iterable[Party]) -> Iterator[str]:
     """Yield what each of these observers has that is no party of the run."""
     for one in observers:
         if one == RELEASE:

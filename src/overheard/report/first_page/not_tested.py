@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.core.observers.outsiders import NETWORK, RELEASE, is_participant
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client
 from overheard.findings.finding import Audit, Refusal
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.threat_results import ArmResult
@@ -57,7 +56,7 @@ def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
 
 def _takes_part(observers: Sequence[Party]) -> bool:
     """Return whether clients observe, without the server."""
-    return SERVER not in observers and any(map(is_participant, observers))
+    return SERVER not in observers and any(map(is_client, observers))
 
 
 def _one_sided(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:

@@ -1,1 +1,0 @@
-"""Observers that are no parties of a run, and the sizes that the network among them sees."""
