@@ -34,9 +34,7 @@ def many_labels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shapes = SHAPES | {"norm.running_mean": (4,)}
 
     def draw() -> dict[str, torch.Tensor]:
-        return {
-            name: torch.randn(shape, generator=generator) for name, shape in shapes.items()
-        }
+        return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
     writer = AsyncWriter(folder, RunInfo("flower 1.41"))
     for _ in range(ROUNDS):
@@ -60,9 +58,7 @@ def test_every_attack_on_it_runs_or_says_what_it_lacks(many_labels: Path, tmp_pa
     )
     plan = Plan(
         data=DataPlan(source=NoExamples(class_names=("a", "b"))),
-        training=TrainingPlan(
-            model=Unknown(tensors=TENSORS), rounds=ROUNDS, rate=0.1, batch=4
-        ),
+        training=TrainingPlan(model=Unknown(tensors=TENSORS), rounds=ROUNDS, rate=0.1, batch=4),
         threats=threats,
     )
     found = audit(plan, tmp_path / "out", recording=many_labels, resources=HERE)
