@@ -19,6 +19,7 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
+from overheard.core.own_code.defense_results import check_returned_update
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.recipe import Recipe
@@ -145,7 +146,9 @@ def _record_updates(
         for defense in federation.defenses_of(party):
             context = defense_context(federation, defense, number, party)
             with explain_failures(f"defense {defense.name}: on_update", ON_UPDATE):
-                update = defense.on_update(update, context)
+                defended = defense.on_update(update, context)
+            check_returned_update(defense, update, defended, "on_update")
+            update = defended
         readers = TO_NO_PARTY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
     if federation.is_masked and sent:

@@ -14,6 +14,7 @@ from overheard.core.messages import (
     Weights,
     weighted_sum,
 )
+from overheard.core.own_code.defense_results import check_returned_update
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import SERVER
 from overheard.federation.cohort import defense_context, draw_round_copies, round_schedule
@@ -175,4 +176,6 @@ def _on_aggregate(
 ) -> Aggregate:
     context = defense_context(federation, defense, number, SERVER)
     with explain_failures(f"defense {defense.name}: on_aggregate", ON_AGGREGATE):
-        return defense.on_aggregate(aggregate, context)
+        defended = defense.on_aggregate(aggregate, context)
+    check_returned_update(defense, aggregate, defended, "on_aggregate")
+    return defended
