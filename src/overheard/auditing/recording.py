@@ -36,6 +36,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
 from overheard.federation.federation import Federation
+from overheard.federation.home import home_names
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import fresh_model
 from overheard.learning.sent_tensors import sent_buffers, sent_shapes
@@ -157,8 +158,10 @@ def _select_model_tensors(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"
         )
-    network = fresh_model(partial(model.build, dataset.task), Seed(0))
-    planned = _planned_shapes(network, whole)
+    build_model = partial(model.build, dataset.task)
+    at_home = home_names(plan.training.algorithm, build_model)
+    shapes = _planned_shapes(fresh_model(build_model, Seed(0)), whole)
+    planned = {name: shape for name, shape in shapes.items() if name not in at_home}
     for message in whole.messages:
         if not isinstance(message.body, Broadcast):
             continue
