@@ -67,10 +67,12 @@ from .algorithms.fed_adagrad import FedAdagrad as FedAdagrad
 from .algorithms.fed_adam import FedAdam as FedAdam
 from .algorithms.fed_avg import FedAvg as FedAvg
 from .algorithms.fed_avg_m import FedAvgM as FedAvgM
+from .algorithms.fed_bn import FedBn as FedBn
 from .algorithms.fed_buff import FedBuff as FedBuff
 from .algorithms.fed_nova import FedNova as FedNova
 from .algorithms.fed_prox import FedProx as FedProx
 from .algorithms.fed_yogi import FedYogi as FedYogi
+from .algorithms.partial_sharing import PartialSharing as PartialSharing
 from .algorithms.scaffold import Scaffold as Scaffold
 from .questions.label_shares.attacks.amortised import Amortised as Amortised
 from .questions.attribute.attacks.attribute_forest import AttributeForest as AttributeForest

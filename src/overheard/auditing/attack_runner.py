@@ -11,11 +11,13 @@ from overheard.auditing.plan_code import cell_code, simulation_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.auditing.work_items import applies_to_run, single_rounds
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.algorithm.deduced_view import deduce_means
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.needs import MODEL
 from overheard.core.own_code.attack_claims import describe_claim_failure, make_claims
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.scorer import Scorer
@@ -31,6 +33,9 @@ from overheard.plans.registries import question_of_attack
 
 NO_OTHER_UPDATE = "an update from a client that is not an observer"
 """What is missing if only the observers' own updates are visible."""
+
+LAST_LAYER_AT_HOME = "the last layer of the model, which stays with each client"
+"""What is missing in addition to the architecture if nobody sends the last layer."""
 
 
 def run_attacks(
@@ -228,11 +233,17 @@ def missing_for_target(
 ) -> tuple[str, ...]:
     """Return what is missing for an attack on a target, in words; empty if it can run."""
     missing = missing_needs(attack, view, target, knowledge)
+    if MODEL.description in missing and _keeps_layers(knowledge.algorithm):
+        missing = (*missing, LAST_LAYER_AT_HOME)
     if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
         missing = (*missing, view.hidden_mean)
     if missing or _known_rounds(view.observed_rounds(target), truth, target):
         return missing
     return (NO_OTHER_UPDATE,)
+
+
+def _keeps_layers(algorithm: Algorithm | None) -> bool:
+    return algorithm is not None and type(algorithm).home_tensors is not Algorithm.home_tensors
 
 
 def _make_finding(

@@ -42,6 +42,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
 from overheard.federation.federation import Federation
+from overheard.federation.home import home_names
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import fresh_model
 from overheard.plans.description import describe_recording
@@ -270,9 +271,16 @@ def _select_model_tensors(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"
         )
-    network = fresh_model(partial(model.build, dataset.task), Seed(0))
-    whole = _name_positions(whole, network)
-    return select_model_tensors(recording, whole, network, manifest.model, plan.training.record)
+    build_model = partial(model.build, dataset.task)
+    network = fresh_model(build_model, Seed(0))
+    return select_model_tensors(
+        recording,
+        _name_positions(whole, network),
+        network,
+        manifest.model,
+        plan.training.record,
+        home_names(plan.training.algorithm, build_model),
+    )
 
 
 def _name_positions(whole: Transcript, network: nn.Module) -> Transcript:

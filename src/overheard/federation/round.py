@@ -25,9 +25,10 @@ from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.recipe import Recipe
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
+from overheard.federation.home import HomeTensors
 from overheard.federation.server import aggregate_updates, received_updates
 from overheard.learning.train import train_groups
-from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
+from overheard.learning.training_job import ClientResult, TrainingGroup
 
 TO_SERVER = frozenset({SERVER})
 TO_NO_PARTY = frozenset[Party]()
@@ -56,12 +57,31 @@ class FederationRound:
         state: the state of its server at the start of the round.
         record: where to record the round; None if it is recorded already. Its clients then
             train only so that the other clients of the stack get the same bits.
+        home: the tensors that stay with each client; None = all are sent.
 
     """
 
     federation: Federation
     state: ServerState
     record: OpenRound | None
+    home: HomeTensors | None = None
+
+    def training_groups(self, number: int, cohort: Cohort) -> tuple[TrainingGroup, ...]:
+        """Return the clients by the weights from which they start."""
+        algorithm, seed = self.federation.algorithm, self.federation.seed.child("training")
+        clients = tuple(
+            replace(one, correction=algorithm.correction(self.state, Party(one.name)))
+            for one in cohort.clients
+        )
+        shared, home = self.state.weights, self.home
+        if home is None:
+            return (TrainingGroup(shared, cohort.pool, clients, seed),)
+        return tuple(
+            TrainingGroup(
+                home.model_of(Party(one.name), number, shared), cohort.pool, (one,), seed
+            )
+            for one in clients
+        )
 
 
 def run_round(sessions: Sequence[FederationRound], number: int) -> None:
@@ -85,13 +105,9 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
     trained = train_groups(
         training.build_model,
         [
-            TrainingGroup(
-                session.state.weights,
-                cohort.pool,
-                _corrected_clients(session, cohort),
-                session.federation.seed.child("training"),
-            )
+            group
             for session, cohort in zip(sessions, cohorts, strict=True)
+            for group in session.training_groups(number, cohort)
         ],
         training.recipe,
         round=number,
@@ -124,25 +140,20 @@ def _begin_round(session: FederationRound, number: int) -> Cohort:
     return cohort
 
 
-def _corrected_clients(session: FederationRound, cohort: Cohort) -> tuple[ClientTask, ...]:
-    """Return the clients with what the algorithm adds to their gradients."""
-    algorithm, state = session.federation.algorithm, session.state
-    return tuple(
-        replace(one, correction=algorithm.correction(state, Party(one.name)))
-        for one in cohort.clients
-    )
-
-
 def _record_updates(
     session: FederationRound, number: int, recipe: Recipe, results: Iterator[ClientResult]
 ) -> None:
     """Record each update as it is trained and, if no party can read updates, their mean."""
     sent, federation, record = [], session.federation, session.record
+    deltas = dict[Party, Weights]()
     assert record is not None, "a round that is recorded already needs no second record"
     for result in results:
         party = Party(result.client.name)
         update = _trained_update(session, recipe, result)
         _check_convergence(update, number, party)
+        if session.home is not None:
+            deltas[party] = update.delta
+            update = replace(update, delta=session.home.sent_part(update.delta))
         for defense in federation.defenses_of(party):
             context = defense_context(federation, defense, number, party)
             with explain_failures(f"defense {defense.name}: on_update", ON_UPDATE):
@@ -151,6 +162,8 @@ def _record_updates(
             update = defended
         readers = TO_NO_PARTY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
+    if session.home is not None:
+        session.home.write(number, deltas)
     if federation.is_masked and sent:
         received = received_updates(federation, number, sent)
         aggregate = aggregate_updates(federation, number, received)

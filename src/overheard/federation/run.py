@@ -17,6 +17,7 @@ from overheard.core.truth import GroundTruth
 from overheard.federation.derived_updates import derive_updates
 from overheard.federation.distillation_run import DistillationRun
 from overheard.federation.federation import Federation
+from overheard.federation.home import HomeTensors, home_names
 from overheard.federation.manifest import build_manifests
 from overheard.federation.round import (
     FederationRound,
@@ -96,6 +97,7 @@ def run_federations(
                 manifest,
                 Recorder(folder, manifest),
                 Server(federation, partial(read_round, folder)),
+                _home_tensors(federation, folder),
             )
             for federation, folder, manifest in zip(
                 federations, folders, build_manifests(federations), strict=True
@@ -135,6 +137,7 @@ class _FederationRun:
     manifest: Manifest
     recorder: Recorder
     server: Server
+    home: HomeTensors | None
 
     def is_missing(self, number: int) -> bool:
         return self.recorder.committed_rounds() <= number
@@ -145,6 +148,11 @@ class _FederationRun:
     def state_at(self, number: int) -> ServerState:
         """Return the state of the server at the start of a round."""
         return self.server.state_at(number)
+
+
+def _home_tensors(federation: Federation, folder: Path) -> HomeTensors | None:
+    names = home_names(federation.algorithm, federation.build_model)
+    return HomeTensors(federation, names, folder) if names else None
 
 
 def _run_missing_rounds(
@@ -181,6 +189,7 @@ def _run_stack_round(stack: Sequence[_FederationRun], number: int) -> None:
                     rounds.enter_context(run.recorder.open_round())
                     if run.is_missing(number)
                     else None,
+                    run.home,
                 )
                 for run in stack
             ],
@@ -192,5 +201,5 @@ def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, Grou
     """Open a complete run; write its ground truth if it is new or was missing."""
     transcript = open_transcript(run.folder)
     if not (was_complete and has_truth(run.folder)):
-        write_truth(run.folder, build_ground_truth(run.federation, transcript))
+        write_truth(run.folder, build_ground_truth(run.federation, transcript, run.home))
     return transcript, read_truth(run.folder)

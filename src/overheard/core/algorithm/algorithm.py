@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import ClassVar, Literal, final
 
+from torch import nn
+
 from overheard.core.defense import Defense
 from overheard.core.messages import Update, Weights
 from overheard.core.parties import Party
@@ -93,6 +95,10 @@ class Algorithm:
     def local_recipe(self, recipe: Recipe) -> Recipe:
         """Return how clients train, from the recipe of the plan."""
         return recipe
+
+    def home_tensors(self, model: nn.Module) -> frozenset[str]:
+        """Return the names of the tensors that stay with each client, and are never sent."""
+        return frozenset()
 
     def reported_steps(self, recipe: Recipe, steps: int) -> float | None:
         """Return what a client reports as the metric `LOCAL_STEPS`; None = it reports nothing.
