@@ -137,8 +137,11 @@ def test_the_examples_for_researchers_run(tmp_path: Path, monkeypatch: pytest.Mo
     names: dict[str, Any] = {}
     for code in fenced("docs/researcher.md", "python"):
         exec(compile(code, "researcher.md", "exec"), names)
-    errors = names["errors"]
-    assert set(errors.index.get_level_values("alpha")) == {0.1, 10.0}
+    table = names["table"]
+    attacks = set(table["attack"])
+    # One row for each alpha and attack: single rounds are not mixed with all rounds.
+    assert len(table) == 2 * len(attacks)
+    assert set(table["alpha"]) == {0.1, 10.0}
     assert len(names["frame"]) > 0
     assert (tmp_path / "sweep" / "alpha-0.1" / "plan.toml").exists()
 

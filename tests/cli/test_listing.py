@@ -1,5 +1,6 @@
 """What can be named in a plan is listed, every bit of it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -57,3 +58,12 @@ def test_plugins_of_other_packages_are_listed_with_their_package(
 
 def test_lists_settings_with_type_and_default(overheard: Command):
     assert "    alpha: float = 0.5" in overheard("list", "splits").out
+
+
+def test_lists_as_json(overheard: Command):
+    said = json.loads(overheard("list", "splits", "--json").out)
+    (dirichlet,) = [one for one in said if one["name"] == "dirichlet"]
+    assert "alpha: float = 0.5" in dirichlet["details"]
+    assert json.loads(overheard("list", "splits", "dirichlet", "--json").out) == [dirichlet]
+    terms = json.loads(overheard("list", "terms", "--json").out)
+    assert all(term["name"] and term["meaning"] for term in terms)

@@ -6,10 +6,10 @@ from torch import nn
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model, initial_weights
 from overheard.learning.sent_tensors import (
-    unsent_tensors,
     load_sent_tensors,
     sent_shapes,
     sent_tensors,
+    unsent_tensors,
     without_negative_variances,
 )
 from tests.learning.cases import same_bits

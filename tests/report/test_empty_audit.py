@@ -7,7 +7,7 @@ import pytest
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, client
 from overheard.findings.finding import Audit, Cell, Finding, Refusal
-from overheard.report.empty_audit import refuse_empty_audit
+from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
 
 CELL = Cell("no defense", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0,), label="decaf")
 EMPTY = Audit("t", "s", ("a",), (), (), (), "", {})
@@ -41,9 +41,17 @@ def test_lists_what_each_attack_lacked_once_without_controls():
     with pytest.raises(PlanError) as caught:
         refuse_empty_audit(found)
     first, *reasons, last = str(caught.value).split("\n")
-    assert first == "nothing was measured: no attack could be asked. They lacked:"
+    assert first == "nothing was measured: no attack could be asked. What was missing:"
     assert reasons[0] == "  decaf: the recipe; updates"
     assert reasons[1] == "  a\\x1b0: updates"
     assert reasons[-1] == "  and 2 more"
     assert len(reasons) == 6
     assert "`overheard list attacks`" in last
+
+
+def test_lists_the_attacks_that_made_no_claim_in_any_arm():
+    finding = Finding(replace(CELL, arm="noise"), client(0), (1.0,), (), ())
+    other = replace(CELL, attack="mine", label="mine")
+    refusals = (refusal(CELL, "updates"), refusal(other, "an attack without errors: mine"))
+    found = replace(EMPTY, findings=(finding,), refusals=refusals)
+    assert unmeasured_attacks(found) == ("Not measured: mine: an attack without errors: mine",)

@@ -37,7 +37,7 @@ def report_figures(
 
 
 def best(report_figure: ReportFigure) -> dict[str, str]:
-    return {line[0]: line[-1] for line in report_figure.table.rows}
+    return {line[0]: line[-1] for line in report_figure.table.rows if line[-1]}
 
 
 @pytest.mark.slow

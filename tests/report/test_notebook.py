@@ -60,3 +60,31 @@ def test_charts_are_figures_in_the_colours_of_paper(small: Audit) -> None:
         }
     assert not used & {INK, *SERIES}
     assert "#0b6168" in used
+
+
+def test_scores_have_the_intervals_of_the_report(rich: Audit) -> None:
+    frame = rich.scores()
+    rows = [
+        row
+        for arm in collect_arms(rich, Seed(0))
+        for result in arm.threat_results
+        for row in result.rows
+    ]
+    assert frame["value"].tolist() == [row.value.mean for row in rows]
+    assert frame["rounds"].tolist() == [row.rounds for row in rows]
+    with_interval = frame.dropna(subset=["value low"])
+    lows = [row.value.low for row in rows if row.value.low is not None]
+    assert with_interval["value low"].tolist() == lows
+    assert lows
+
+
+def test_verdicts_are_those_of_the_first_page(rich: Audit) -> None:
+    expected = [
+        (one.arm, one.question, one.verdict)
+        for arm in collect_arms(rich, Seed(0))
+        for one in arm.threat_results
+    ]
+    frame = rich.verdicts()
+    found = zip(frame["arm"], frame["question"], frame["verdict"], strict=True)
+    assert list(found) == expected
+    assert len(set(expected)) > 2

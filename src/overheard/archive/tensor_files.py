@@ -11,7 +11,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
 
 SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
@@ -30,7 +29,7 @@ CLOCK_TICK = 0.1
 """Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
 
 
-def read_stored_tensor(path: Path, shapes: Shapes, name: str) -> Tensor:
+def read_stored_tensor(path: Path, shapes: Mapping[str, tuple[int, ...]], name: str) -> Tensor:
     """Read and check one of the tensors of a file; small files are read once, and kept.
 
     Args:
@@ -58,7 +57,7 @@ def read_stored_tensor(path: Path, shapes: Shapes, name: str) -> Tensor:
 
 
 def read_tensors(
-    path: Path, names: tuple[str, ...], shapes: Shapes | None = None
+    path: Path, names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]] | None = None
 ) -> dict[str, Tensor]:
     """Read and check tensors of a safetensors file, as float32.
 

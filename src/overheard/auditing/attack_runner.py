@@ -13,9 +13,9 @@ from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.auditing.work_items import applies_to_run, single_rounds
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
-from overheard.core.errors import NeedsError
+from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.own_code.attack_claims import make_claims
+from overheard.core.own_code.attack_claims import describe_claim_failure, make_claims
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
@@ -168,7 +168,7 @@ def _run_cell(
     seed = Seed(cell.seed).child("attack", cell.attack)
     made = make_claims(attack, observed, able, knowledge, seed)
     refusals += [Refusal(cell, target, (why,)) for target, why in made.problems.items()]
-    findings = list[Finding]()
+    findings, has_failed = list[Finding](), made.has_failed
     for target, claim in made.claims.items():
         try:
             finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
@@ -182,8 +182,11 @@ def _run_cell(
             # The ground truth has no entry for what is claimed, such as the user behind a
             # client.
             refusals.append(Refusal(cell, target, (str(error),)))
+        except ClaimError as error:
+            has_failed = True
+            refusals.append(Refusal(cell, target, (describe_claim_failure(attack, error),)))
     result = CellResult(cell, tuple(findings), tuple(refusals), code)
-    if not made.has_failed:
+    if not has_failed:
         store.save(result)
     return result
 

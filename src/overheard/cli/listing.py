@@ -1,5 +1,7 @@
 """Lists what a plan can name, the papers and the terms of the glossary."""
 
+from dataclasses import asdict
+
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
@@ -26,6 +28,12 @@ def list_parts(kind: str, console: Console) -> None:
         if entry.origin:
             lines.append(Text(f"from {entry.origin}", style="dim"))
         console.print(Padding(Group(*lines), (0, 0, 1, 4)))
+
+
+def listed_values(kind: str) -> list[dict[str, object]]:
+    """Return every part of a kind, experiment of a paper, or term, as values for JSON."""
+    found = read_terms() if kind == "terms" else _entries(kind)
+    return [asdict(one) for one in found]
 
 
 def _entries(kind: str) -> tuple[ListEntry, ...]:

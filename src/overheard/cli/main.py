@@ -133,7 +133,7 @@ def audit(
     from overheard.cli.tracking import log_audit, require_trackers
     from overheard.core.seeds import Seed
     from overheard.plans.built_in import read_plan_or_built_in
-    from overheard.report.empty_audit import refuse_empty_audit
+    from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
     from overheard.report.threat_sentences import headlines
     from overheard.report.write import write_report
 
@@ -161,7 +161,8 @@ def audit(
         write_report(found, folder, Seed(0))
     refuse_empty_audit(found)
     if not quiet:
-        _print_headlines(headlines(found, Seed(0)), folder)
+        sentences = (*headlines(found, Seed(0)), *unmeasured_attacks(found))
+        _print_headlines(sentences, folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
 
 
@@ -242,6 +243,7 @@ def list_command(
     name: Annotated[
         str | None, typer.Argument(help="Tell all details of this one only.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List what a plan can name, with settings and sources; the papers; or all terms.
 
@@ -249,11 +251,15 @@ def list_command(
     Examples:
       overheard list attacks
       overheard list attacks decaf
+      overheard list attacks --json | jq .
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.listing import list_parts
+    from overheard.cli.listing import list_parts, listed_values
 
-    if name is None:
+    if as_json:
+        listed = [one for one in listed_values(kind.value) if name in (None, one["name"])]
+        typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+    elif name is None:
         list_parts(kind.value, Console())
     else:
         from overheard.cli.details import print_details

@@ -15,6 +15,9 @@ from overheard.core.seeds import Seed
 
 BuildModel = Callable[[], nn.Module]
 
+HOOKS = ("on_data", "on_training", "on_update", "on_aggregate")
+"""The methods by which a defense acts."""
+
 TrainingPart = Literal["model", "loss", "steps"]
 """A part of how clients train. "steps": optimizer, rate, epochs and batch."""
 

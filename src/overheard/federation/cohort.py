@@ -6,6 +6,7 @@ import torch
 
 from overheard.core.defense import Defense, DefenseContext, PreviousData
 from overheard.core.examples import Examples, concatenate_examples
+from overheard.core.own_code.defense_results import check_returned_examples
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
@@ -80,6 +81,7 @@ def sample_cohort(federation: Federation, number: int) -> Cohort:
                 context = replace(context, previous_data=previous, background=background)
                 with explain_failures(f"defense {defense.name}: on_data", ON_DATA):
                     data = defense.on_data(data, context)
+                check_returned_examples(defense, data)
             rows = torch.arange(start, start + len(data))
             start += len(data)
             changed.append(data)

@@ -20,6 +20,7 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
+from overheard.core.own_code.defense_results import check_returned_update
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import mean_update
@@ -137,7 +138,9 @@ def _record_updates(
         for defense in federation.defenses_of(party):
             context = defense_context(federation, defense, number, party)
             with explain_failures(f"defense {defense.name}: on_update", ON_UPDATE):
-                update = defense.on_update(update, context)
+                defended = defense.on_update(update, context)
+            check_returned_update(defense, update, defended, "on_update")
+            update = defended
         readers = TO_NO_PARTY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
     if federation.is_masked and sent:
@@ -209,7 +212,9 @@ def _on_aggregate(
 ) -> Aggregate:
     context = defense_context(federation, defense, number, SERVER)
     with explain_failures(f"defense {defense.name}: on_aggregate", ON_AGGREGATE):
-        return defense.on_aggregate(aggregate, context)
+        defended = defense.on_aggregate(aggregate, context)
+    check_returned_update(defense, aggregate, defended, "on_aggregate")
+    return defended
 
 
 def _check_convergence(update: Update, number: int, party: Party) -> None:

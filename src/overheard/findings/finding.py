@@ -308,6 +308,28 @@ class Audit:
             ]
         )
 
+    def scores(self) -> "pandas.DataFrame":
+        """Return a DataFrame of mean scores with intervals, as in `findings.json`.
+
+        There is a row for each arm, observers, attack, observed rounds and score. Means are
+        over targets and seeds, without controls. The columns `value`, `value low` and
+        `value high` are the mean and its 95 % interval, and `gain` with its ends is what the
+        attack gains over the best uninformed guess (`best guess`). Without an interval the
+        ends are NaN. Rows with the longest `rounds` observe all rounds together.
+        """
+        frame: pandas.DataFrame = import_module(NOTEBOOK).score_frame(self)
+        return frame
+
+    def verdicts(self) -> "pandas.DataFrame":
+        """Return a DataFrame with the verdict on each question, by arm and observers.
+
+        `verdict` is one of `findings.threat_verdict.Verdict`, such as "leaks". `p` is the
+        p-value of `attack`, adjusted for the number of attacks; `gain` with its 95 % interval
+        is that of the strongest attack; `why` says why it is not enough to judge.
+        """
+        frame: pandas.DataFrame = import_module(NOTEBOOK).verdict_frame(self)
+        return frame
+
     # Any: a matplotlib figure, whose package is loaded only if somebody asks for charts.
     def figures(self) -> Mapping[str, Any]:
         """Return the charts that compare arms and rounds as matplotlib figures, by title.

@@ -7,7 +7,7 @@ from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.seeding import seeded
-from overheard.learning.sent_tensors import unsent_tensors, sent_tensors
+from overheard.learning.sent_tensors import sent_tensors, unsent_tensors
 
 SHARED = Seed(0)
 """The seed of the tensors that are never sent, which every party must build alike."""

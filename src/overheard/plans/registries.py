@@ -1,14 +1,15 @@
 """The registries of plugins that plans name, and the questions that attacks answer."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from overheard.core.attack import Attack
 from overheard.core.claims import Claim
-from overheard.core.defense import Defense
+from overheard.core.defense import HOOKS, Defense
 from overheard.core.errors import PlanError
+from overheard.core.mechanism import Site
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.split import Split
@@ -24,6 +25,25 @@ from overheard.plans.plugin_field import settings_model
 def _check_settings(plugin: type) -> None:
     """Check that a plan and its JSON schema can represent the settings of a plugin."""
     settings_model(str(getattr(plugin, "name")), plugin).model_json_schema()  # noqa: B009
+
+
+def _check_defense(plugin: type[Defense]) -> None:
+    """Check that a defense states where it is enforced, and that it does something."""
+    _check_settings(plugin)
+    for name in ("enforced_at", "switched_off_by"):
+        if not isinstance(getattr(plugin, name, None), str):
+            raise TypeError(f"{plugin.__name__} has no {name}: see the class Defense")
+    if plugin.enforced_at not in get_args(Site):
+        raise TypeError(
+            f"{plugin.__name__}.enforced_at is {plugin.enforced_at!r}: choose one of "
+            f"{', '.join(get_args(Site))}"
+        )
+    if not (plugin.masks_updates or any(map(partial(_is_overridden, plugin), HOOKS))):
+        raise TypeError(f"{plugin.__name__} does nothing: override one of {', '.join(HOOKS)}")
+
+
+def _is_overridden(plugin: type[Defense], hook: str) -> bool:
+    return getattr(plugin, hook) is not getattr(Defense, hook)
 
 
 def _check_question_name(plugin: type[Question[Any]]) -> None:
@@ -48,7 +68,7 @@ DATASETS = PluginRegistry[DataSource](
     "datasets", DataSource, "overheard.data.datasets", check=_check_settings
 )
 DEFENSES = PluginRegistry[Defense](
-    "defenses", Defense, "overheard.defenses", check=_check_settings
+    "defenses", Defense, "overheard.defenses", check=_check_defense
 )
 DISTILLATIONS = PluginRegistry[Distillation](
     "distillations",

@@ -1,4 +1,4 @@
-"""Refuses an audit in which no attack could be asked anything."""
+"""Attacks that could not be asked anything, and the refusal of an audit without any other."""
 
 from collections.abc import Sequence
 
@@ -25,11 +25,18 @@ def refuse_empty_audit(audit: Audit) -> None:
             'targets: remove some from threats.observers, or set about = "cohort"'
         )
     raise PlanError(
-        "nothing was measured: no attack could be asked. They lacked:\n"
+        "nothing was measured: no attack could be asked. What was missing:\n"
         + "\n".join(_reasons(audit.refusals))
         + "\nGrant in threats.knows what they need, observe other parties, or choose other "
         "attacks: `overheard list attacks` says what each needs."
     )
+
+
+def unmeasured_attacks(audit: Audit) -> tuple[str, ...]:
+    """Return a line for each attack that made no claim in any arm, with the reasons."""
+    answered = {one.cell.attack for one in audit.findings}
+    never = [one for one in audit.refusals if one.cell.attack not in answered]
+    return tuple(f"Not measured: {line.strip()}" for line in _reasons(never))
 
 
 def _reasons(refusals: Sequence[Refusal]) -> list[str]:

@@ -81,7 +81,7 @@ def _figure(
             names, listed, _guess_value(points) is not None, f"Legend: frontier, {title}"
         ),
         tuple(panels),
-        _table(title, points, {one.arm for one in best}),
+        _table(title, points, found, best),
         True,
     )
 
@@ -182,7 +182,13 @@ def _bytes_unit(points: Sequence[FrontierPoint]) -> tuple[str, float]:
     return largest_unit(max(one.bytes_sent or 0.0 for one in points), BYTE_UNITS)
 
 
-def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -> ReportTable:
+def _table(
+    title: str,
+    points: Sequence[FrontierPoint],
+    strongest: Collection[FrontierPoint],
+    best: Collection[FrontierPoint],
+) -> ReportTable:
+    """Return the table of all points; arms are compared under the strongest attack on each."""
     measure = row_measure(points[0].row)
     return ReportTable(
         f"{measure.title} against accuracy retained: {title}",
@@ -194,7 +200,7 @@ def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -
             "Uninformed guess",
             "Accuracy retained, %",
             "Sent in a run",
-            "Not dominated",
+            "Not dominated under its strongest attack",
         ),
         tuple(
             (
@@ -205,7 +211,7 @@ def _table(title: str, points: Sequence[FrontierPoint], best: Collection[str]) -
                 measure.format(one.row.blind),
                 format_number(100 * one.accuracy_retained),
                 format_bytes(one.bytes_sent),
-                "yes" if one.arm in best else "no",
+                ("yes" if one in best else "no") if one in strongest else "",
             )
             for one in points
         ),

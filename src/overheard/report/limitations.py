@@ -24,8 +24,8 @@ def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tupl
             if unchecked
             else []
         ),
-        "Some attacks could not run, since they lacked what they need. Not measured does not "
-        "mean that there is no leak."
+        "Some attacks could not run: something that they need was missing, or they failed. Not "
+        "measured does not mean that there is no leak."
         if audit.refusals
         else "No planned attack had to be left out.",
         *(f"No attack ran on the arm {name}." for name in unattacked),

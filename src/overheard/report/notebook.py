@@ -1,6 +1,7 @@
 """An audit in a notebook: the matrix of the first page, and charts to change further."""
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
@@ -14,6 +15,10 @@ from overheard.report.first_page.matrix import Matrix, make_matrices
 from overheard.report.frontier_figures import frontier_figures
 from overheard.report.round_figures import round_figures
 from overheard.report.verdict_sentences import false_leak_sentences
+from overheard.statistics.estimate import Estimate
+
+if TYPE_CHECKING:
+    import pandas
 
 BOOTSTRAP_SEED = Seed(0)
 """Seed of intervals and pairings, as in the report that the command writes."""
@@ -33,6 +38,64 @@ def verdict_matrix(audit: Audit) -> str:
         html_table(audit.title, _heads(matrix), _lines(matrix), note)
         for matrix in make_matrices(arm_results)
     )
+
+
+def score_frame(audit: Audit) -> "pandas.DataFrame":
+    """Return a row for each score of an attack: see `Audit.scores`."""
+    import pandas
+
+    rows = [
+        {
+            "arm": row.arm,
+            "observers": "; ".join(row.observers),
+            "about": one.target_kind,
+            "question": row.question,
+            "attack": row.attack,
+            "rounds": row.rounds,
+            "score": row.score,
+            "better": row.better,
+            **_interval("value", row.value),
+            "best guess": row.blind,
+            **_interval("gain", row.gain),
+            "targets": row.targets,
+            "seeds": row.seeds,
+        }
+        for arm in collect_arms(audit, BOOTSTRAP_SEED)
+        for one in arm.threat_results
+        for row in one.rows
+    ]
+    return pandas.DataFrame(rows)
+
+
+def verdict_frame(audit: Audit) -> "pandas.DataFrame":
+    """Return a row for each verdict: see `Audit.verdicts`."""
+    import pandas
+
+    rows = [
+        {
+            "arm": one.arm,
+            "observers": "; ".join(one.observers),
+            "about": one.target_kind,
+            "question": one.question,
+            "verdict": one.verdict,
+            "attack": one.judgement.attack,
+            "p": one.judgement.p_value,
+            **_interval("gain", one.judgement.gain),
+            "why": one.judgement.why,
+        }
+        for arm in collect_arms(audit, BOOTSTRAP_SEED)
+        for one in arm.threat_results
+    ]
+    return pandas.DataFrame(rows)
+
+
+def _interval(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """Return an estimate and the ends of its 95 % interval, as columns."""
+    return {
+        name: None if estimate is None else estimate.mean,
+        f"{name} low": None if estimate is None else estimate.low,
+        f"{name} high": None if estimate is None else estimate.high,
+    }
 
 
 def draw_figures(audit: Audit) -> Mapping[str, Figure]:

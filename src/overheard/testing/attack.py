@@ -5,7 +5,7 @@ from typing import Any
 
 from overheard.core.attack import Attack, check_needs
 from overheard.core.claims import Claim
-from overheard.core.errors import NeedsError
+from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, CROSS_ENTROPY, NEEDS
 from overheard.core.parties import SERVER, client
@@ -58,7 +58,10 @@ def check_attack(
     does_not_load_ground_truth(attack)
     trial = make_trial(attack, scorer, leaky, leak_free)
     for check in attack_checks(attack.claim_type):
-        check(trial)
+        try:
+            check(trial)
+        except ClaimError as error:
+            raise AssertionError(f"{attack.name}: {error}") from error
 
 
 def attack_checks(claim: type[Claim]) -> tuple[AttackCheck, ...]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.defense import (
+    HOOKS,
     Defense,
     DefenseContext,
     LocalTraining,
@@ -15,16 +16,16 @@ from overheard.core.defense import (
     RunParameters,
     TrainingPart,
 )
+from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
 from overheard.core.messages import Aggregate, Update
+from overheard.core.own_code.defense_results import check_returned_update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.sent_tensors import sent_shapes
 from overheard.testing.require import are_weights_equal, require, require_part
-
-HOOKS = ("on_data", "on_training", "on_update", "on_aggregate")
 
 PARTIES = ("client/1", "prior/a user/3", "virtual/0", "shadow/2")
 """Parties whose data a defense may change: clients, and those that an attacker simulates."""
@@ -38,7 +39,10 @@ def check_defense(defense: Defense) -> None:
 
     """
     for check in DEFENSE_CHECKS:
-        check(defense)
+        try:
+            check(defense)
+        except PlanError as error:
+            raise AssertionError(str(error)) from error
 
 
 def declares_source_and_enforcement(defense: Defense) -> None:
@@ -46,12 +50,13 @@ def declares_source_and_enforcement(defense: Defense) -> None:
     require_part(defense)
     name = defense.name
     require(
-        defense.switched_off_by.strip(),
+        str(getattr(defense, "switched_off_by", "")).strip(),
         f"{name}: `switched_off_by` must say who could switch it off",
     )
+    site = getattr(defense, "enforced_at", None)
     require(
-        defense.enforced_at in get_args(Site),
-        f"{name}: enforced_at is {defense.enforced_at!r}, choose one of {get_args(Site)}",
+        site in get_args(Site),
+        f"{name}: enforced_at is {site!r}, choose one of {get_args(Site)}",
     )
     try:
         defense.name = "other"  # type: ignore[misc]
@@ -107,7 +112,9 @@ def returns_its_input_from_unused_hooks(defense: Defense) -> None:
 def repeats_updates_for_the_same_seed(defense: Defense) -> None:
     """Check that updates depend on the context's seed alone."""
     message = f"{defense.name}: the same seed gives a different"
-    updates = [defense.on_update(Update(make_delta()), make_context(1)).delta for _ in range(2)]
+    update = defense.on_update(Update(make_delta()), make_context(1))
+    check_returned_update(defense, Update(make_delta()), update, "on_update")
+    updates = [update.delta, defense.on_update(Update(make_delta()), make_context(1)).delta]
     require(
         are_weights_equal(*updates), f"{message} update: draw from the context's seed alone"
     )

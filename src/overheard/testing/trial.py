@@ -192,8 +192,20 @@ def cached_claims(attack: Attack[Any], run: PlantedRun) -> Claims:
 def infer_claims(
     attack: Attack[Any], view: View, targets: Sequence[Party], knowledge: Knowledge
 ) -> Claims:
-    """Infer an attack's claims with a fixed seed."""
-    return dict(attack.infer(view, targets, knowledge, Seed(0)))
+    """Infer an attack's claims with a fixed seed.
+
+    Raises:
+        AssertionError: if what it returns are no claims of its class.
+
+    """
+    claims = dict(attack.infer(view, targets, knowledge, Seed(0)))
+    for target, claim in claims.items():
+        require(
+            isinstance(claim, attack.claim_type),
+            f"{attack.name} returns a {type(claim).__name__} about {target}, and not a "
+            f"{attack.claim_type.__name__}",
+        )
+    return claims
 
 
 def claim_numbers(claim: Claim) -> tuple[float, ...]:

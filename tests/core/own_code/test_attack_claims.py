@@ -15,7 +15,7 @@ from overheard.core.errors import OutputError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import Need
 from overheard.core.own_code.attack_claims import make_claims
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
@@ -79,14 +79,19 @@ def test_an_error_that_stops_everything_stops_the_audit():
         made(OutputError("disk full"))
 
 
-def test_other_attacks_go_on_and_a_corrected_attack_runs(tmp_path: Path):
-    OUTCOME.append(IndexError("row 7"))
+NINE_LABELS = {client(number): LabelShares(torch.full((9,), 1 / 9)) for number in range(10)}
+
+
+@pytest.mark.parametrize("outcome", [IndexError("row 7"), NINE_LABELS])
+def test_other_attacks_go_on_and_a_corrected_attack_runs(outcome: object, tmp_path: Path):
+    OUTCOME.append(outcome)
     threat = TINY.threats[0].model_copy(update={"attacks": (Foreign(), BiasInversion())})
     plan = replace_tables(TINY, threats=(threat,))
     here = Resources(device="cpu", workers=1)
     found = audit(plan, tmp_path, resources=here)
     assert {one.cell.part for one in found.findings} == {"bias_inversion"}
     assert {one.cell.part for one in found.refusals} == {"foreign"}
+    assert all("foreign: infer failed" in one.missing[0] for one in found.refusals)
     claims = {one.target: one for one in found.findings if one.cell.rounds == (0, 1)}
     OUTCOME.append({party: LabelShares(torch.full((10,), 0.1)) for party in claims})
     again = audit(plan, tmp_path, resources=here)

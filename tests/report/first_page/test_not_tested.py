@@ -27,8 +27,9 @@ def test_questions_and_observers_that_were_not_asked_are_named(small: Audit) -> 
 def test_refused_attacks_are_listed_with_arm_observer_and_reason(small: Audit) -> None:
     cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(small, refusals=(Refusal(cell, client(0), ("an update",)),))
-    assert "could not run: by the server under “noise”. They lacked an update." in untested(
-        refused
+    assert (
+        "could not run: by the server under “noise”. What was missing: an update."
+        in untested(refused)
     )
     assert "could not run" not in untested(small)
 

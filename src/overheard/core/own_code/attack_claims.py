@@ -54,7 +54,7 @@ def make_claims(
     except Exception as error:
         if not _is_others_failure(error):
             raise
-        reason = _describe(attack, error)
+        reason = describe_claim_failure(attack, error)
         return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
 
 
@@ -75,7 +75,8 @@ def _one_by_one(
         except Exception as error:
             if not _is_others_failure(error):
                 raise
-            return AttackClaims({}, dict.fromkeys(targets, _describe(attack, error)), True)
+            reason = describe_claim_failure(attack, error)
+            return AttackClaims({}, dict.fromkeys(targets, reason), True)
     return AttackClaims(claims, problems)
 
 
@@ -95,7 +96,8 @@ def _infer(
         if not isinstance(claim, attack.claim_type):
             given = "no claim" if claim is None else f"a {type(claim).__name__}"
             raise ClaimError(f"it returned {given} about {target}")
-    return claims
+    # Claims about others were not asked for.
+    return {target: claims[target] for target in targets}
 
 
 def _is_others_failure(error: Exception) -> bool:
@@ -104,9 +106,11 @@ def _is_others_failure(error: Exception) -> bool:
     return not isinstance(error, AuditError | MemoryError) and is_from_own_code(error)
 
 
-def _describe(attack: Attack[Any], error: Exception) -> str:
+# Any: an attack answers a question of its own.
+def describe_claim_failure(attack: Attack[Any], error: Exception) -> str:
+    """Return why an attack makes no claim, and what it must take and return."""
     return (
-        f"an attack that works: {attack.name}: infer failed, {describe_failure(error)}; it "
+        f"an attack without errors: {attack.name}: infer failed, {describe_failure(error)}; it "
         "takes a view, targets, knowledge and a seed, and returns a mapping with a "
         f"{attack.claim_type.__name__} for each target"
     )

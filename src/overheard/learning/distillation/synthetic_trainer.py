@@ -20,7 +20,7 @@ from overheard.learning.architecture import (
 from overheard.learning.distillation.synthetic import SyntheticExamples
 from overheard.learning.distillation.unrolled_training import UnrolledTraining
 from overheard.learning.initialization import fresh_model
-from overheard.learning.sent_tensors import unsent_tensors, sent_buffers
+from overheard.learning.sent_tensors import sent_buffers, unsent_tensors
 
 CACHED_NETWORKS = 8
 """Most networks whose traced steps are cached; the least recently used one is dropped."""

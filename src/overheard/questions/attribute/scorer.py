@@ -9,7 +9,7 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.claims import Claim
-from overheard.core.errors import NeedsError
+from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Better, Guesses, Score, Scorer
@@ -100,7 +100,7 @@ class AttributeScorer(Scorer[Attribute]):
 
         """
         if claim.attribute != truth.attribute:
-            raise ValueError(
+            raise ClaimError(
                 f"the claim is about {claim.attribute}, the truth about {truth.attribute}"
             )
         true = truth.values[int(truth.probabilities.argmax())]

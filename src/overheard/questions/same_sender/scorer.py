@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.claims import Claim
+from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
@@ -79,7 +80,7 @@ class SameSenderScorer(Scorer[SameSender]):
 
 def _precision(claim: SameSender, truth: SameSender) -> float:
     if claim.others != truth.others:
-        raise ValueError("the claim and the truth compare the target with different others")
+        raise ClaimError("the claim and the truth compare the target with different others")
     scores = claim.scores.double().numpy(force=True)
     same = truth.scores.long().numpy(force=True)
     return float(average_precisions(scores, same, 2)[1])

@@ -85,8 +85,8 @@ def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
         if refusals:
             by_reason.setdefault(list_missing(refusals), []).append(place)
     return tuple(
-        f"Some attacks could not run: by {'; by '.join(found)}. They lacked {missing}. This "
-        "does not show protection."
+        f"Some attacks could not run: by {'; by '.join(found)}. What was missing: {missing}. "
+        "This does not show protection."
         for missing, found in by_reason.items()
     )
 

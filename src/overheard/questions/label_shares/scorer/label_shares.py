@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.claims import Claim
+from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
@@ -153,7 +154,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
 def to_float64(claim: LabelShares, truth: LabelShares) -> LabelShares:
     """Convert the claim to float64 on the truth's device, with shares that sum to 1."""
     if claim.shares.shape != truth.shares.shape:
-        raise ValueError(
+        raise ClaimError(
             f"the claim has {len(claim.shares)} labels, the truth has {len(truth.shares)}"
         )
     device, null = truth.shares.device, claim.null_probability

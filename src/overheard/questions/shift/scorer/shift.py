@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.claims import Claim, Timeline
+from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
@@ -223,7 +224,7 @@ def _cast_like(
     if claimed is None or true is None:
         return None
     if claimed.value.shape != true.value.shape:
-        raise ValueError(
+        raise ClaimError(
             f"the claim has {len(claimed.value)} labels, the ground truth {len(true.value)}"
         )
     return GaussianEstimate(
