@@ -82,11 +82,11 @@ def test_statistics_that_stay_at_home_are_those_of_a_fresh_model(
         writer.begin_round([SERVER])
         for message in transcript.messages:
             if message.round == number:
-                names = tuple(
-                    name
+                names = {
+                    name: name
                     for name in transcript.seen_by(SERVER).broadcasts()[0]
                     if name not in STATISTICS
-                )
+                }
                 body = select_tensors(message, names).body
                 writer.write(message.sender, message.readers, lambda body=body: body)
         writer.commit()

@@ -4,8 +4,6 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-from torch import nn
-
 from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
@@ -17,19 +15,18 @@ from overheard.archive.layout import (
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
-from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.model_tensors import select_model_tensors
 from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.tensor_positions import names_by_position
-from overheard.auditing.tensor_selection import rename_tensors, select_tensors
+from overheard.auditing.tensor_positions import name_positions
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
-from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
+from overheard.core.messages import Aggregate, DistilledSet, Update
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH
@@ -38,7 +35,6 @@ from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import fresh_model
-from overheard.learning.sent_tensors import sent_buffers, sent_shapes
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
 
@@ -158,42 +154,8 @@ def _select_model_tensors(
             "[training] of the plan to the recipe of the run"
         )
     network = fresh_model(partial(model.build, dataset.task), Seed(0))
-    whole = _name_positions(whole, network)
-    planned = _planned_shapes(network, whole)
-    for message in whole.messages:
-        if not isinstance(message.body, Broadcast):
-            continue
-        sent = tensor_shapes(message.body.weights)
-        if any(sent.get(name) != shape for name, shape in planned.items()):
-            model_name = manifest.model or "which the recording does not state"
-            raise PlanError(
-                f"{recording}: broadcasts the weights {sent}, the plan's training.model has "
-                f"{planned}: set training.model to the model of the run, {model_name}"
-            )
-    return Transcript(
-        tuple(select_tensors(message, tuple(planned)) for message in whole.messages)
-    )
-
-
-def _name_positions(whole: Transcript, network: nn.Module) -> Transcript:
-    """Return the transcript with names for tensors that were sent as a list, if they fit."""
-    models = (m.body.weights for m in whole.messages if isinstance(m.body, Broadcast))
-    names = names_by_position(network, tensor_shapes(next(models, {})))
-    if not names:
-        return whole
-    return Transcript(tuple(rename_tensors(message, names) for message in whole.messages))
-
-
-def _planned_shapes(network: nn.Module, whole: Transcript) -> Shapes:
-    """Return the tensors that the run should have sent: buffers only if it sent them.
-
-    Some clients send all of a `state_dict`, others their parameters alone.
-    """
-    sent = [m.body.weights.keys() for m in whole.messages if isinstance(m.body, Broadcast)]
-    optional = {
-        name for name in sent_buffers(network) if any(name not in names for names in sent)
-    }
-    return {n: shape for n, shape in sent_shapes(network).items() if n not in optional}
+    whole = name_positions(whole, network)
+    return select_model_tensors(recording, whole, network, manifest.model, plan.training.record)
 
 
 def _check_partition(

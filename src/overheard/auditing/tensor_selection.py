@@ -9,14 +9,17 @@ from torch import Tensor
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
 
 
-def select_tensors(message: Message, names: tuple[str, ...]) -> Message:
+def select_tensors(message: Message, names: Mapping[str, str]) -> Message:
     """Return the message with only these tensors of its weights, in this order.
 
     No tensor is read. A message with exactly these tensors is returned unchanged.
+
+    Args:
+        message: the message.
+        names: by the name of each tensor in the result, its name in the message.
+
     """
-    return _change_weights(
-        message, lambda weights: _rename(weights, dict(zip(names, names, strict=True)))
-    )
+    return _change_weights(message, lambda weights: _select(weights, names))
 
 
 def rename_tensors(message: Message, names: Mapping[str, str]) -> Message:
@@ -29,7 +32,7 @@ def rename_tensors(message: Message, names: Mapping[str, str]) -> Message:
     """
     return _change_weights(
         message,
-        lambda weights: _rename(weights, {names.get(name, name): name for name in weights}),
+        lambda weights: _select(weights, {names.get(name, name): name for name in weights}),
     )
 
 
@@ -44,24 +47,24 @@ def _change_weights(message: Message, change: Callable[[Weights], Weights]) -> M
             return message
 
 
-def _rename(weights: Weights, stored: Mapping[str, str]) -> Weights:
-    is_same = tuple(weights) == tuple(stored) == tuple(stored.values())
-    return weights if is_same else _RenamedTensors(weights, stored)
+def _select(weights: Weights, names: Mapping[str, str]) -> Weights:
+    is_same = tuple(weights) == tuple(names) == tuple(names.values())
+    return weights if is_same else _SelectedTensors(weights, names)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _RenamedTensors(Mapping[str, Tensor]):
-    """Some tensors of a model by their names, each read on access under its stored name."""
+class _SelectedTensors(Mapping[str, Tensor]):
+    """Some tensors of a model, each read on access."""
 
     weights: Weights
-    stored: Mapping[str, str]
+    names: Mapping[str, str]
 
     def __getitem__(self, name: str) -> Tensor:
-        return self.weights[self.stored[name]]
+        return self.weights[self.names[name]]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.stored)
+        return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self.stored)
+        return len(self.names)

@@ -57,6 +57,8 @@ class TrainingPlan(RecipePlan):
         rounds: number of rounds.
         participation: fraction of the clients selected in a round.
         failure_rate: probability that a selected client does not reply.
+        record: in a recording of messages with several records of arrays, the name of the one
+            that is the model, such as "arrays". Omitted: the one with the model's tensors.
 
     """
 
@@ -64,6 +66,7 @@ class TrainingPlan(RecipePlan):
     rounds: Positive
     participation: Annotated[float, Field(gt=0, le=1)] = 1.0
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    record: Annotated[str, Field(min_length=1)] | None = None
 
 
 class ArmPlan(StrictModel):

@@ -144,7 +144,7 @@ def serve(handle: int, core: int | None) -> None:
                         trainer = None
                         parent.send(WorkerReady())
                     case LoadTrainingJob():
-                        model = fresh_model(request.build_model, request.seed)
+                        model = fresh_model(request.build_model, Seed(0))
                         trainer = SequentialTrainer(_training_job(request, pool), model)
                         parent.send(WorkerReady())
                     case TrainClient():
