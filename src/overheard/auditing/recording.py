@@ -23,7 +23,7 @@ from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.tensor_positions import name_positions
+from overheard.auditing.tensor_selection import name_positions
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, DistilledSet, Update

@@ -3,7 +3,7 @@
 import pytest
 from torch import nn
 
-from overheard.auditing.tensor_positions import names_by_position
+from overheard.auditing.tensor_selection import names_by_position
 
 
 def network() -> nn.Module:
