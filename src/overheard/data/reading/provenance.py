@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Bool, Int, Int64, Shaped
 from torch import Tensor
@@ -84,6 +83,8 @@ def read_provenance(
         DataError: if an array has another length or kind, or belongs to another part.
 
     """
+    import pandas as pd
+
     for name in ARRAY_NAMES:
         stray = ({name, f"{name}_train"} - {f"{name}{part}"}) & array_names
         if stray:
