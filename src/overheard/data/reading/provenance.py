@@ -83,8 +83,6 @@ def read_provenance(
         DataError: if an array has another length or kind, or belongs to another part.
 
     """
-    import pandas as pd
-
     for name in ARRAY_NAMES:
         stray = ({name, f"{name}_train"} - {f"{name}{part}"}) & array_names
         if stray:
@@ -100,17 +98,23 @@ def read_provenance(
         names = [str(cell) for cell in np.unique(cells).tolist()]
         user_names = checked_names(path, f"user{part}", names)
     if f"times{part}" in array_names:
-        cells = _read_column(path, f"times{part}", examples, NUMBERS_OR_DATES)
-        try:
-            time_cells = pd.Series(cells)
-        except pd.errors.OutOfBoundsDatetime as error:
-            raise DataError(
-                f"{path}: 'times{part}' has a date out of range: use numbers instead"
-            ) from error
-        times = rank_times(path, f"times{part}", time_cells)
+        times = _read_times(path, f"times{part}", examples)
     if f"records{part}" in array_names:
         records = _enumerate(_read_column(path, f"records{part}", examples, NUMBERS_OR_NAMES))
     return Provenance(users, user_names, times, records)
+
+
+def _read_times(path: Path, name: str, examples: int) -> Int64[Tensor, " examples"]:
+    import pandas as pd
+
+    cells = _read_column(path, name, examples, NUMBERS_OR_DATES)
+    try:
+        time_cells = pd.Series(cells)
+    except pd.errors.OutOfBoundsDatetime as error:
+        raise DataError(
+            f"{path}: '{name}' has a date out of range: use numbers instead"
+        ) from error
+    return rank_times(path, name, time_cells)
 
 
 def _read_column(
