@@ -23,6 +23,7 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from time import sleep, time
 
+import numpy as np
 import torch
 
 from overheard.archive.layout import count_committed_rounds
@@ -53,10 +54,7 @@ HIDDEN = (1000, 930)
 PLAN = """
 title = "A recording that grows"
 [data]
-source = "digits"
-split = "iid"
-clients = 1
-examples = 10
+source = {{ kind = "own", reference = "{data}" }}
 auxiliary_per_class = 10
 [training]
 model = {{ kind = "mlp", hidden = {hidden} }}
@@ -110,7 +108,7 @@ def base_memory(imports: str) -> float:
 
 def write(folder: Path, clients: int, rounds: int, seconds: float) -> None:
     """Write a run, one round every so many seconds."""
-    task: Task = Digits().load(folder).task
+    task = Task((64,), tuple(map(str, range(10))))
     start = initial_weights(partial(Mlp(hidden=HIDDEN).build, task), Seed(0))
     noise = torch.Generator().manual_seed(0)
     updates = [
@@ -145,7 +143,10 @@ def _update(delta: Weights, examples: int, loss: float) -> MessageBody:
 def follow(folder: Path, arguments: argparse.Namespace) -> Iterator[PrintedRound | float]:
     """Yield each printed round, then the peak while following, then that of the whole audit."""
     plan, recording = folder / "plan.toml", folder / "recording"
-    plan.write_text(PLAN.format(hidden=list(HIDDEN), rounds=arguments.rounds))
+    data = folder / "auxiliary.npz"
+    digits = Digits().load(None).train
+    np.savez(data, x=digits.inputs.flatten(1).numpy(), y=digits.labels.numpy())
+    plan.write_text(PLAN.format(hidden=list(HIDDEN), rounds=arguments.rounds, data=data))
     command = [
         *(sys.executable, "-m", "overheard", "audit", str(plan), "--follow", "--device", "cpu"),
         *("--follow-window", str(arguments.window), "--workers", "1"),

@@ -129,13 +129,13 @@ def run_row(row: MatrixRow, digest: str) -> MatrixResult | None:
     folder = FOLDER / row.name.replace(" ", "-")
     python = make_environment(folder, found)
     lock, overrides = folder / "lock.txt", folder / "overrides.txt"
-    lock.write_text("".join(_lines_without(lock_file(row.python), row.packages)))
+    lock.write_text("".join(without_packages(lock_file(row.python), row.packages)))
     overrides.write_text("\n".join(row.packages))
     install(python, ["--editable", f".[{EXTRAS}]"], lock=lock, overrides=overrides)
     start = monotonic()
     parts = (SUITE, RECORDERS) if row.has_suite else (RECORDERS,)
     reports = [
-        _run_tests(python, part, folder / f"tests{n}.xml") for n, part in enumerate(parts)
+        run_tests(python, part, folder / f"tests{n}.xml") for n, part in enumerate(parts)
     ]
     passed, failed, skipped = (sum(numbers) for numbers in zip(*reports, strict=True))
     result = MatrixResult(
@@ -217,7 +217,7 @@ def main(names: Sequence[str]) -> int:
     return 1 if any(one.failed for one in results.values()) else 0
 
 
-def _lines_without(lock: Path, packages: Iterable[str]) -> Iterable[str]:
+def without_packages(lock: Path, packages: Iterable[str]) -> Iterable[str]:
     """Yield the lines of a lock that pin none of these packages."""
     dropped = {_name_of(package) for package in packages}
     with lock.open(encoding="utf-8") as file:
@@ -229,7 +229,7 @@ def _name_of(requirement: str) -> str:
     return requirement.partition("=")[0].rstrip("<>!~ ").strip()
 
 
-def _run_tests(python: Path, options: Sequence[str], report: Path) -> tuple[int, int, int]:
+def run_tests(python: Path, options: Sequence[str], report: Path) -> tuple[int, int, int]:
     """Run tests, and return how many passed, failed and were skipped."""
     command = [str(python), "-m", "pytest", "-n", "2", "-q", "-p", "no:cacheprovider"]
     with report.with_suffix(".txt").open("w", encoding="utf-8") as printed:

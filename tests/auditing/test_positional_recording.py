@@ -62,6 +62,6 @@ def test_a_list_of_another_model_is_refused(recorded: Path, tmp_path: Path):
     listed = copy_with_names(recorded, tmp_path / "listed", are_positions=True)
     training = PLAN.training.model_copy(update={"model": Mlp(hidden=(3,))})
     other = PLAN.model_copy(update={"training": training})
-    with pytest.raises(PlanError, match=r"broadcasts the weights \{'0': .*set training.model"):
+    with pytest.raises(PlanError, match=r"It broadcasts 0, 1, and .*set training.model"):
         audit(other, tmp_path / "out", recording=listed, resources=HERE)
     shutil.rmtree(listed)

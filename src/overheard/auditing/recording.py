@@ -7,8 +7,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import final
 
-from torch import nn
-
 from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
@@ -20,20 +18,18 @@ from overheard.archive.layout import (
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
-from overheard.archive.weights import tensor_shapes
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
-from overheard.auditing.recorded_tensors.tensor_positions import names_by_position
-from overheard.auditing.recorded_tensors.tensor_selection import rename_tensors
+from overheard.auditing.recorded_tensors.tensor_selection import name_positions
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
-from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
+from overheard.core.messages import Aggregate, DistilledSet, Message, Update
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -275,21 +271,12 @@ def _select_model_tensors(
     network = fresh_model(build_model, Seed(0))
     return select_model_tensors(
         recording,
-        _name_positions(whole, network),
+        name_positions(whole, network),
         network,
         manifest.model,
         plan.training.record,
         home_names(plan.training.algorithm, build_model),
     )
-
-
-def _name_positions(whole: Transcript, network: nn.Module) -> Transcript:
-    """Return the transcript with names for tensors that were sent as a list, if they fit."""
-    models = (m.body.weights for m in whole.messages if isinstance(m.body, Broadcast))
-    names = names_by_position(network, tensor_shapes(next(models, {})))
-    if not names:
-        return whole
-    return Transcript(tuple(rename_tensors(message, names) for message in whole.messages))
 
 
 def _check_partition(

@@ -29,7 +29,8 @@ def follow_and_print(
     recording: Path | None,
     settings: FollowSettings,
     resources: Resources,
-    console: Console,
+    *,
+    quiet: bool = False,
 ) -> None:
     """Follow a recording until its run ends; the final audit is left to the caller.
 
@@ -42,6 +43,8 @@ def follow_and_print(
             "--follow needs a recording: name the folder that the run is recorded to with "
             "--transcript"
         )
+
+    console = Console(highlight=False, quiet=quiet)
 
     def say(text: str) -> None:
         # Without wrapping, so that one round is one line in a log.

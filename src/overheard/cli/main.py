@@ -152,8 +152,7 @@ def audit(
     resources = make_resources(data, device, workers)
     if follow:
         settings = FollowSettings(follow_window, follow_timeout)
-        console = Console(highlight=False, quiet=quiet)
-        follow_and_print(audit_plan, folder, transcript, settings, resources, console)
+        follow_and_print(audit_plan, folder, transcript, settings, resources, quiet=quiet)
     _refuse_missing_folder(transcript)
     if transcript is None:
         refuse_plan_without_split(audit_plan)

@@ -8,7 +8,7 @@ from typing import final
 import torch
 
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
-from overheard.auditing.recorded_tensors.tensor_positions import names_by_position
+from overheard.auditing.recorded_tensors.tensor_selection import names_by_position
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import AuditError, PlanError

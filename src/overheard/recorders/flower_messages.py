@@ -15,8 +15,8 @@ from overheard.recorders.flower_contents import (
     read_config,
 )
 from overheard.recorders.flower_rounds import (
-    NodeReply,
-    NodeRequest,
+    FlowerReply,
+    FlowerRequest,
     ReplyContent,
     ReplyError,
     RequestKind,
@@ -39,7 +39,7 @@ def unrecorded_kinds(messages: Iterable[Message]) -> list[str]:
     return sorted({sanitize_text(_kind(one)) for one in messages if not is_recorded(one)})
 
 
-def read_requests(messages: Iterable[Message]) -> list[NodeRequest]:
+def read_requests(messages: Iterable[Message]) -> list[FlowerRequest]:
     """Read the request to each node; content shared by several nodes is read once."""
     read = dict[int, tuple[PackedArrays, Mapping[str, str]]]()
     requests = []
@@ -49,7 +49,7 @@ def read_requests(messages: Iterable[Message]) -> list[NodeRequest]:
             read[id(content)] = extract_arrays(content), read_config(content)
         parts, config = read[id(content)]
         requests.append(
-            NodeRequest(
+            FlowerRequest(
                 client(metadata.dst_node_id),
                 _KINDS[_kind(one)],
                 parts,
@@ -63,7 +63,7 @@ def read_requests(messages: Iterable[Message]) -> list[NodeRequest]:
 
 def read_replies(
     messages: Sequence[Message], sizes: tuple[str, ...] = SIZE_KEYS
-) -> list[NodeReply]:
+) -> list[FlowerReply]:
     """Read replies that just arrived.
 
     Args:
@@ -73,7 +73,7 @@ def read_replies(
     """
     received = time()
     return [
-        NodeReply(
+        FlowerReply(
             client(one.metadata.src_node_id),
             partial(_read_content, one, sizes),
             _seconds(one.metadata),

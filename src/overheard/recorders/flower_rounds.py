@@ -30,7 +30,7 @@ _LOG = logging.getLogger("overheard")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeRequest:
+class FlowerRequest:
     """A request to one node.
 
     Args:
@@ -74,7 +74,7 @@ class ReplyError:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeReply:
+class FlowerReply:
     """A reply of one node.
 
     Args:
@@ -149,7 +149,7 @@ class FlowerRoundRecorder:
         """Add nodes that take part, even if they were not sampled yet."""
         self._nodes.update(nodes)
 
-    def record_requests(self, requests: Sequence[NodeRequest]) -> None:
+    def record_requests(self, requests: Sequence[FlowerRequest]) -> None:
         """Record requests before they are sent to nodes."""
         for kind in ("train", "evaluate"):
             of_kind = [one for one in requests if one.kind == kind]
@@ -162,7 +162,7 @@ class FlowerRoundRecorder:
             self._announce(self._open)
             self._open.unannounced.clear()
 
-    def record_replies(self, replies: Sequence[NodeReply]) -> None:
+    def record_replies(self, replies: Sequence[FlowerReply]) -> None:
         """Record replies that just arrived, in this order."""
         self.record_broadcast()
         requests = (
@@ -198,8 +198,8 @@ class FlowerRoundRecorder:
             )
             self._scribe.commit()
 
-    def _ask(self, requests: Sequence[NodeRequest]) -> None:
-        groups = list[list[NodeRequest]]()
+    def _ask(self, requests: Sequence[FlowerRequest]) -> None:
+        groups = list[list[FlowerRequest]]()
         for one in requests:
             group = next((members for members in groups if members[0].parts == one.parts), None)
             if group is None:
@@ -235,7 +235,7 @@ class FlowerRoundRecorder:
             times=Timestamps(first.sent),
         )
 
-    def _answer(self, request: NodeRequest, reply: NodeReply) -> None:
+    def _answer(self, request: FlowerRequest, reply: FlowerReply) -> None:
         def write(body: Callable[[], MessageBody], size: int = 0) -> None:
             times = Timestamps(reply.sent, reply.received)
             self._scribe.write(request.node, _TO_SERVER, body, times=times, size=size)
@@ -262,7 +262,7 @@ class FlowerRoundRecorder:
             count_bytes(content.arrays),
         )
 
-    def _reason(self, request: NodeRequest, error: ReplyError) -> str:
+    def _reason(self, request: FlowerRequest, error: ReplyError) -> str:
         reason = error.name if request.kind == "train" else f"{request.kind}: {error.name}"
         if self._keeps_error_texts and error.text:
             return f"{reason}: {sanitize_text(error.text, MAX_ERROR_LENGTH)}"
@@ -282,27 +282,27 @@ class _OpenRound:
     parts: PackedArrays
     is_trained: bool = False
     is_answered: bool = False
-    waiting: list[NodeRequest] = field(default_factory=list)
-    unannounced: list[NodeRequest] = field(default_factory=list)
+    waiting: list[FlowerRequest] = field(default_factory=list)
+    unannounced: list[FlowerRequest] = field(default_factory=list)
 
     def accepts(self, kind: RequestKind, parts: PackedArrays) -> bool:
         """Return whether a model to train or evaluate belongs to this round."""
         is_over = self.is_trained and (kind == "evaluate" or self.is_answered)
         return not is_over and self.parts == parts
 
-    def add(self, requests: Sequence[NodeRequest]) -> None:
+    def add(self, requests: Sequence[FlowerRequest]) -> None:
         """Add requests of one kind, whose replies are outstanding."""
         if requests[0].kind == "train":
             self.is_trained = True
         self.waiting.extend(requests)
         self.unannounced.extend(requests)
 
-    def match_replies(self, replies: Sequence[NodeReply]) -> list[NodeRequest | None]:
+    def match_replies(self, replies: Sequence[FlowerReply]) -> list[FlowerRequest | None]:
         """Return the request of each reply, and remove it from the outstanding ones."""
         by_id = {one.message_id(): one for one in self.waiting}
         by_id.pop("", None)
         by_node = {one.node: one for one in self.waiting if not one.message_id()}
-        found = list[NodeRequest | None]()
+        found = list[FlowerRequest | None]()
         for reply in replies:
             one = by_id.pop(reply.reply_to, None) or by_node.pop(reply.node, None)
             found.append(one)

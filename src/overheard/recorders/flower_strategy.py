@@ -26,9 +26,9 @@ from overheard.core.task import Task
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.flower_arrays import PackedArray, PackedArrays
 from overheard.recorders.flower_rounds import (
+    FlowerReply,
+    FlowerRequest,
     FlowerRoundRecorder,
-    NodeReply,
-    NodeRequest,
     ReplyContent,
     ReplyError,
     RequestKind,
@@ -244,7 +244,7 @@ class _StrategyRecorder:
         self._record(self._rounds.end_round)
         self.scribe.close()
 
-    def _read_requests(self, kind: RequestKind, requests: _Requests) -> Iterator[NodeRequest]:
+    def _read_requests(self, kind: RequestKind, requests: _Requests) -> Iterator[FlowerRequest]:
         sent = time()
         packed = dict[int, PackedArrays]()
         for proxy, request in requests or ():
@@ -252,14 +252,20 @@ class _StrategyRecorder:
             if id(parameters) not in packed:
                 packed[id(parameters)] = self._pack(parameters)
             config = describe_values(_named(request.config))
-            yield NodeRequest(_party(proxy), kind, packed[id(parameters)], config, sent)
+            yield FlowerRequest(_party(proxy), kind, packed[id(parameters)], config, sent)
 
     def _record_replies(self, results: Sequence[Any], failures: Sequence[_Failure]) -> None:
         # A failure without a client is the error of a call: its client counts as missing.
         failed = [one for one in failures if isinstance(one, tuple)]
         replies = [
-            *(NodeReply(_party(proxy), partial(self._read, reply)) for proxy, reply in results),
-            *(NodeReply(_party(proxy), partial(_read_error, reply)) for proxy, reply in failed),
+            *(
+                FlowerReply(_party(proxy), partial(self._read, reply))
+                for proxy, reply in results
+            ),
+            *(
+                FlowerReply(_party(proxy), partial(_read_error, reply))
+                for proxy, reply in failed
+            ),
         ]
         self._rounds.record_replies(replies)
         self._rounds.end_round()

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
@@ -70,6 +69,8 @@ def fit_boosted_stumps(
 def _fit_scikit_learn(
     rows: NDArray[np.float64], labels: NDArray[np.bool_], stumps: int, state: int
 ) -> LogOddsFunction:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     # class_weight is not used: with it, scikit-learn 1.9 spends most of its time on binning.
     model = HistGradientBoostingClassifier(
         max_depth=1, max_iter=stumps, early_stopping=False, random_state=state

@@ -3,7 +3,7 @@
 import pytest
 from torch import nn
 
-from overheard.auditing.recorded_tensors.tensor_positions import names_by_position
+from overheard.auditing.recorded_tensors.tensor_selection import names_by_position
 
 
 def network() -> nn.Module:
@@ -34,6 +34,17 @@ def test_a_list_of_parameters_alone_is_named_too():
         "1.weight",
         "1.bias",
     ]
+
+
+def test_a_list_of_what_is_trained_alone_is_named_too():
+    frozen = network()
+    frozen[0].requires_grad_(False)
+    del frozen[1]
+    frozen.append(nn.Linear(2, 4))
+    assert names_by_position(frozen, {"0": (4, 2), "1": (4,)}) == {
+        "0": "1.weight",
+        "1": "1.bias",
+    }
 
 
 def test_tensors_beyond_the_model_keep_their_position():
