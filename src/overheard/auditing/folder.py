@@ -20,6 +20,21 @@ UNKNOWN_CODE = "it is not known which"
 """What differs from the code of a run that does not state its code."""
 
 
+def default_folder(plan: Path | None) -> Path:
+    """Return where an audit is written unless told; None = the built-in plan."""
+    return Path("audit" if plan is None else f"{plan.stem}-audit")
+
+
+def free_folder(plan: Path | None) -> Path:
+    """Return the default folder if it does not exist or is empty, else one with a number."""
+    wanted = folder = default_folder(plan)
+    number = 1
+    while folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        number += 1
+        folder = wanted.with_name(f"{wanted.name}-{number}")
+    return folder
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class AuditFolder:

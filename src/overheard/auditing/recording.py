@@ -7,8 +7,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import final
 
-from torch import nn
-
 from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
@@ -20,18 +18,18 @@ from overheard.archive.layout import (
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth, read_truth
-from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import Progress
+from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
+from overheard.auditing.recorded_tensors.tensor_selection import name_positions
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.tensor_selection import select_tensors
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
-from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
+from overheard.core.messages import Aggregate, DistilledSet, Message, Update
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -39,9 +37,10 @@ from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
+from overheard.federation.federation import Federation
+from overheard.federation.home import home_names
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import fresh_model
-from overheard.learning.sent_tensors import sent_buffers, sent_shapes
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
 
@@ -181,7 +180,7 @@ class CheckedRecording:
             missing=0,
             answers=0,
             has_truth=truth is not None,
-            are_defenses_known=bool(manifest.defenses) or manifest.framework == "overheard",
+            are_defenses_known=manifest.are_defenses_known,
         )
         dataset = self.audit_inputs.dataset
         return AuditedRun(
@@ -268,33 +267,16 @@ def _select_model_tensors(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"
         )
-    network = fresh_model(partial(model.build, dataset.task), Seed(0))
-    planned = _planned_shapes(network, whole)
-    for message in whole.messages:
-        if not isinstance(message.body, Broadcast):
-            continue
-        sent = tensor_shapes(message.body.weights)
-        if any(sent.get(name) != shape for name, shape in planned.items()):
-            model_name = manifest.model or "which the recording does not state"
-            raise PlanError(
-                f"{recording}: broadcasts the weights {sent}, the plan's training.model has "
-                f"{planned}: set training.model to the model of the run, {model_name}"
-            )
-    return Transcript(
-        tuple(select_tensors(message, tuple(planned)) for message in whole.messages)
+    build_model = partial(model.build, dataset.task)
+    network = fresh_model(build_model, Seed(0))
+    return select_model_tensors(
+        recording,
+        name_positions(whole, network),
+        network,
+        manifest.model,
+        plan.training.record,
+        home_names(plan.training.algorithm, build_model),
     )
-
-
-def _planned_shapes(network: nn.Module, whole: Transcript) -> Shapes:
-    """Return the tensors that the run should have sent: buffers only if it sent them.
-
-    Some clients send all of a `state_dict`, others their parameters alone.
-    """
-    sent = [m.body.weights.keys() for m in whole.messages if isinstance(m.body, Broadcast)]
-    optional = {
-        name for name in sent_buffers(network) if any(name not in names for names in sent)
-    }
-    return {n: shape for n, shape in sent_shapes(network).items() if n not in optional}
 
 
 def _check_partition(
@@ -324,7 +306,9 @@ def _check_partition(
     training = plan.training.model_copy(update={"rounds": rounds})
     matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
     partition = partition_for_plan(matched, dataset, seed)
-    planned = build_federation(matched, plan.arms[0], seed, partition, dataset.task, cpu)
+    reference = next(arm for arm in plan.arms if arm.is_reference)
+    planned = build_federation(matched, reference, seed, partition, dataset.task, cpu)
+    _refuse_other_protocol(recording, manifest, plan, planned)
     if manifest.data != data_digest(planned):
         raise PlanError(
             f"{recording}: its clients held other examples than the plan assigns, so an "
@@ -333,10 +317,24 @@ def _check_partition(
     return partition
 
 
+def _refuse_other_protocol(
+    recording: Path, manifest: Manifest, plan: Plan, planned: Federation
+) -> None:
+    """Refuse a simulated run of another algorithm, sampling or number of epochs."""
+    distilled = {repr(arm.distillation) for arm in plan.arms if arm.distillation is not None}
+    if manifest.protocol not in {planned.protocol, *distilled}:
+        raise PlanError(
+            f"{recording}: was run with {manifest.protocol}, the plan says "
+            f"{planned.protocol}: set training.algorithm, and the sampling and epochs of "
+            "clients, to those of the run"
+        )
+
+
 def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
     """Return the plan's arm with the recorded defenses, for attackers that know them."""
     recorded_settings = [one.settings for one in manifest.defenses]
-    for arm in plan.arms:
+    arms = [arm for arm in plan.arms if arm.algorithm is None]
+    for arm in arms:
         if [repr(defense) for defense in arm.defenses] == recorded_settings:
             return arm
     if any("defenses" in threat.knows for threat in plan.threats):
@@ -344,4 +342,4 @@ def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
             f"{recording}: had the defenses {'; '.join(recorded_settings)}, which an attacker "
             "of the plan knows, but no arm of the plan has them: add an arm with them"
         )
-    return next(arm for arm in plan.arms if not arm.defenses)
+    return next(arm for arm in arms if not arm.defenses)

@@ -136,42 +136,30 @@ def audit(
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    from overheard.auditing.folder import default_folder
     from overheard.auditing.following.follow import FollowSettings
-    from overheard.auditing.run import audit as run_audit
+    from overheard.auditing.inputs import refuse_plan_without_split
+    from overheard.cli.audit_and_report import audit_and_report
     from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
-    from overheard.cli.progress import progress_bar
     from overheard.cli.resources import make_resources
     from overheard.cli.tracking import log_audit, require_trackers
-    from overheard.core.seeds import Seed
     from overheard.plans.built_in import read_plan_or_built_in
-    from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
-    from overheard.report.threat_sentences import headlines
-    from overheard.report.write import write_report
 
     require_trackers(mlflow, wandb)
     audit_plan = read_plan_or_built_in(plan, seed)
-    folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
+    folder = out or default_folder(plan)
     resources = make_resources(data, device, workers)
     if follow:
         settings = FollowSettings(follow_window, follow_timeout)
         follow_and_print(audit_plan, folder, transcript, settings, resources, quiet=quiet)
     _refuse_missing_folder(transcript)
+    if transcript is None:
+        refuse_plan_without_split(audit_plan)
     if not quiet:
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
-    with progress_bar(Console(stderr=True), quiet) as on_step:
-        found = run_audit(
-            audit_plan,
-            folder,
-            resources=resources,
-            recording=transcript,
-            on_step=on_step,
-            rerun=rerun,
-        )
-        write_report(found, folder, Seed(0))
-    refuse_empty_audit(found)
+    sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     if not quiet:
-        sentences = (*headlines(found, Seed(0)), *unmeasured_attacks(found))
         _print_headlines(sentences, folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
 

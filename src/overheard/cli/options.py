@@ -30,6 +30,7 @@ class ListedKind(enum.StrEnum):
     attacks = "attacks"
     datasets = "datasets"
     defenses = "defenses"
+    algorithms = "algorithms"
     distillations = "distillations"
     models = "models"
     papers = "papers"

@@ -310,6 +310,7 @@ class _Queue:
                 participation=run_info.participation,
                 framework=run_info.framework,
                 left_out=left_out,
+                are_defenses_stated=run_info.are_defenses_stated,
             )
             if not self._goes_on:
                 self.folder = find_unused_folder(self.folder)

@@ -15,8 +15,8 @@ DEFAULT_STUMPS: dict[Booster, int] = {"scikit-learn": 300, "catboost": 10_000}
 """Default number of stumps; CatBoost's is that of FLiP (arXiv 2410.19548, VI-D2)."""
 
 CATBOOST_MISSING = (
-    "CatBoost is not installed: run pip install 'overheard[membership]', or omit booster to "
-    "use scikit-learn"
+    "CatBoost is not installed: run pip install '.[membership]' in a checkout of Overheard, or "
+    "omit booster to use scikit-learn"
 )
 
 LogOddsFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
