@@ -8,9 +8,9 @@ from torch import nn
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.auditing.recording import open_recorded_run
 from overheard.auditing.run import audit
-from overheard.auditing.tensor_selection import select_tensors
 from overheard.core.parties import SERVER
 from overheard.core.task import Task
 from overheard.learning.models.own import Own
@@ -82,11 +82,11 @@ def test_statistics_that_stay_at_home_are_those_of_a_fresh_model(
         writer.begin_round([SERVER])
         for message in transcript.messages:
             if message.round == number:
-                names = tuple(
-                    name
+                names = {
+                    name: name
                     for name in transcript.seen_by(SERVER).broadcasts()[0]
                     if name not in STATISTICS
-                )
+                }
                 body = select_tensors(message, names).body
                 writer.write(message.sender, message.readers, lambda body=body: body)
         writer.commit()

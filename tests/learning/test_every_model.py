@@ -107,7 +107,7 @@ def test_returns_logits_and_has_a_last_layer_of_the_expected_width(model, task, 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_refuses_unsupported_inputs_and_names_a_model_that_supports_them(name):
-    wrong = CENSUS if name in ("text_bag", "lstm") else TEXTS
+    wrong = CENSUS if name in ("text_bag", "lstm", "transformer") else TEXTS
     with pytest.raises(PlanError, match=r"model: \w+ takes .*; choose"):
         KNOWN.plugins()[name]().build(wrong)
 

@@ -3,6 +3,7 @@
 import pytest
 from torch import nn
 
+from overheard.core.errors import NeedsError
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS
 
@@ -22,5 +23,16 @@ def test_finds_a_layer_without_bias_and_one_that_is_the_whole_model():
 
 
 def test_refuses_a_model_without_linear_layers():
-    with pytest.raises(ValueError, match="has no nn"):
+    with pytest.raises(NeedsError, match="has no nn"):
         find_last_layer(nn.Sequential(nn.Conv2d(1, 1, 1)))
+
+
+def test_refuses_a_frozen_layer_and_one_with_other_outputs():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 4))
+    with pytest.raises(NeedsError, match="has 4 outputs, and the task has 3 classes"):
+        find_last_layer(model, classes=3)
+    model[1].bias.requires_grad_(False)
+    assert find_last_layer(model, classes=4) == LastLayer("1.weight", None)
+    model[1].requires_grad_(False)
+    with pytest.raises(NeedsError, match=r"1\.weight, .* is frozen and never sent"):
+        find_last_layer(model)

@@ -16,7 +16,7 @@ def input_size(task: Task, model_name: str) -> int:
     if task.vocabulary is not None:
         raise PlanError(
             f"model: {model_name} takes numbers, but the data set holds texts; "
-            "choose lstm or text_bag"
+            "choose text_bag, lstm or transformer"
         )
     return prod(task.shape)
 
@@ -30,7 +30,7 @@ def image_shape(task: Task, model_name: str, minimum_side: int) -> tuple[int, in
 
     """
     if task.vocabulary is not None or len(task.shape) != 3:
-        alternative = "lstm or text_bag" if task.vocabulary is not None else "mlp"
+        alternative = "text_bag, lstm or transformer" if task.vocabulary is not None else "mlp"
         raise PlanError(
             f"model: {model_name} takes images (channels, height, width), but the inputs of "
             f"the data set have shape {task.shape}; choose {alternative}"

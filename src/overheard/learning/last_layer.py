@@ -4,23 +4,31 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from overheard.core.errors import NeedsError
+from overheard.learning.sent_tensors import trainable_parameters
+
 
 @dataclass(frozen=True, slots=True)
 class LastLayer:
-    """Names of the last linear layer's parameters; `bias` is None if it has none."""
+    """Names of the last linear layer's parameters; `bias` is None if none is sent."""
 
     weight: str
     bias: str | None
 
 
-def find_last_layer(model: nn.Module) -> LastLayer:
+def find_last_layer(model: nn.Module, classes: int | None = None) -> LastLayer:
     """Find the last `nn.Linear`, in the order in which modules were registered.
 
     >>> find_last_layer(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)))
     LastLayer(weight='2.weight', bias='2.bias')
 
+    Args:
+        model: the network.
+        classes: number of outputs that it must have; None = any.
+
     Raises:
-        ValueError: if the model has no linear layer.
+        NeedsError: if the model has no linear layer, if that layer is frozen, or if it has
+            another number of outputs.
 
     """
     linear = [
@@ -29,7 +37,23 @@ def find_last_layer(model: nn.Module) -> LastLayer:
         if isinstance(module, nn.Linear)
     ]
     if not linear:
-        raise ValueError(f"{type(model).__name__} has no nn.Linear, so it has no last layer")
+        raise NeedsError(
+            f"the attack reads the last layer, an nn.Linear with one output per class, but "
+            f"{type(model).__name__} has no nn.Linear"
+        )
     name, module = linear[-1]
+    sent = trainable_parameters(model)
     prefix = f"{name}." if name else ""
-    return LastLayer(f"{prefix}weight", None if module.bias is None else f"{prefix}bias")
+    weight, bias = f"{prefix}weight", f"{prefix}bias"
+    if weight not in sent:
+        raise NeedsError(
+            f"the attack reads the last layer, but {weight}, the last nn.Linear of "
+            f"{type(model).__name__}, is frozen and never sent: train the last layer whole, "
+            "without an adapter, or choose attacks that read all that is sent"
+        )
+    if classes is not None and module.out_features != classes:
+        raise NeedsError(
+            f"the attack reads the last layer, whose outputs are the classes, but {weight} has "
+            f"{module.out_features} outputs, and the task has {classes} classes"
+        )
+    return LastLayer(weight, bias if bias in sent else None)

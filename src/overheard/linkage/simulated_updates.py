@@ -17,7 +17,7 @@ from overheard.learning.workers.job import TensorBundle
 from overheard.linkage.count_sketch import MAX_UNSKETCHED, SKETCH_WIDTH
 from overheard.linkage.prior_client import PriorClient, concatenate_users
 from overheard.linkage.user_training_job import ANSWERED, SKETCH_PREFIX, UserTrainingJob
-from overheard.simulation.cache_keys import broadcast_key, combined_key
+from overheard.simulation.cache_keys import broadcast_key, combined_key, network_text
 from overheard.simulation.cached_jobs import (
     JobInputs,
     JobResult,
@@ -107,7 +107,7 @@ def simulate_updates(
 def _shared_key(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
     """Return the part of the cache key that all rounds share."""
     assert knowledge.build_model is not None
-    model = str(fresh_model(knowledge.build_model, seed))
+    model = network_text(fresh_model(knowledge.build_model, seed))
     settings = (knowledge.recipe, knowledge.defenses or (), seed, MAX_UNSKETCHED, SKETCH_WIDTH)
     background = knowledge.background if knowledge.defenses else None
     public = () if background is None else (background.inputs, background.labels)

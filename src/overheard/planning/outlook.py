@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
-from overheard.auditing.attack_runner import missing_for_target, select_targets
+from overheard.auditing.attack_runner import (
+    missing_for_target,
+    observed_view,
+    select_targets,
+)
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
@@ -146,7 +150,9 @@ def planned_views(
     if facts is not None:
         stream = prepare_recorded_runs(plan, audit_inputs, facts.folder, Progress(None))
         return tuple(
-            view for run in stream.runs for view in _views_of_recording(stream.threats, run)
+            view
+            for run in stream.runs
+            for view in _views_of_recording(plan, stream.threats, run)
         )
     threats = name_observers_of_run(plan, simulated_parties(plan)).threats
     seed = plan.seeds[0]
@@ -159,18 +165,19 @@ def planned_views(
         transcript = sketch_transcript(federation)
         know = partial(attacker_knowledge, arm, seed, audit_inputs)
         sketched = partial(sketched_observers, rounds=federation.rounds)
-        found.extend(_views(threats, arm, arm.name, transcript, know, None, sketched))
+        found.extend(_views(plan, threats, arm, arm.name, transcript, know, None, sketched))
     return tuple(found)
 
 
 def _views_of_recording(
-    threats: Sequence[ThreatPlan], run: AuditedRun
+    plan: Plan, threats: Sequence[ThreatPlan], run: AuditedRun
 ) -> Iterator[PlannedView]:
     truth, name = run.truth, run.record.arm
-    yield from _views(threats, run.arm, name, run.transcript, run.knowledge, truth, None)
+    yield from _views(plan, threats, run.arm, name, run.transcript, run.knowledge, truth, None)
 
 
 def _views(
+    plan: Plan,
     threats: Sequence[ThreatPlan],
     arm: ArmPlan,
     name: str,
@@ -182,6 +189,7 @@ def _views(
     """Yield the view of each threat.
 
     Args:
+        plan: the plan.
         threats: the threats.
         arm: the arm.
         name: its name in the report.
@@ -200,7 +208,13 @@ def _views(
             name,
             number,
             threat,
-            transcript.seen_by(*(observers if sketched is None else sketched(observers))),
+            observed_view(
+                plan,
+                arm,
+                threat,
+                transcript,
+                observers if sketched is None else sketched(observers),
+            ),
             select_targets(transcript, stable),
             know(threat),
             known,

@@ -18,6 +18,7 @@ from overheard.core.parties import COHORT, SERVER, Party, joining_round, late_jo
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.federation.federation import Federation
+from overheard.federation.home import home_names
 from overheard.learning.initialization import initial_weights
 
 SKETCHED_ROUNDS = 4
@@ -36,7 +37,9 @@ def sketch_transcript(federation: Federation) -> Transcript:
     send the same change, so that large federations fit into memory. What the messages tell is
     who can read them, and the shapes of their tensors.
     """
-    weights = initial_weights(federation.build_model, Seed(0))
+    at_home = home_names(federation.algorithm, federation.build_model)
+    initial = initial_weights(federation.build_model, Seed(0))
+    weights = {name: one for name, one in initial.items() if name not in at_home}
     everyone = frozenset(federation.clients)
     readers = frozenset[Party]() if federation.is_masked else TO_SERVER
     messages = list[Message]()

@@ -118,7 +118,11 @@ def _are_cohorts_equal(plan: Plan) -> bool:
     """Return whether stated shares give all runs the same cohort: nothing else varies."""
     smallest, largest = plan.data.sizes
     training = plan.training
-    everyone_replies = training.participation == 1 and not training.failure_rate
+    everyone_replies = (
+        training.participation == 1
+        and not training.failure_rate
+        and training.sampling != "with_replacement"
+    )
     return smallest == largest and everyone_replies and not plan.schedule.has_exchanges
 
 

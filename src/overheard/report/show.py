@@ -94,7 +94,7 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
     defenses = manifest.defenses
     if not defenses:
-        yield "defenses", "none" if manifest.framework == "overheard" else "none recorded"
+        yield "defenses", "none" if manifest.are_defenses_known else "none recorded"
     for number, one in enumerate(defenses[:MAX_ROWS]):
         text = (
             f"{shorten(one.settings, MAX_LENGTH)}, enforced at the {one.enforced_at}, can be "

@@ -4,7 +4,7 @@ from hashlib import blake2b
 from typing import final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.defense import BuildModel
@@ -13,7 +13,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
-from overheard.learning.sent_tensors import sent_shapes
+from overheard.learning.sent_tensors import sent_shapes, unsent_tensors
 from overheard.simulation.probe import Probe
 
 VERSION = 1
@@ -42,6 +42,15 @@ def broadcast_key(common: str, number: int, broadcast: Weights) -> str:
     return combined_key(common, str(number), *parts)
 
 
+def network_text(model: nn.Module) -> str:
+    """Return the printed modules, and a digest of the tensors that are never sent, if any."""
+    unsent = unsent_tensors(model)
+    if not unsent:
+        return str(model)
+    parts = (part for item in unsent.items() for part in item)
+    return f"{model} {combined_key(*parts)}"
+
+
 @final
 class ReadingKeys:
     """Cache keys of readings, from digests of everything that affects them.
@@ -64,7 +73,7 @@ class ReadingKeys:
         settings = (VERSION, knowledge.classes, knowledge.recipe, knowledge.candidate_recipes())
         digest = blake2b(digest_size=20)
         _add_text(digest, repr((*settings, knowledge.defenses or (), seed, shapes)))
-        _add_text(digest, str(model))
+        _add_text(digest, network_text(model))
         _add_tensor(digest, auxiliary.inputs)
         _add_tensor(digest, auxiliary.labels)
         if knowledge.compute.held_out_per_class != HELD_OUT_PER_CLASS:

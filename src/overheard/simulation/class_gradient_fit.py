@@ -51,7 +51,7 @@ class ClassGradientFit(Probe):
         self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients rows classes"]:
         """Return the factors of each client; runs its model once on the held-out examples."""
-        layer = find_last_layer(fresh_model(context.build_model, context.seed))
+        layer = find_last_layer(fresh_model(context.build_model, context.seed), context.classes)
         (start_features,) = _features(context, [context.broadcast])
         start_gradients = _class_gradients(start_features, context.broadcast, layer, context)
         local_models = (apply_update(context.broadcast, delta) for delta in deltas)

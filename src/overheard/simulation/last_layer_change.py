@@ -26,7 +26,7 @@ class LastLayerChange(Probe):
         self, context: ProbeContext, deltas: Sequence[Weights]
     ) -> Float[Tensor, "clients classes columns"]:
         """Return the change of each client; columns are the features and the bias."""
-        layer = find_last_layer(fresh_model(context.build_model, context.seed))
+        layer = find_last_layer(fresh_model(context.build_model, context.seed), context.classes)
         weights = torch.stack([delta[layer.weight] for delta in deltas]).float()
         bias = weights.new_zeros(len(weights), context.classes)
         if layer.bias is not None:

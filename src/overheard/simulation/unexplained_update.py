@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from overheard.core.messages import Weights
+from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import mean_loss
 from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
@@ -80,7 +81,7 @@ class UnexplainedUpdate(Probe):
 
 def _class_gradients(context: ProbeContext) -> Iterator[dict[str, Tensor]]:
     """Yield the gradient of each class on the held-out examples, on the CPU."""
-    model = fresh_model(context.build_model, context.seed).to(context.device).eval()
+    model = fresh_model(context.build_model, Seed(0)).to(context.device).eval()
     model.to(dtype=next(iter(context.broadcast.values())).dtype)
     load_sent_tensors(model, context.broadcast)
     weights = {

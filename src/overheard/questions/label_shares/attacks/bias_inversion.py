@@ -77,7 +77,7 @@ class BiasInversion(Attack[LabelShares]):
         """
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        bias = find_last_layer(knowledge.build_model()).bias
+        bias = find_last_layer(knowledge.build_model(), knowledge.classes).bias
         if bias is None:
             raise NeedsError("bias_inversion needs a model whose last layer has a bias")
         broadcasts = view.broadcasts()

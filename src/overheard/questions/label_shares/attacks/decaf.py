@@ -103,7 +103,7 @@ class Decaf(Attack[LabelShares]):
         """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        layer = find_last_layer(knowledge.build_model()).weight
+        layer = find_last_layer(knowledge.build_model(), knowledge.classes).weight
         updates = {target: view.updates(target) for target in targets}
         shares: dict[Party, list[Tensor]] = {target: [] for target in targets}
         nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}

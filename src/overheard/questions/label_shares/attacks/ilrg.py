@@ -81,7 +81,7 @@ class Ilrg(Attack[LabelShares]):
         """
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        layer = find_last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
         if layer.bias is None:
             raise NeedsError("ilrg needs a model whose last layer has a bias")
         broadcasts = view.broadcasts()

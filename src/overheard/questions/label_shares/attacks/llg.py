@@ -86,7 +86,7 @@ class Llg(Attack[LabelShares]):
 
         """
         assert knowledge.build_model is not None
-        layer = find_last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
         measured = self._measure_row_sums(view, layer, knowledge)
         claims = {}
         for target in targets:

@@ -109,7 +109,7 @@ class Ramakrishna(Attack[LabelShares]):
 
         """
         assert knowledge.build_model is not None
-        layer = find_last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
         if layer.bias is None and self.form in {"soft_label", "auxiliary_gradient"}:
             raise NeedsError(
                 f"ramakrishna(form={self.form!r}) needs a model whose last layer has a bias"

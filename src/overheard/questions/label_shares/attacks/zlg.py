@@ -89,7 +89,7 @@ class Zlg(Attack[LabelShares]):
         """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.auxiliary is not None
         assert knowledge.build_model is not None
-        layer = find_last_layer(knowledge.build_model())
+        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
         inputs = knowledge.auxiliary.inputs
         if self.inputs == "noise":
             inputs = noise_like(inputs, seed.child("noise"))

@@ -14,6 +14,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
+from overheard.learning.sent_tensors import trainable_parameters
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.simulation.chunk import CHUNK
@@ -109,9 +110,9 @@ def _parameter_names(scene: ProbeContext, layer: str) -> list[str]:
     if layer == "last":
         last = find_last_layer(model)
         return [last.weight, *([] if last.bias is None else [last.bias])]
-    names = [name for name, _ in model.named_parameters() if name.startswith(f"{layer}.")]
+    names = [name for name in trainable_parameters(model) if name.startswith(f"{layer}.")]
     if not names:
-        known = sorted({name.rpartition(".")[0] for name, _ in model.named_parameters()})
+        known = sorted({name.rpartition(".")[0] for name in trainable_parameters(model)})
         raise PlanError(
             f"the model has no layer {layer!r} with parameters: choose 'last' or one of "
             f"{', '.join(known)}"

@@ -18,7 +18,7 @@ from overheard.questions.membership.estimators.shadow_training_job import (
     LOGITS_TENSOR,
     ShadowTrainingJob,
 )
-from overheard.simulation.cache_keys import broadcast_key, combined_key
+from overheard.simulation.cache_keys import broadcast_key, combined_key, network_text
 from overheard.simulation.cached_jobs import (
     CachedJob,
     JobInputs,
@@ -122,7 +122,7 @@ def _shadow_jobs(
     seed, broadcasts = means.seed.child("shadow models"), view.broadcasts()
     common = combined_key(
         repr((knowledge.recipe, seed, size, include_candidates)),
-        str(fresh_model(knowledge.build_model, seed)),
+        network_text(fresh_model(knowledge.build_model, seed)),
         auxiliary.inputs,
         auxiliary.labels,
         records.inputs,

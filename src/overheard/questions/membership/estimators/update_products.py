@@ -23,7 +23,7 @@ from overheard.questions.membership.estimators.update_products_job import (
     UPDATES_TENSOR,
     UpdateProductsJob,
 )
-from overheard.simulation.cache_keys import broadcast_key, combined_key
+from overheard.simulation.cache_keys import broadcast_key, combined_key, network_text
 from overheard.simulation.cached_jobs import (
     JobInputs,
     JobResult,
@@ -190,7 +190,7 @@ def _round_products(
     parts = [part for bundle in shared for part in bundle.tensors.values()]
     common = combined_key(
         repr((job.models, job.size, job.recipe, job.seed, job.trainings)),
-        str(fresh_model(knowledge.build_model, job.seed)),
+        network_text(fresh_model(knowledge.build_model, job.seed)),
         *parts,
         *defense_key_parts(knowledge),
         updates,

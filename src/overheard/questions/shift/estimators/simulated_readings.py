@@ -15,7 +15,7 @@ from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.sent_tensors import sent_shapes
-from overheard.simulation.cache_keys import combined_key
+from overheard.simulation.cache_keys import combined_key, network_text
 from overheard.simulation.federations.design import (
     FederationDesign,
     draw_federation,
@@ -154,7 +154,7 @@ def federation_key(
 
     Args:
         design: the assumptions about the federation.
-        knowledge: how clients train, and the known defenses.
+        knowledge: how clients train, the algorithm, and the known defenses.
         build_model: builds the architecture.
         examples: the examples that clients draw from.
         settings: everything else that affects the result.
@@ -178,7 +178,8 @@ def federation_key(
             )
         ),
         repr((knowledge.candidate_recipes(), knowledge.defenses or (), settings, shapes)),
-        str(model),
+        network_text(model),
+        "" if knowledge.algorithm is None else repr(knowledge.algorithm),
         examples.inputs,
         examples.labels,
         *(part for item in start.items() for part in item),
