@@ -1,4 +1,4 @@
-"""A recorded model without classes: attacks on updates alone run, and the others say why not."""
+"""A recorded model without classes: attacks on updates alone run, the others say why not."""
 
 from pathlib import Path
 

@@ -109,7 +109,7 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
         given = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs)
         raise PlanError(
             f"model: {reference} returns {given} for one example, but the task has "
-            f"{task.classes} classes; it must return one number per class, (examples, classes). "
-            "A recorded model that rates, or gives several labels at once, is audited as kind = "
-            "'unknown', by attacks that read updates alone"
+            f"{task.classes} classes; it must return one number per class, (examples, "
+            "classes). A recorded model that rates, or gives several labels at once, is "
+            "audited as kind = 'unknown', by attacks that read updates alone"
         )
