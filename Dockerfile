@@ -13,12 +13,11 @@ ENV PIP_NO_CACHE_DIR=1 \
     OMP_NUM_THREADS=1
 
 WORKDIR /overheard
-COPY constraints.txt ./
 ARG TORCH_INDEX=""
-RUN pip install --constraint constraints.txt ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
-COPY pyproject.toml README.md LICENSE ./
+RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
+COPY pyproject.toml README.md LICENSE locks/python3.11.txt ./
 COPY src ./src
-RUN pip install --constraint constraints.txt '.[dp]'
+RUN pip install --constraint python3.11.txt '.[dp]'
 
 RUN useradd --create-home --uid 1000 overheard
 USER overheard

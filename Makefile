@@ -8,6 +8,9 @@ PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 
 TORCH_INDEX ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The version of every package, a file for each Python. A Python without one takes the newest.
+LOCK = locks/python$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
+INSTALL = $(BIN)/pip install --quiet $$(test -f $(LOCK) && echo --constraint $(LOCK))
 # One thread a process: two threads of torch beside another busy process are very slow.
 export OMP_NUM_THREADS ?= 1
 
@@ -23,17 +26,16 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # What an audit needs, for any Python from 3.11 on.
-$(VENV)/installed-for-audits: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/pip install --quiet --constraint constraints.txt \
-		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp]'
+$(VENV)/installed-for-audits: pyproject.toml $(wildcard locks/*.txt) | $(BIN)/python
+	$(if $(TORCH_INDEX),$(BIN)/pip install --quiet --index-url $(TORCH_INDEX) torch==2.13.0)
+	$(INSTALL) --editable '.[dp]'
 	touch $@
 
 $(VENV)/installed: $(VENV)/installed-for-audits
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dp,flower,nvflare,fedbiomed,mlflow,wandb,docs,dev]'
+	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,mlflow,wandb,docs,dev]'
 	touch $@
 
-install: $(VENV)/installed ## make .venv from constraints.txt
+install: $(VENV)/installed ## make .venv, with the versions in locks/
 
 audit: $(VENV)/installed-for-audits ## audit the built-in plan: audit/report.html
 	$(BIN)/overheard audit
@@ -59,7 +61,19 @@ lint: install ## run ruff, mypy strict and the import contracts
 docs: install ## build the documentation site: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-check: lint docs test deployments ## run everything that CI checks
+check: lint check-locks docs test deployments ## run everything that CI checks
+
+locks: install ## write locks/ anew from pyproject.toml, keeping versions that still fit
+	$(BIN)/python -m versions.locks
+
+check-locks: install ## check that locks/ fits pyproject.toml
+	$(BIN)/python -m versions.locks --check
+
+release-check: install ## build wheel and sdist, and try each in a clean environment
+	$(BIN)/python -m versions.release_check
+
+matrix: install ## try each Python and each version of a framework: docs/versions.md
+	$(BIN)/python -m versions.matrix
 
 face: install ## write all plugins into the public names: src/overheard/__init__.pyi
 	$(BIN)/python -m tests.face
@@ -71,6 +85,8 @@ bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
 
 clean: ## remove what make created
-	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
+		.matrix
 
-.PHONY: help install audit test test-fast deployments lint docs check face glossary bench clean
+.PHONY: help install audit test test-fast deployments lint docs check locks check-locks \
+	release-check matrix face glossary bench clean

@@ -15,9 +15,10 @@ from tests.face import STUB, declared, stub_text
 NAMES = declared(STUB.read_text())
 
 TYPES = (
-    "Attack", "Audit", "Claim", "DataSource", "Defense", "Distillation", "Examples", "Finding",
-    "GroundTruth", "Knowledge", "Model", "Need", "Party", "Plan", "Question", "Recipe",
-    "Refusal", "Resources", "Score", "Scorer", "Seed", "Split", "Transcript", "View",
+    "Algorithm", "Attack", "Audit", "Claim", "DataSource", "Defense", "Distillation",
+    "Examples", "Finding", "GroundTruth", "Knowledge", "Model", "Need", "Party", "Plan",
+    "Question", "Recipe", "Refusal", "Resources", "Score", "Scorer", "Seed", "Split",
+    "Transcript", "View",
 )  # fmt: skip
 
 CLAIMS = ("Attribute", "Identity", "LabelShares", "Membership", "SameSender", "Shift")

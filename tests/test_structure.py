@@ -89,6 +89,20 @@ def test_audits_and_workers_load_no_drawing_code(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_audits_load_no_library_for_tables() -> None:
+    """They take some 100 MB; only audits of tables and a few attacks need them."""
+    code = (
+        "import sys, overheard.auditing.run\n"
+        "from overheard.plans.registries import ATTACKS, DATASETS, questions\n"
+        "questions(), ATTACKS.plugins(), DATASETS.plugins()\n"
+        "print(sorted({'pandas', 'pyarrow', 'sklearn'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
 MAX_MODULES = 25
 """Modules per folder, without `__init__`."""
 

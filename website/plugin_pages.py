@@ -6,6 +6,7 @@ from typing import Any
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.plans.plugin_facts import plugin_facts
 from overheard.plans.registries import (
+    ALGORITHMS,
     ATTACKS,
     DATASETS,
     DEFENSES,
@@ -51,6 +52,13 @@ _HEADS: Mapping[PluginRegistry[Any], tuple[str, str]] = {
         "Look up here which data a plan can name, where they come from and on which terms. "
         '`source = "digits"` in the table `[data]`. Data of your own: [bring your '
         "own](bring-your-own.md#data).",
+    ),
+    ALGORITHMS: (
+        "Algorithms",
+        "Look up here how the server can use updates, what clients can add to their training, "
+        "and what that reveals compared with FedAvg. `algorithm = "
+        '{ kind = "fed_adam", rate = 0.05 }` in the table `[training]` or in an arm. '
+        "[Algorithms](federated-algorithms.md) compares them.",
     ),
     DISTILLATIONS: (
         "Distillations",

@@ -32,7 +32,16 @@ frame = overheard.score(claims, truth, knowledge, view.rounds()).to_frame()
 ```
 """
 
-_PAGES = {"attacks", "datasets", "defenses", "distillations", "models", "questions", "splits"}
+_PAGES = {
+    "algorithms",
+    "attacks",
+    "datasets",
+    "defenses",
+    "distillations",
+    "models",
+    "questions",
+    "splits",
+}
 """Kinds of plugins that have a page of their own."""
 
 

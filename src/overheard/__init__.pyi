@@ -19,6 +19,7 @@ from .report.show import show as show
 from .report.write import write_report as write_report
 
 # The contracts, and the words that they use.
+from .core.algorithm.algorithm import Algorithm as Algorithm
 from .core.attack import Attack as Attack
 from .core.claims import Claim as Claim
 from .core.defense import Defense as Defense
@@ -62,6 +63,17 @@ from .core.errors import TranscriptError as TranscriptError
 from .core.errors import WorkerError as WorkerError
 
 # The parts of all kinds, written by `make face`.
+from .algorithms.fed_adagrad import FedAdagrad as FedAdagrad
+from .algorithms.fed_adam import FedAdam as FedAdam
+from .algorithms.fed_avg import FedAvg as FedAvg
+from .algorithms.fed_avg_m import FedAvgM as FedAvgM
+from .algorithms.fed_bn import FedBn as FedBn
+from .algorithms.fed_buff import FedBuff as FedBuff
+from .algorithms.fed_nova import FedNova as FedNova
+from .algorithms.fed_prox import FedProx as FedProx
+from .algorithms.fed_yogi import FedYogi as FedYogi
+from .algorithms.partial_sharing import PartialSharing as PartialSharing
+from .algorithms.scaffold import Scaffold as Scaffold
 from .questions.label_shares.attacks.amortised import Amortised as Amortised
 from .questions.attribute.attacks.attribute_forest import AttributeForest as AttributeForest
 from .questions.attribute.attacks.attribute_mlp import AttributeMlp as AttributeMlp
@@ -145,6 +157,7 @@ from .learning.models.shift_census import ShiftCensus as ShiftCensus
 from .learning.models.shift_conv import ShiftConv as ShiftConv
 from .learning.models.text_bag import TextBag as TextBag
 from .learning.models.tiny_resnet import TinyResnet as TinyResnet
+from .learning.models.transformer import Transformer as Transformer
 from .learning.models.unknown import Unknown as Unknown
 from .learning.models.vgg16 import Vgg16 as Vgg16
 from .questions.attribute.question import AttributeQuestion as AttributeQuestion

@@ -30,6 +30,21 @@ def test_a_manifest_is_read_as_written(tmp_path: Path, manifest: Manifest) -> No
     assert read_manifest(tmp_path / "transcript") == whole
 
 
+def test_no_defenses_are_known_only_if_that_is_stated(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    untold = replace(manifest, framework="flwr 1.41.0", defenses=())
+    write_manifest(tmp_path, untold)
+    assert "are_defenses_stated" not in json.loads(manifest_path(tmp_path).read_text())
+    assert not read_manifest(tmp_path).are_defenses_known
+    stated = replace(untold, are_defenses_stated=True)
+    write_manifest(tmp_path, stated)
+    assert read_manifest(tmp_path) == stated
+    assert read_manifest(tmp_path).are_defenses_known
+    assert replace(untold, defenses=(SILENCE,)).are_defenses_known
+    assert replace(untold, framework="overheard").are_defenses_known
+
+
 def test_has_format_and_software_versions(manifest: Manifest) -> None:
     assert manifest.format == 1
     assert manifest.torch.startswith("2.")

@@ -8,9 +8,9 @@ from torch import nn
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.auditing.recording import open_recorded_run
 from overheard.auditing.run import audit
-from overheard.auditing.tensor_selection import select_tensors
 from overheard.core.parties import SERVER
 from overheard.core.task import Task
 from overheard.learning.models.own import Own

@@ -252,6 +252,22 @@ def test_a_reference_makes_a_policy_that_is_kept(overheard: Command, tmp_path: P
     assert_user_error(again, "made.toml: exists", "--policy")
 
 
+def test_findings_that_were_not_checked_make_no_policy(overheard: Command, tmp_path: Path):
+    verdicts = [verdict_row("unchecked", None)]
+    found = write_document(tmp_path, document(verdicts=verdicts, arms=[run(has_truth=False)]))
+    made = tmp_path / "made.toml"
+    refused = overheard("check", found, "--like", found, "--write-policy", made)
+    assert_user_error(refused, "makes no policy", "truth.json")
+    assert not made.exists()
+
+
+def test_a_rule_that_cannot_fail_is_told(overheard: Command, tmp_path: Path):
+    verdicts = [verdict_row(score="membership_auc")]
+    found = write_document(tmp_path, document(summary_row(0.7, 1.1), verdicts=verdicts))
+    said = overheard("check", found, "--like", found)
+    assert "cannot fail" in said.out
+
+
 def test_tells_how_options_belong_together(overheard: Command, policy: Path, tmp_path: Path):
     found = write_document(tmp_path, document(summary_row()))
     for options, words in (

@@ -36,6 +36,20 @@ def test_two_commands_from_a_recording_to_first_claims(
     assert "Claimed, not checked" in audited.out
 
 
+def test_names_a_free_folder_if_an_earlier_plan_was_audited(
+    overheard: Command, stated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    call = ("init", "plan.toml", "--from-recording", stated, "--force")
+    assert "--out" not in overheard(*call).out
+    for taken in ("plan-audit", "plan-audit-2"):
+        (tmp_path / taken).mkdir()
+        (tmp_path / taken / "plan.toml").write_text("of another plan")
+    said = overheard(*call).out
+    assert f"Next: overheard audit plan.toml --transcript {stated} --out plan-audit-3" in said
+    assert "plan-audit-3/report.html" in said
+
+
 def test_overwrites_only_by_force(overheard: Command, stated: Path, tmp_path: Path):
     plan = tmp_path / "plan.toml"
     plan.write_text("mine")

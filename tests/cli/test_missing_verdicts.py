@@ -10,6 +10,7 @@ from overheard.archive.layout import truth_path
 from overheard.cli.missing_verdicts import NO_TRUTH, print_missing_verdicts
 from overheard.plans.built_in import built_in_plan
 from overheard.plans.plan import parse_plan
+from tests.cli.conftest import Command, assert_user_error
 
 FEW = """
 [data]
@@ -46,6 +47,16 @@ def test_a_recording_without_ground_truth_has_no_verdict(
     copy = copytree(recording, tmp_path / "copy")
     truth_path(copy).unlink()
     assert printed(FEW, copy) == f"{NO_TRUTH}\n"
+
+
+def test_a_plan_for_recordings_is_refused_before_any_advice(
+    overheard: Command, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(FEW)
+    said = overheard("audit", plan, "--out", tmp_path / "out")
+    assert_user_error(said, "--transcript")
+    assert "p-value" not in said.err
 
 
 def test_nothing_is_printed_if_all_can_be_judged() -> None:

@@ -22,7 +22,7 @@ def test_refuses_before_the_audit_if_a_package_is_missing(
         require_trackers(None, "project")
     said = overheard("audit", "--mlflow", "default", "--out", tmp_path / "out")
     assert said.code == 2
-    assert "'overheard[mlflow]'" in said.err
+    assert "'.[mlflow]'" in said.err
     assert not (tmp_path / "out").exists()
 
 

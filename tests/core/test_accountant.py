@@ -70,9 +70,9 @@ def test_the_error_without_the_accountant_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(PlanError, match=r"pip install 'overheard\[dp\]'"):
+    with pytest.raises(PlanError, match=r"pip install '\.\[dp\]'"):
         gaussian_epsilon(1.0, 1, 1e-5)
-    with pytest.raises(PlanError, match=r"pip install 'overheard\[dp\]'"):
+    with pytest.raises(PlanError, match=r"pip install '\.\[dp\]'"):
         sampled_epsilon(1.0, 1, 1e-5, 0.5)
 
 

@@ -20,10 +20,12 @@ from overheard.core.needs import (
     CANDIDATES,
     CROSS_ENTROPY,
     DISTILLED,
+    METADATA,
     MODEL,
     NEEDS,
     RECIPE,
     RECIPES,
+    TRAINED_MODEL,
     UPDATES,
     USERS,
     Need,
@@ -56,11 +58,11 @@ GUESSING = Prior(recipes=(Recipe(rate=0.2, epochs=1, batch=1),))
 @final
 @dataclass(frozen=True, slots=True)
 class Greedy(Attack[LabelShares]):
-    """Has every need except distilled sets."""
+    """Has every need except distilled sets, and those that updates meet as well."""
 
     name: ClassVar[str] = "greedy"
     claim_type: ClassVar = LabelShares
-    needs: ClassVar = frozenset(NEEDS) - {DISTILLED}
+    needs: ClassVar = frozenset(NEEDS) - {DISTILLED, METADATA, TRAINED_MODEL}
     source: ClassVar[str] = "test"
 
     def infer(

@@ -5,8 +5,20 @@ from dataclasses import FrozenInstanceError
 import pytest
 import torch
 
-from overheard.core.messages import Update, apply_update
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Evaluation,
+    MissingReply,
+    Update,
+    apply_update,
+    count_bytes,
+)
 from overheard.core.parties import client
+
+MIXED_WEIGHTS = {"w": torch.zeros(3, 2), "b": torch.zeros(2, dtype=torch.float16)}
+"""6 x 4 + 2 x 2 bytes"""
 
 
 def test_applying_an_update_adds_its_delta():
@@ -44,3 +56,18 @@ def test_an_update_cannot_be_changed():
 
 def test_clients_are_named_by_number():
     assert client(0) == "client/0"
+
+
+def test_counts_each_number_at_its_width() -> None:
+    assert count_bytes(Broadcast(MIXED_WEIGHTS)) == 28
+    assert (
+        count_bytes(Update(MIXED_WEIGHTS))
+        == count_bytes(Aggregate(MIXED_WEIGHTS, frozenset()))
+        == 28
+    )
+    inputs, labels = torch.zeros(2, 3), torch.zeros(2, 2)
+    assert count_bytes(DistilledSet(inputs, labels, torch.zeros(2), torch.zeros(2))) == 56
+
+
+def test_messages_without_tensors_count_nothing() -> None:
+    assert count_bytes(Evaluation({"loss": 1.0}, 9)) == count_bytes(MissingReply("late")) == 0

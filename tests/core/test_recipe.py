@@ -1,6 +1,7 @@
 """Valid and invalid recipes, and their number of steps."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,3 +65,20 @@ def test_refuses_settings_out_of_range(settings: dict[str, Any], word: str):
 def test_its_repr_has_all_settings():
     recipe = Recipe(rate=0.1, epochs=2, batch=8, momentum=0.9, label_smoothing=0.1)
     assert eval(repr(recipe)) == recipe
+
+
+def test_the_repr_has_a_proximal_term_only_if_it_is_set():
+    plain = Recipe(rate=0.1, epochs=2, batch=4)
+    assert "proximal" not in repr(plain)
+    assert repr(replace(plain, proximal=0.5)).endswith("proximal=0.5)")
+
+
+def test_steps_follow_the_epochs_of_a_client():
+    # Two batches of 4 per epoch of 5 examples.
+    recipe = Recipe(rate=0.1, epochs=3, batch=4)
+    assert (recipe.steps(5), recipe.steps(5, 1)) == (6, 2)
+
+
+def test_refuses_a_negative_proximal_term():
+    with pytest.raises(ValueError, match="proximal"):
+        Recipe(rate=0.1, epochs=1, batch=1, proximal=-1.0)

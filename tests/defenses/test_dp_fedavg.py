@@ -172,7 +172,7 @@ def test_without_the_accountant_says_how_to_install_it_instead_of_an_epsilon(
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     promise = promise_of(DpFedavg(), 1)
     assert promise.startswith("epsilon not computed (")
-    assert "pip install 'overheard[dp]'" in promise
+    assert "pip install '.[dp]'" in promise
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_without_the_accountant_says_how_to_install_it_instead_of_an_epsilon(
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     promise = LocalDp().promise(RunParameters(rounds=1, participation=1.0))
     assert promise.startswith("epsilon not computed (")
-    assert "pip install 'overheard[dp]'" in promise
+    assert "pip install '.[dp]'" in promise
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_without_the_accountant_the_table_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     audited = cells(audit_of(WEAK, noisy_finding(1.0)))
     assert audited["Verdict"].startswith("not recomputed: ")
-    assert "pip install 'overheard[dp]'" in audited["Verdict"]
+    assert "pip install '.[dp]'" in audited["Verdict"]
     assert audited["Recomputed: PLD / RDP"] == "–"
 
 

@@ -16,12 +16,11 @@ from overheard.federation.cohort import (
     CLIENT_FAILED,
     NO_EXAMPLES,
     defense_context,
-    draw_participants,
-    participants_per_round,
+    draw_round_copies,
     sample_cohort,
-    sampling_rate,
 )
 from overheard.federation.federation import Federation
+from overheard.federation.sampling import participants_per_round, sampling_rate
 
 
 @dataclass(frozen=True)
@@ -103,15 +102,15 @@ def test_all_clients_take_part_by_default(small: Federation) -> None:
 def test_samples_a_share_of_the_clients_and_at_least_one(
     crowd: Federation, share: float, count: int
 ) -> None:
-    sampled = draw_participants(replace(crowd, participation=share), 0)
+    sampled = draw_round_copies(replace(crowd, participation=share), 0)
     assert len(set(sampled)) == count
     assert list(sampled) == sorted(sampled)
 
 
 def test_the_sample_differs_by_round_and_is_reproducible(crowd: Federation) -> None:
     half = replace(crowd, participation=0.5)
-    assert len({draw_participants(half, number) for number in range(3)}) == 3
-    assert draw_participants(half, 1) == draw_participants(half, 1)
+    assert len({tuple(draw_round_copies(half, number)) for number in range(3)}) == 3
+    assert draw_round_copies(half, 1) == draw_round_copies(half, 1)
 
 
 @given(st.integers(0, 2**62))
@@ -133,7 +132,7 @@ def test_a_sampled_client_either_trains_or_is_missing(seed: int) -> None:
     cohort = sample_cohort(federation, 0)
     answering = {task.name for task in cohort.clients}
     assert not answering & set(cohort.missing)
-    sampled = {client(index) for index in draw_participants(federation, 0)}
+    sampled = {client(index) for index in draw_round_copies(federation, 0)}
     assert answering | set(cohort.missing) == sampled
 
 

@@ -8,10 +8,18 @@ from torch import nn
 
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import Recorder
+from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.defense import Defense, DefenseContext, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    Message,
+    MissingReply,
+    Update,
+    Weights,
+)
 from overheard.core.parties import COHORT, SERVER, Party, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -19,7 +27,8 @@ from overheard.core.transcript import Transcript
 from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.manifest import build_manifest
-from overheard.federation.round import FederationRound, next_weights, run_round
+from overheard.federation.round import FederationRound, run_round
+from overheard.federation.server import broadcast_weights, next_state, received_updates
 from overheard.learning.initialization import initial_weights
 
 
@@ -94,7 +103,7 @@ def messages_of(federation: Federation, folder: Path) -> Sequence[Message]:
     """The messages of round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
     with Recorder(folder, build_manifest(federation, "none")).open_round() as record:
-        run_round([FederationRound(federation, weights, record)], 0)
+        run_round([FederationRound(federation, ServerState(weights), record)], 0)
     return read_round(folder, 0)
 
 
@@ -114,6 +123,13 @@ def test_messages_of_a_round_have_their_order_and_readers(
         (client(0), frozenset({SERVER}), Update),
         (client(1), frozenset({SERVER}), Update),
     ]
+
+
+def next_weights(federation: Federation, number: int, messages: Sequence[Message]) -> Weights:
+    """The global model after a round of an algorithm without memory."""
+    state = ServerState(broadcast_weights(messages))
+    received = received_updates(federation, number, messages)
+    return next_state(federation, number, state, messages, received).weights
 
 
 def test_updates_and_their_mean_equal_those_computed_by_hand(
@@ -294,7 +310,10 @@ def test_a_federation_whose_round_is_recorded_trains_but_sends_nothing(
     weights = initial_weights(small.build_model, Seed(0))
     with Recorder(tmp_path, build_manifest(other, "none")).open_round() as record:
         run_round(
-            [FederationRound(watched, weights, None), FederationRound(other, weights, record)],
+            [
+                FederationRound(watched, ServerState(weights), None),
+                FederationRound(other, ServerState(weights), record),
+            ],
             0,
         )
     assert len(set(trained)) == 4

@@ -77,7 +77,7 @@ def test_infinite_epsilon_fails_and_unknown_epsilon_is_inconclusive():
     assert verdict.why == "nothing is guaranteed: its settings give no finite epsilon"
     unknown = only(enormous, told(epsilon_row("unaccounted")))
     assert unknown.status == "inconclusive"
-    assert "pip install 'overheard[dp]'" in unknown.why
+    assert "pip install '.[dp]'" in unknown.why
 
 
 def test_a_proven_epsilon_is_limited_and_reported_with_its_attack():

@@ -100,6 +100,19 @@ def test_straddles_decides_what_is_inconclusive() -> None:
     assert judged(row, rules=(rule(straddles="fail"),))[0].status == "fail"
 
 
+@pytest.mark.parametrize(
+    ("verdict", "status"), [("unchecked", "inconclusive"), ("unmeasured", "excused")]
+)
+def test_what_was_not_tested_never_passes(verdict: str, status: Status) -> None:
+    row = verdict_row(verdict, None)
+    assert judged(row, rules=(rule(straddles="pass"),))[0].status == status
+    assert judged(row, rules=(rule(straddles="fail"),))[0].status == "fail"
+    policy = Policy.model_validate_json(
+        json.dumps({"verdicts": [{"name": "no leak", "straddles": "pass"}]})
+    )
+    assert check(policy, findings(verdicts=[row])).status == "inconclusive"
+
+
 def test_a_policy_of_verdicts_is_checked() -> None:
     policy = Policy.model_validate_json(json.dumps({"verdicts": [{"name": "no leak"}]}))
     checked = check(policy, findings(verdicts=[verdict_row()]))

@@ -27,7 +27,7 @@ PATH = Path("earlier/findings.json")
 
 def auc_verdict(verdict: str = "leaks", **changes: Any) -> dict[str, object]:
     p_value = 0.001 if verdict == "leaks" else 0.5
-    return verdict_row(verdict, p_value, score="membership_auc", **changes)
+    return verdict_row(verdict, p_value, **({"score": "membership_auc"} | changes))
 
 
 def reference(*rows: dict[str, object], **changes: Any) -> FindingsDocument:
@@ -131,6 +131,59 @@ def test_accuracy_must_not_fall_by_more_than_the_tolerance() -> None:
 
 def test_the_accuracy_of_one_run_is_no_limit() -> None:
     assert made(reference()).policy.costs == ()
+
+
+def test_a_reference_in_which_nothing_was_checked_makes_no_policy() -> None:
+    rows = [auc_verdict("unchecked"), auc_verdict("unmeasured", question="shift")]
+    with pytest.raises(FindingsError, match=r"no policy: .*truth\.json.*\[\[verdicts\]\]"):
+        made(reference(verdicts=rows, epsilon=[epsilon_row()], arms=[run("noisy")]))
+
+
+def test_a_threat_without_ground_truth_gets_no_rule_and_is_named() -> None:
+    rows = [auc_verdict(), auc_verdict("unchecked", question="shift")]
+    policy = made(reference(verdicts=rows))
+    assert policy.policy.verdicts == ()
+    assert policy.warnings == (
+        "Without a rule, as the reference has no ground truth for it: "
+        "shift, bare, server, clients.",
+    )
+    assert f"# {policy.warnings[0]}\n" in policy_text(policy)
+
+
+def test_a_threat_that_no_attack_could_ask_is_excused_until_it_leaks() -> None:
+    rows = [auc_verdict(), auc_verdict("unmeasured", question="shift")]
+    policy = made(reference(verdicts=rows))
+    assert status(policy, reference(verdicts=rows)) == "pass"
+    leaks = [rows[0], auc_verdict(question="shift")]
+    assert status(policy, reference(verdicts=leaks)) == "fail"
+
+
+def test_a_limit_that_no_attack_can_break_ends_at_a_perfect_claim_and_says_so() -> None:
+    # A coin gets .5, so that a perfect attack gains .5; Student's interval ends at .6.
+    found = reference(summary_row(0.7, 1.1), summary_row(0.6, 1.2, attack="loss"))
+    policy = made(found)
+    (rule,) = policy.policy.leaks
+    assert rule.gain_at_most == 0.5
+    assert "gain 0.4 (0.2 to 0.5) by" in policy.reasons[rule.name]
+    assert "cannot fail: a perfect attack gains 0.5" in policy_text(policy)
+    (warning,) = policy.warnings
+    assert warning.startswith("1 of the rules on gains cannot fail")
+    assert rule.name in warning
+    assert made(reference()).warnings == ()
+
+
+def test_the_limit_of_an_error_ends_where_no_error_is_left() -> None:
+    # Guessing errs by .8: the upper gain of 1.1 is cut to .8.
+    row = summary_row(
+        *(0.0, 0.3),
+        score="l1",
+        better="lower",
+        blinds={"uniform": 0.8},
+        gain=estimate(0.3, 1.1),
+    )
+    verdict = auc_verdict(score="l1", margins={"l1": 0.1})
+    (rule,) = made(reference(row, verdicts=[verdict])).policy.leaks
+    assert rule.gain_at_most == 0.8
 
 
 def test_refuses_findings_without_verdicts_or_with_names_that_no_policy_has() -> None:

@@ -46,6 +46,7 @@ RECIPES = {
     "adadelta": Recipe(rate=1.0, epochs=6, batch=4, optimizer="adadelta", weight_decay=0.01),
     "smoothed": Recipe(rate=0.1, epochs=6, batch=4, label_smoothing=0.3),
     "rated": Recipe(rate=0.1, epochs=6, batch=4, loss="squared_error"),
+    "proximal": Recipe(rate=0.1, epochs=6, batch=4, proximal=0.5),
 }
 """Six epochs of client/2 are 24 steps."""
 
@@ -91,18 +92,30 @@ def plain_loop(
     model = build_model().to(next(iter(start.values())).dtype)
     model.load_state_dict(dict(start), strict=False)  # counters of a batch norm stay
     optimizer = _optimizer(model, recipe)
-    for epoch in range(recipe.epochs):
+    for epoch in range(member.epochs or recipe.epochs):
         losses = 0.0
         order = epoch_order(SEED, 3, member.name, epoch, len(member.rows))
         for batch in member.rows[order].split(recipe.batch):
             optimizer.zero_grad()
             loss = _loss(model(pool.inputs[batch]), pool.labels[batch], recipe)
-            loss.backward()
+            (loss + _added_terms(model, start, member, recipe)).backward()
             optimizer.step()
             losses += float(loss.detach()) * len(batch)
     state = model.state_dict()
     change = {name: state[name] - begin for name, begin in start.items()}
     return change, losses / len(member.rows)
+
+
+def _added_terms(
+    model: nn.Module, start: Weights, member: ClientTask, recipe: Recipe
+) -> Tensor:
+    """The proximal penalty, and a linear term whose gradient is the client's correction."""
+    total = torch.zeros((), dtype=torch.float64)
+    for name, weight in model.named_parameters():
+        total = total + recipe.proximal / 2 * (weight - start[name]).square().sum()
+        if member.correction is not None:
+            total = total + (member.correction[name] * weight).sum()
+    return total
 
 
 def _loss(logits: Tensor, labels: Tensor, recipe: Recipe) -> Tensor:

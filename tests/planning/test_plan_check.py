@@ -39,6 +39,16 @@ def test_names_verdicts_that_cannot_be_given(simulated: Path):
     assert "The smallest p-value of this plan is 0.17" in few.no_verdicts[0]
 
 
+def test_a_recording_uses_the_first_seed_alone(simulated: Path):
+    two = TINY.model_copy(update={"seeds": (TINY.seeds[0], 7)})
+    checked = check_plan(two, HERE, simulated, with_estimate=False)
+    assert checked.unused_seeds == (7,)
+    assert "only the first seed is used, not 7." in " ".join(checked.lines())
+    one = TINY.model_copy(update={"seeds": TINY.seeds[:1]})
+    alone = check_plan(one, HERE, simulated, with_estimate=False)
+    assert "first seed" not in " ".join(alone.lines())
+
+
 def test_counts_runs_and_describes_them(checked: PlanCheck):
     assert (len(checked.arms), checked.seeds, checked.runs) == (2, 2, 4)
     lines = list(checked.lines())

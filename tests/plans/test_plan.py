@@ -465,11 +465,11 @@ def test_refuses_a_new_user_of_a_client_with_people():
         ),
         (
             'observers = ["server", "client/0"]',
-            "hide clients from the server only: set observers = [",
+            "hide clients from the server or from the network only: set observers = [",
         ),
         (
             'observers = ["client/0"]',
-            "hide clients from the server only: set observers = ['server']",
+            "hide clients from the server or from the network only: set observers = ['server']",
         ),
     ],
 )

@@ -12,6 +12,7 @@ import torch
 
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.archive.run_end import has_ended
 from overheard.core.messages import Broadcast, MessageBody, MissingReply, Timestamps, Update
 from overheard.core.parties import SERVER, client
 from overheard.recorders import async_writer as module
@@ -285,3 +286,22 @@ def test_logs_the_warning_before_waiting_threads_continue(tmp_path: Path) -> Non
         assert len(warnings) == 1
     finally:
         logging.getLogger("overheard").removeHandler(slow)
+
+
+def test_says_in_the_transcript_that_the_run_has_ended(tmp_path: Path) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS)
+    write_round(scribe, MissingReply("late"))
+    scribe.commit()
+    is_committed = threading.Event()
+    scribe.write(client(1), TO_SERVER, lambda: (is_committed.set(), MissingReply("late"))[1])
+    assert is_committed.wait(10)
+    assert not has_ended(tmp_path)
+    scribe.close()
+    assert has_ended(tmp_path)
+
+
+def test_does_not_say_so_if_the_run_is_opened_again(tmp_path: Path) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS, is_resumed=True, ends_run=False)
+    write_round(scribe, MissingReply("late"))
+    scribe.close()
+    assert not has_ended(tmp_path)

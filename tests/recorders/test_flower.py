@@ -390,6 +390,16 @@ def test_omits_an_integer_counter_even_if_averaging_makes_it_a_float(
     assert outline(tmp_path).count("1 Update") == 3
 
 
+@pytest.mark.parametrize(("defenses", "are_known"), [(None, False), ([], True)])
+def test_an_app_may_state_that_it_has_no_defenses(
+    tmp_path: Path, defenses: Sequence[object] | None, are_known: bool
+) -> None:
+    grid = RecordingGrid(Nodes(answer), tmp_path, defenses=defenses)
+    FedAvg().start(grid, record_of(START), num_rounds=1)
+    grid.finish()
+    assert read_manifest(tmp_path).are_defenses_known == are_known
+
+
 FULL = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("flwr", reason="the extra flower is not installed")
-
-from flwr.app import Array, ArrayRecord, RecordDict
-
 from overheard.recorders.flower_arrays import (
     NPY_SERIALIZATION,
     ArrayDecoder,
     PackedArray,
-    count_bytes,
-    extract_arrays,
 )
 
 
@@ -105,15 +99,3 @@ def test_refuses_other_tensors_and_shapes() -> None:
         decoder.decode_update({"v": one}, {"w": one})
     with pytest.raises(ValueError, match=r"\(2, 1\)"):
         decoder.decode_update({"w": packed(np.ones((2, 1), np.float32))}, {"w": one})
-
-
-def test_names_arrays_of_several_records_and_ignores_later_changes() -> None:
-    array = Array(np.ones(2, np.float32))
-    alone = RecordDict({"arrays": ArrayRecord({"w": array})})
-    before = extract_arrays(alone)
-    assert list(before) == ["w"]
-    alone["arrays"] = ArrayRecord({"w": Array(np.zeros(2, np.float32))})
-    assert before["w"].data == array.data
-    assert count_bytes(before) == len(array.data)
-    two = RecordDict({"a": ArrayRecord({"w": array}), "b": ArrayRecord({"w": array})})
-    assert list(extract_arrays(two)) == ["a/w", "b/w"]

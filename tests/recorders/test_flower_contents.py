@@ -1,10 +1,17 @@
+import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="the extra flower is not installed")
 
-from flwr.app import ConfigRecord, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
-from overheard.recorders.flower_contents import read_answer_metadata, read_config, sanitize_text
+from overheard.recorders.flower_arrays import count_bytes
+from overheard.recorders.flower_contents import (
+    extract_arrays,
+    read_answer_metadata,
+    read_config,
+)
+from overheard.recorders.reply_values import sanitize_text
 
 
 def test_separates_the_number_of_examples_from_metrics() -> None:
@@ -59,3 +66,15 @@ def test_sanitises_untrusted_names() -> None:
     assert sanitize_text("x" * 300) == "x" * 200 + "..."
     hostile = RecordDict({"m": MetricRecord({"\x1b[2J": 1.0})})
     assert list(read_answer_metadata(hostile).metrics) == ["?[2J"]
+
+
+def test_names_arrays_of_several_records_and_ignores_later_changes() -> None:
+    array = Array(np.ones(2, np.float32))
+    alone = RecordDict({"arrays": ArrayRecord({"w": array})})
+    before = extract_arrays(alone)
+    assert list(before) == ["w"]
+    alone["arrays"] = ArrayRecord({"w": Array(np.zeros(2, np.float32))})
+    assert before["w"].data == array.data
+    assert count_bytes(before) == len(array.data)
+    two = RecordDict({"a": ArrayRecord({"w": array}), "b": ArrayRecord({"w": array})})
+    assert list(extract_arrays(two)) == ["a/w", "b/w"]

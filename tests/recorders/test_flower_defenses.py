@@ -21,7 +21,7 @@ from flwr.serverapp.strategy import (
 
 from overheard.archive.manifest import DefenseRecord
 from overheard.core.mechanism import Mechanism
-from overheard.recorders.flower_defenses import DELTA, defense_records
+from overheard.recorders.flower_defenses import DELTA, defense_records, stated_defenses
 
 
 def mechanism_of(defense: object) -> Mechanism:
@@ -123,6 +123,15 @@ def test_adaptive_clipping_accounts_for_all_that_a_round_releases(strategy: type
 def test_adaptive_clipping_without_noise_has_multiplier_0() -> None:
     strategy = DifferentialPrivacyServerSideAdaptiveClipping(FedAvg(), 0.0, 20)
     assert mechanism_of(strategy).noise_multiplier == 0
+
+
+def test_no_defenses_may_be_stated_and_unknown_ones_are_not_none() -> None:
+    assert stated_defenses(None) == ((), False)
+    assert stated_defenses([]) == ((), True)
+    assert stated_defenses([FedAvg()]) == ((), False)
+    records, are_stated = stated_defenses(iter([fixedclipping_mod]))
+    assert [one.name for one in records] == ["fixedclipping_mod"]
+    assert are_stated
 
 
 def test_accepts_own_records_and_warns_of_unknown_defenses(

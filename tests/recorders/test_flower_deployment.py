@@ -124,10 +124,8 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         deployed.stop()
 
 
-def test_records_and_audits_a_deployment_with_a_failing_node(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recording = deployment.home / "recording"
+def start_nodes(deployment: Deployment) -> list[subprocess.Popen[bytes]]:
+    """Start a SuperLink and the nodes, and return the nodes."""
     deployment.start(
         "flower-superlink", "--insecure", "--disable-runtime-dependency-installation",
         "--host", "127.0.0.1", "--port", str(deployment.port),
@@ -141,6 +139,14 @@ def test_records_and_audits_a_deployment_with_a_failing_node(
         for number in range(NODES)
     ]  # fmt: skip
     deployment.until(lambda: is_open(deployment.port), "the SuperLink's port")
+    return nodes
+
+
+def test_records_and_audits_a_deployment_with_a_failing_node(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = deployment.home / "recording"
+    nodes = start_nodes(deployment)
     settings = f"recording='{recording}' rounds=2 fraction-evaluate=0.0 nodes={NODES}"
     run = deployment.start("flwr", "run", str(APP), "--stream", "--run-config", settings)
     deployment.until(lambda: deployment.received() == 2 * NODES, "the second round")
@@ -177,6 +183,88 @@ def test_records_and_audits_a_deployment_with_a_failing_node(
     assert len(claims) == 3 * NODES
     assert not found.refusals
     assert not any(one.is_checked for one in claims)
+
+
+LEGACY_APP = {
+    "pyproject.toml": """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "legacy-app"
+version = "1.0.0"
+dependencies = []
+[tool.hatch.build.targets.wheel]
+packages = ["."]
+[tool.flwr.app]
+publisher = "somebody"
+[tool.flwr.app.components]
+serverapp = "legacy_app:server"
+clientapp = "legacy_app:client"
+[tool.flwr.app.config]
+recording = ""
+""",
+    "legacy_app.py": """
+import numpy as np
+from flwr.client import ClientApp, NumPyClient
+from flwr.common import ndarrays_to_parameters
+from flwr.server import ServerApp, ServerAppComponents, ServerConfig
+from flwr.server.strategy import FedAvg
+from overheard.recorders.flower_strategy import RecordingStrategy
+
+class Site(NumPyClient):
+    def __init__(self, partition):
+        self.partition = partition
+
+    def fit(self, parameters, config):
+        print("Receiving: train message", flush=True)
+        trained = [one + 1 + self.partition for one in parameters]
+        return trained, 10, {"partition-id": self.partition}
+
+    def evaluate(self, parameters, config):
+        return 0.5, 5, {}
+
+def client_fn(context):
+    return Site(context.node_config["partition-id"]).to_client()
+
+def server_fn(context):
+    start = ndarrays_to_parameters([np.zeros((2, 3), np.float32), np.zeros(2, np.float32)])
+    strategy = FedAvg(
+        min_fit_clients=3,
+        min_available_clients=3,
+        fraction_evaluate=0.0,
+        initial_parameters=start,
+    )
+    strategy = RecordingStrategy(strategy, context.run_config["recording"])
+    return ServerAppComponents(strategy=strategy, config=ServerConfig(num_rounds=2))
+
+client = ClientApp(client_fn)
+server = ServerApp(server_fn=server_fn)
+""",
+}
+"""An app of Flower's older API."""
+
+
+def test_records_a_legacy_app_of_a_deployment(deployment: Deployment) -> None:
+    app, recording = deployment.home / "app", deployment.home / "recording"
+    app.mkdir()
+    for name, text in LEGACY_APP.items():
+        (app / name).write_text(text)
+    start_nodes(deployment)
+    settings = f"recording='{recording}'"
+    run = deployment.start("flwr", "run", str(app), "--stream", "--run-config", settings)
+    deployment.until(lambda: run.poll() is not None, "the end of the run")
+    deployment.until(lambda: len(updates_by_round(recording)) == 3, "the last of the recording")
+    assert [len(one) for one in updates_by_round(recording)] == [NODES, NODES, 0]
+    messages = open_transcript(recording).messages
+    sent = {one.body.delta["1"][0].item() for one in messages if isinstance(one.body, Update)}
+    assert sent == {1, 2, 3}
+    assert '"2"' in (recording / "node_names.json").read_text()
+    # Two positions, and the model that nobody evaluates.
+    last = messages[-1].body
+    assert isinstance(last, Broadcast)
+    assert list(last.weights) == ["0", "1"]
+    assert last.weights["0"][0].tolist() == [4, 4, 4]
 
 
 def updates_by_round(recording: Path) -> list[set[str]]:

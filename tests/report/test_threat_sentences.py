@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.parties import COHORT, RELEASE, SERVER, client, late_joiner
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.page_registry import pages_of
@@ -232,3 +232,14 @@ def test_a_leak_whose_gain_may_be_nothing_is_of_unsure_size() -> None:
         assert badge("leaks", is_below_margin=False, least_gain=least) == words_of
     assert badge("leaks", is_below_margin=True, least_gain=None) == "Leaks, below the margin"
     assert badge("inconclusive", is_below_margin=False, least_gain=None) == "Inconclusive"
+
+
+def test_external_observers_claim_from_what_they_saw(small: Audit) -> None:
+    for observer, source in ((RELEASE, "this model alone"), (late_joiner(1), "1 round")):
+        finding = shares_finding(
+            "none", COHORT, (0.2, 0.8), (0.2, 0.8), observers=(observer,), fits=FITS_BEST
+        )
+        seen = replace(finding, sent_rounds=(1,))
+        told = words(replace(small, findings=(seen,)))[0]
+        assert told.endswith(f", from {source}.")
+        assert "infers the cohort's label shares" in told

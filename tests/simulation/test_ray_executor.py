@@ -25,7 +25,7 @@ with_ray = pytest.mark.skipif(
 
 def test_without_ray_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(PlanError, match=r"needs Ray: pip install overheard\[ray\]"):
+    with pytest.raises(PlanError, match=r"needs Ray: pip install '\.\[ray\]'"):
         list(run_on_ray([], "local"))
 
 

@@ -4,6 +4,7 @@
 - `transcript/rounds/r0003/` has the tensors of each message of round 3, such as
   `0001-client-3-update.safetensors`, and the list of messages, `messages.jsonl`. The list is
   written last: its presence commits the round.
+- `transcript/ended.json` tells that no further round will be recorded.
 - `truth.json` has the ground truth, outside of the transcript, so that the transcript can be
   shared without it.
 - `seconds.json` has the run time.
@@ -42,6 +43,11 @@ def transcript_folder(folder: Path) -> Path:
 def manifest_path(transcript: Path) -> Path:
     """Return the path of a transcript's manifest."""
     return transcript / "manifest.json"
+
+
+def end_path(transcript: Path) -> Path:
+    """Return the path of the mark that a recording has ended."""
+    return transcript / "ended.json"
 
 
 def round_folder(transcript: Path, number: int) -> Path:

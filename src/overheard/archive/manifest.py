@@ -30,6 +30,9 @@ FORMAT = 1
 MAX_REPORTED_ERRORS = 12
 """Most errors of a damaged file that a message lists; further ones are counted."""
 
+SIMULATION = "overheard"
+"""The framework of runs that Overheard simulates."""
+
 SOFTWARE_FIELDS = frozenset({"overheard", "torch", "python"})
 """The fields for software versions, which do not describe the run itself."""
 
@@ -72,6 +75,8 @@ class Manifest:
         framework: that ran the federation, with its version.
         left_out: names of model tensors that are no floating-point numbers; they were sent but
             are not in the transcript.
+        are_defenses_stated: whether a recording states that `defenses` are all that there are,
+            so that () means none and not that nobody told.
 
     """
 
@@ -91,8 +96,9 @@ class Manifest:
     protocol: str = "fedavg"
     seed: int | None = None
     data: str = ""
-    framework: str = "overheard"
+    framework: str = SIMULATION
     left_out: tuple[str, ...] = ()
+    are_defenses_stated: bool = False
     overheard: str = _OVERHEARD
     torch: str = _TORCH
     python: str = platform.python_version()
@@ -104,6 +110,11 @@ class Manifest:
             parse_party(name)
         if self.rounds is not None and self.rounds < 0:
             raise ValueError(f"rounds must be 0 or more, got {self.rounds}")
+
+    @property
+    def are_defenses_known(self) -> bool:
+        """Whether `defenses` are all that were in force, as far as the run states it."""
+        return bool(self.defenses) or self.are_defenses_stated or self.framework == SIMULATION
 
 
 def describe_differences(
@@ -136,8 +147,18 @@ def begin_run(folder: Path, manifest: Manifest) -> int:
 
 
 def write_manifest(transcript: Path, manifest: Manifest) -> None:
-    """Write the manifest of a transcript."""
-    write_bytes(manifest_path(transcript), _PARSER.dump_json(manifest, indent=2) + b"\n")
+    """Write the manifest of a transcript.
+
+    Without a proximal term, and without a statement on defenses, it has the keys that older
+    versions read.
+    """
+    left_out: dict[str, bool | set[str]] = {}
+    if manifest.recipe is not None and not manifest.recipe.proximal:
+        left_out["recipe"] = {"proximal"}
+    if not manifest.are_defenses_stated:
+        left_out["are_defenses_stated"] = True
+    content = _PARSER.dump_json(manifest, indent=2, exclude=left_out)
+    write_bytes(manifest_path(transcript), content + b"\n")
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -1,5 +1,6 @@
 """Reads a message from its stored line and the tensor file beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from overheard.archive.message_lines import (
     MissingReplyLine,
     StoredFile,
     UpdateLine,
-    stored_file,
+    stored_files,
 )
 from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
@@ -70,7 +71,7 @@ def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> M
         raise location.error(
             f"is of round {line.round}: move it to that round's folder, or record again"
         )
-    file = stored_file(line.body)
+    files = [_check_file(file, location) for file in stored_files(line.body)]
     try:
         return Message(
             line.round,
@@ -80,7 +81,7 @@ def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> M
                 line.body,
                 location,
                 shapes,
-                None if file is None else _check_file(file, location),
+                files,
             ),
             None if line.times is None else Timestamps(line.times.sent, line.times.received),
         )
@@ -109,22 +110,24 @@ def _read_body(
     body: BodyLine,
     location: LineLocation,
     shapes: Shapes | None,
-    path: Path | None,
+    files: Sequence[Path],
 ) -> MessageBody:
     if isinstance(body, MissingReplyLine):
         return MissingReply(body.reason)
     if isinstance(body, EvaluationLine):
         return Evaluation(body.metrics, _check_examples(body.examples, location))
-    assert path is not None, "all other messages have a file"
+    assert files, "all other messages have a file"
+    path, *rest = files
     if isinstance(body, DistilledLine):
         return _read_distilled_set(path)
     if shapes is None:
         raise location.error("comes before the round's broadcast: record broadcasts too")
+    control = StoredWeights(rest[0], shapes) if rest else None
     if isinstance(body, BroadcastLine):
-        return Broadcast(StoredWeights(path, shapes), body.config)
+        return Broadcast(StoredWeights(path, shapes), body.config, control)
     delta, examples = StoredWeights(path, shapes), _check_examples(body.examples, location)
     if isinstance(body, UpdateLine):
-        return Update(delta, examples, body.metrics)
+        return Update(delta, examples, body.metrics, control)
     return Aggregate(delta, frozenset(parse_party(name) for name in body.cohort), examples)
 
 

@@ -34,6 +34,7 @@ class BroadcastLine:
     weights: StoredFile
     parameters: tuple[Parameter, ...]
     config: dict[str, str] = field(default_factory=dict)
+    control: StoredFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class UpdateLine:
     delta: StoredFile
     examples: int | None
     metrics: dict[str, float]
+    control: StoredFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +129,9 @@ def stored_file(body: BodyLine) -> StoredFile | None:
             return body.examples
         case EvaluationLine() | MissingReplyLine():
             return None
+
+
+def stored_files(body: BodyLine) -> tuple[StoredFile, ...]:
+    """Return all tensor files of a message: that of `stored_file`, then its control variate."""
+    control = body.control if isinstance(body, BroadcastLine | UpdateLine) else None
+    return tuple(file for file in (stored_file(body), control) if file is not None)

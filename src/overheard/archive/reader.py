@@ -17,7 +17,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.manifest import describe_validation_error, read_manifest
 from overheard.archive.message_bodies import LineLocation, declared_shapes, read_message
-from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, stored_file
+from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, stored_files
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
@@ -59,21 +59,19 @@ def verify_transcript(folder: Path) -> int:
     read_manifest(folder)
     checked = 0
     for entry in _entries(transcript):
-        file = stored_file(entry.line.body)
-        if file is None:
-            continue
-        path = weights_path(transcript, entry.line.round, file.name)
-        with path.open("rb") as content:
-            found = file_digest(content, "sha256").hexdigest()
-        if found != file.sha256:
-            raise TranscriptError(
-                f"{path} was altered after it was written (SHA-256 {found}, written "
-                f"{printable_excerpt(file.sha256)}): copy the whole transcript again"
-            )
+        for file in stored_files(entry.line.body):
+            path = weights_path(transcript, entry.line.round, file.name)
+            with path.open("rb") as content:
+                found = file_digest(content, "sha256").hexdigest()
+            if found != file.sha256:
+                raise TranscriptError(
+                    f"{path} was altered after it was written (SHA-256 {found}, written "
+                    f"{printable_excerpt(file.sha256)}): copy the whole transcript again"
+                )
+            checked += 1
         for tensors in _weights_of(entry.message):
             for name in tensors:
                 tensors[name]
-        checked += 1
     return checked
 
 
@@ -112,8 +110,11 @@ def _parse_line(raw: bytes, location: LineLocation) -> Line:
 def _weights_of(message: Message) -> tuple[Weights, ...]:
     match message.body:
         case Broadcast():
-            return (message.body.weights,)
-        case Update() | Aggregate():
-            return (message.body.delta,)
+            found = (message.body.weights, message.body.control)
+        case Update():
+            found = (message.body.delta, message.body.control)
+        case Aggregate():
+            found = (message.body.delta, None)
         case _:
             return ()
+    return tuple(weights for weights in found if weights is not None)

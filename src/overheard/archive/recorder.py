@@ -169,11 +169,14 @@ class OpenRound:
                 file = self._write_tensors(message.sender, "broadcast", body.weights)
                 # Set last: if the broadcast is rejected, its updates must be rejected too.
                 self._shapes = shapes
-                return BroadcastLine("broadcast", file, parameters, dict(body.config))
+                control = self._write_control(message.sender, body.control)
+                return BroadcastLine("broadcast", file, parameters, dict(body.config), control)
             case Update():
                 self._check_shapes(body.delta)
                 file = self._write_tensors(message.sender, "update", body.delta)
-                return UpdateLine("update", file, body.examples, _check_finite(body.metrics))
+                control = self._write_control(message.sender, body.control)
+                metrics = _check_finite(body.metrics)
+                return UpdateLine("update", file, body.examples, metrics, control)
             case Aggregate():
                 self._check_shapes(body.delta)
                 file = self._write_tensors(message.sender, "aggregate", body.delta)
@@ -189,6 +192,12 @@ class OpenRound:
                 return EvaluationLine("evaluation", body.examples, _check_finite(body.metrics))
             case MissingReply():
                 return MissingReplyLine("missing", body.reason)
+
+    def _write_control(self, sender: Party, control: Weights | None) -> StoredFile | None:
+        if control is None:
+            return None
+        self._check_shapes(control)
+        return self._write_tensors(sender, "control", control)
 
     def _write_tensors(self, sender: Party, kind: str, weights: Weights) -> StoredFile:
         name = weights_file_name(len(self._lines), parse_party(sender), kind)

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, final
+
+from overheard.core.errors import TranscriptError
+from overheard.core.messages import SizedWeights
 
 if TYPE_CHECKING:  # so that `overheard show` need not load torch
     import torch
@@ -11,10 +15,13 @@ if TYPE_CHECKING:  # so that `overheard show` need not load torch
 Shapes = Mapping[str, tuple[int, ...]]
 """The shapes of a model's tensors by name, in the model's order."""
 
+MAX_BYTES_PER_NUMBER = 8
+"""Most bytes of one number."""
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class StoredWeights(Mapping[str, "torch.Tensor"]):
+class StoredWeights(SizedWeights):
     """Tensors by name, each read from a safetensors file when it is accessed.
 
     Each access opens the file, maps it into memory and closes it; its memory is freed with the
@@ -55,6 +62,32 @@ class StoredWeights(Mapping[str, "torch.Tensor"]):
     def __len__(self) -> int:
         """Return the number of tensors."""
         return len(self.shapes)
+
+    def count_bytes(self) -> int:
+        """Return the bytes of the tensors in the file; reads its header only.
+
+        The first eight bytes give the length of the header, and the tensors follow without
+        gaps.
+
+        Raises:
+            TranscriptError: if the header is damaged.
+
+        """
+        numbers = sum(map(prod, self.shapes.values()))
+        try:
+            with self.path.open("rb") as file:
+                head = 8 + int.from_bytes(file.read(8), "little")
+            size = self.path.stat().st_size - head
+        except OSError as error:
+            raise TranscriptError(
+                f"{self.path} cannot be read ({error}): copy it again"
+            ) from error
+        if not numbers <= size <= MAX_BYTES_PER_NUMBER * numbers:
+            raise TranscriptError(
+                f"{self.path} is too small or too large for the {numbers} numbers that it "
+                "should hold: copy the whole transcript again"
+            )
+        return size
 
 
 def tensor_shapes(weights: Mapping[str, "torch.Tensor"]) -> dict[str, tuple[int, ...]]:

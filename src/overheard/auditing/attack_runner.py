@@ -11,10 +11,13 @@ from overheard.auditing.plan_code import cell_code, simulation_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.auditing.work_items import applies_to_run, single_rounds
+from overheard.core.algorithm.algorithm import Algorithm
+from overheard.core.algorithm.deduced_view import deduce_means
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.needs import MODEL
 from overheard.core.own_code.attack_claims import describe_claim_failure, make_claims
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.scorer import Scorer
@@ -24,27 +27,33 @@ from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.findings.finding import Cell, Finding, Refusal
 from overheard.findings.question import Question
-from overheard.findings.result_cache import CellResult, ResultCache
-from overheard.plans.plan import Plan, ThreatPlan
+from overheard.findings.result_cache import CellResult, ResultStore
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
 NO_OTHER_UPDATE = "an update from a client that is not an observer"
 """What is missing if only the observers' own updates are visible."""
 
+LAST_LAYER_AT_HOME = "the last layer of the model, which stays with each client"
+"""What is missing in addition to the architecture if nobody sends the last layer."""
+
 
 def run_attacks(
-    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ResultCache, progress: Progress
+    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ResultStore, progress: Progress
 ) -> Iterator[CellResult]:
     """Run all attacks of a threat of the plan on one run; yield a result for each cell."""
     known = EMPTY_GROUND_TRUTH if run.truth is None else run.truth
     messages = _name_senders(run, threat, known)
-    view = messages.transcript.seen_by(*threat.observer_parties)
+    view = observed_view(plan, run.arm, threat, messages.transcript, threat.observer_parties)
     # Observers know their own data, so a claim about the cohort is about the other clients.
     truth = (
         None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
     )
     targets = select_targets(messages.transcript, threat)
-    observed = {target: _observed_rounds(view, truth, target) for target in targets}
+    observed = {
+        target: _known_rounds(view.rounds_with_updates(target), truth, target)
+        for target in targets
+    }
     knowledge = cache(partial(run.knowledge, threat))
     redrawn_truth = cache(partial(_draw_again, run, threat))
     for attack in threat.attacks:
@@ -80,6 +89,21 @@ def run_attacks(
             if present and all_rounds.findings and len(run.rounds) > 1:
                 yield run_cell(replace(cell, rounds=(number,)), present, in_round)
             progress.advance(in_round)
+
+
+def observed_view(
+    plan: Plan,
+    arm: ArmPlan,
+    threat: ThreatPlan,
+    transcript: Transcript,
+    observers: Sequence[Party],
+) -> View:
+    """Return what the observers of a threat read, with what the algorithm lets them compute."""
+    view = transcript.seen_by(*observers)
+    algorithm, is_known = plan.algorithm_of(arm), "recipe" in threat.knows
+    if is_known and threat.pseudonyms == "run":
+        view = algorithm.plain_updates(view)
+    return deduce_means(view, algorithm, is_known=is_known)
 
 
 def _name_senders(run: AuditedRun, threat: ThreatPlan, truth: GroundTruth) -> PseudonymizedRun:
@@ -146,7 +170,7 @@ def _run_cell(
     truth: GroundTruth | None,
     redrawn_truth: Callable[[], GroundTruth],
     knowledge_at: Callable[[str], Knowledge],
-    store: ResultCache,
+    store: ResultStore,
     code: str,
     all_rounds: Sequence[int],
     clients: Mapping[Party, Party],
@@ -172,7 +196,7 @@ def _run_cell(
     for target, claim in made.claims.items():
         try:
             finding = _make_finding(cell, target, claim, question.scorer, truth, knowledge)
-            sent = tuple(observed.rounds_with_updates(target))
+            sent = tuple(observed.observed_rounds(target))
             finding = replace(finding, sent_rounds=sent, client=clients.get(target, ""))
             if truth is not None and cell.rounds == tuple(all_rounds):
                 fits = question.redrawn_fits(claim, redrawn_truth(), target, cell.rounds)
@@ -191,12 +215,13 @@ def _run_cell(
     return result
 
 
-def _observed_rounds(view: View, truth: GroundTruth | None, target: Party) -> frozenset[int]:
-    """Return the rounds with updates of the target; none if all are the observers' own."""
-    observed = frozenset(view.rounds_with_updates(target))
+def _known_rounds(
+    rounds: Sequence[int], truth: GroundTruth | None, target: Party
+) -> frozenset[int]:
+    """Return the rounds in which the target took part; none if only observers did."""
     if truth is None or not truth.has_label_counts:
-        return observed
-    return truth.rounds_of(target) & observed
+        return frozenset(rounds)
+    return truth.rounds_of(target).intersection(rounds)
 
 
 def missing_for_target(
@@ -208,9 +233,17 @@ def missing_for_target(
 ) -> tuple[str, ...]:
     """Return what is missing for an attack on a target, in words; empty if it can run."""
     missing = missing_needs(attack, view, target, knowledge)
-    if missing or _observed_rounds(view, truth, target):
+    if MODEL.description in missing and _keeps_layers(knowledge.algorithm):
+        missing = (*missing, LAST_LAYER_AT_HOME)
+    if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
+        missing = (*missing, view.hidden_mean)
+    if missing or _known_rounds(view.observed_rounds(target), truth, target):
         return missing
     return (NO_OTHER_UPDATE,)
+
+
+def _keeps_layers(algorithm: Algorithm | None) -> bool:
+    return algorithm is not None and type(algorithm).home_tensors is not Algorithm.home_tensors
 
 
 def _make_finding(

@@ -20,6 +20,21 @@ UNKNOWN_CODE = "it is not known which"
 """What differs from the code of a run that does not state its code."""
 
 
+def default_folder(plan: Path | None) -> Path:
+    """Return where an audit is written unless told; None = the built-in plan."""
+    return Path("audit" if plan is None else f"{plan.stem}-audit")
+
+
+def free_folder(plan: Path | None) -> Path:
+    """Return the default folder if it does not exist or is empty, else one with a number."""
+    wanted = folder = default_folder(plan)
+    number = 1
+    while folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        number += 1
+        folder = wanted.with_name(f"{wanted.name}-{number}")
+    return folder
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class AuditFolder:
@@ -39,10 +54,9 @@ class AuditFolder:
             OutputError: if it belongs to another plan or holds other files.
 
         """
-        if self._plan_path.is_file():
-            self._refuse_other_plan(
-                self._plan_path.read_text(encoding="utf-8", errors="replace"), plan
-            )
+        existing = self.plan_text()
+        if existing is not None:
+            self._refuse_other_plan(existing, plan)
         elif self.path.exists() and (not self.path.is_dir() or self._has_files()):
             raise OutputError(
                 f"{self.path}: is neither empty nor the folder of an audit: choose another "
@@ -59,6 +73,31 @@ class AuditFolder:
         self.check_plan(plan)
         if not self._plan_path.exists():
             write_text(self._plan_path, plan)
+
+    def replace_plan(self, plan: str) -> None:
+        """Write another text that says to whom the folder belongs, and drop finished cells.
+
+        Nothing changes if the folder has this text already. Simulations are kept: they are
+        stored under all that could change them.
+
+        Raises:
+            OutputError: if the folder cannot be written.
+
+        """
+        if self.plan_text() == plan:
+            return
+        try:
+            if self.cells_path.exists():
+                shutil.rmtree(self.cells_path)
+        except OSError as error:
+            raise output_error(self.cells_path, error) from error
+        write_text(self._plan_path, plan)
+
+    def plan_text(self) -> str | None:
+        """Return the text that says to whom the folder belongs; None = it is free."""
+        if not self._plan_path.is_file():
+            return None
+        return self._plan_path.read_text(encoding="utf-8", errors="replace")
 
     def run_path(self, arm: str, seed: int, suffix: str = "") -> Path:
         """Return the folder of one federation's transcript and ground truth.
@@ -142,7 +181,13 @@ class AuditFolder:
         return self.path / "bank"
 
     def _has_files(self) -> bool:
-        return any(path.name != LOCK_FILE for path in self.path.iterdir())
+        ignored = (LOCK_FILE, self.followed_path.name)
+        return any(path.name not in ignored for path in self.path.iterdir())
+
+    @property
+    def followed_path(self) -> Path:
+        """The file that says which recording is followed."""
+        return self.path / "followed.json"
 
     @property
     def _plan_path(self) -> Path:

@@ -3,9 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
+from torch import nn
+
 from overheard.auditing.inputs import AuditInputs, draw_auxiliary_from
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import ComputeSettings
-from overheard.core.defense import LocalTraining
+from overheard.core.defense import BuildModel, LocalTraining
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
@@ -14,7 +17,9 @@ from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.data.distortion import distort
 from overheard.data.partition.data_partition import DataPartition
+from overheard.federation.home import SharedPartBuilder, home_names
 from overheard.learning.device import choose_device
+from overheard.learning.initialization import fresh_model
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
 
@@ -26,16 +31,24 @@ def attacker_knowledge(
     knows, virtual = threat.knows, threat.virtual
     partition = audit_inputs.partition(seed)
     auxiliary = _auxiliary_examples(plan, seed, threat, audit_inputs, partition)
-    training = _known_training(plan, threat, arm, plan.training.recipe, audit_inputs.dataset)
+    algorithm = plan.algorithm_of(arm)
+    recipe = algorithm.local_recipe(plan.training.recipe)
+    training = _known_training(plan, threat, arm, recipe, audit_inputs.dataset)
+    build_model = _shared_builder(algorithm, training.build_model, seed)
+    epochs, recipes = plan.training.possible_epochs(), virtual.prior.recipes
+    is_recipe_known = "recipe" in knows
+    if is_recipe_known and len(epochs) > 1:
+        # The range is known, but not for how many epochs each client trains.
+        recipes = tuple(replace(recipe, epochs=number) for number in epochs)
     assumed_recipes = [
         _known_training(plan, threat, arm, recipe, audit_inputs.dataset).recipe
-        for recipe in virtual.prior.recipes
+        for recipe in recipes
     ]
     return Knowledge(
         classes=audit_inputs.dataset.task.classes,
-        build_model=training.build_model if "model" in knows else None,
+        build_model=build_model if "model" in knows else None,
         auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
-        recipe=training.recipe if "recipe" in knows else None,
+        recipe=training.recipe if is_recipe_known and len(epochs) == 1 else None,
         defenses=arm.defenses if "defenses" in knows else None,
         prior=replace(virtual.prior, recipes=tuple(assumed_recipes)),
         compute=ComputeSettings(
@@ -52,7 +65,26 @@ def attacker_knowledge(
         else partition.participants.known,
         background=partition.background,
         candidate_records=partition.candidates,
+        algorithm=algorithm if is_recipe_known else None,
     )
+
+
+def _shared_builder(
+    algorithm: Algorithm, build_model: BuildModel, seed: int
+) -> BuildModel | None:
+    """Return the model that attackers know; None if its last layer stays with each client."""
+    names = home_names(algorithm, build_model)
+    if not names:
+        return build_model
+    initial = Seed(seed).child("federation").child("initial")
+    linear = [
+        name
+        for name, module in fresh_model(build_model, initial).named_modules()
+        if isinstance(module, nn.Linear)
+    ]
+    if linear and f"{linear[-1]}.weight" in names:
+        return None
+    return SharedPartBuilder(build_model, tuple(sorted(names)), initial)
 
 
 def _known_training(

@@ -42,4 +42,4 @@ def _attack_plugins(
 
 def _training_plugins(plan: Plan, arm: ArmPlan) -> Iterator[object]:
     yield from (plan.data.source, plan.data.split, plan.training.model)
-    yield from (*arm.defenses, arm.distillation)
+    yield from (*arm.defenses, arm.distillation, plan.algorithm_of(arm))

@@ -1,5 +1,6 @@
 """The ground truth of a recording, checked against its transcript and the plan."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Update
-from overheard.core.parties import SERVER, is_shadow_device
+from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
@@ -21,6 +22,7 @@ def read_recorded_truth(
     partition: DataPartition,
     *,
     is_external: bool,
+    other_parties: Collection[Party] = (),
 ) -> GroundTruth | None:
     """Read and check `truth.json`; return None if there is no such file.
 
@@ -34,6 +36,7 @@ def read_recorded_truth(
         partition: the plan's partition, with the candidate records of each client.
         is_external: whether the run was not simulated by Overheard; the digest of the canaries
             is then the only evidence that the records are the plan's.
+        other_parties: parties of the run that are not in these messages.
 
     Raises:
         TranscriptError: if an update has no counts, or an entry is impossible.
@@ -44,7 +47,8 @@ def read_recorded_truth(
     truth, path = read_truth(recording), truth_path(recording)
     if truth.has_label_counts:
         _refuse_incomplete_counts(path, transcript, truth, classes)
-    _refuse_unknown_parties(path, transcript, truth)
+    parties = tuple(sorted({*transcript.parties(), *other_parties}))
+    _refuse_unknown_parties(path, parties, truth)
     candidates = partition.candidates
     if candidates is None or not truth.members:
         return truth
@@ -90,8 +94,8 @@ def _refuse_incomplete_counts(
             )
 
 
-def _refuse_unknown_parties(path: Path, transcript: Transcript, truth: GroundTruth) -> None:
-    parties, last = transcript.parties(), max((n for n, _ in truth.counts), default=0)
+def _refuse_unknown_parties(path: Path, parties: tuple[Party, ...], truth: GroundTruth) -> None:
+    last = max((number for number, _ in truth.counts), default=0)
     for party, rounds in truth.shifts.items():
         if party not in parties or not all(1 <= number <= last for number in rounds):
             raise TranscriptError(

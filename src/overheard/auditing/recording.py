@@ -1,8 +1,11 @@
 """A recorded run, checked against the plan that audits it."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from typing import final
 
 from overheard.archive.layout import (
     count_committed_rounds,
@@ -18,20 +21,24 @@ from overheard.archive.truth import has_truth, read_truth
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.model_tensors import select_model_tensors
 from overheard.auditing.progress import Progress
+from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
+from overheard.auditing.recorded_tensors.tensor_selection import name_positions
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
-from overheard.core.messages import Aggregate, DistilledSet, Update
+from overheard.core.messages import Aggregate, DistilledSet, Message, Update
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import EMPTY_GROUND_TRUTH
+from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
+from overheard.federation.federation import Federation
+from overheard.federation.home import home_names
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import fresh_model
 from overheard.plans.description import describe_recording
@@ -67,34 +74,123 @@ def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) ->
         TranscriptError: if the recording is damaged, or its ground truth is incomplete.
 
     """
-    manifest, dataset = read_manifest(recording), audit_inputs.dataset
-    whole = open_transcript(recording)
-    _refuse_other_data(recording, manifest, dataset)
-    transcript = _select_model_tensors(recording, manifest, whole, plan, dataset)
-    partition = _check_partition(recording, manifest, transcript, audit_inputs)
-    truth = read_recorded_truth(
-        recording, transcript, dataset.task.classes, partition, is_external=not manifest.data
-    )
-    seed, arm = plan.seeds[0], _recorded_arm(recording, manifest, plan)
-    rounds = _rounds_with_updates(transcript)
-    record = ArmRun(
-        RECORDED,
-        seed,
-        recorded_defenses(manifest, len(rounds)),
-        (truth or EMPTY_GROUND_TRUTH).accuracy,
-        missing=0,
-        answers=0,
-        has_truth=truth is not None,
-        are_defenses_known=bool(manifest.defenses) or manifest.framework == "overheard",
-    )
-    return AuditedRun(
-        complete_run_record(plan, record, dataset, partition, whole, transcript),
-        transcript,
-        truth,
-        rounds,
-        partial(attacker_knowledge, arm, seed, audit_inputs),
-        arm,
-    )
+    checked, whole = check_recording(plan, audit_inputs, recording), open_transcript(recording)
+    transcript = checked.select_model_tensors(whole)
+    truth = checked.read_truth(transcript)
+    return checked.build_run(whole, transcript, truth)
+
+
+def check_recording(
+    plan: Plan, audit_inputs: AuditInputs, recording: Path
+) -> "CheckedRecording":
+    """Check the data and the partition of a plan against those of a recording.
+
+    Raises:
+        PlanError: if they differ from those of the run, or if the plan asks about records of
+            unknown membership.
+        TranscriptError: if the recording is damaged.
+
+    """
+    manifest = read_manifest(recording)
+    _refuse_other_data(recording, manifest, audit_inputs.dataset)
+    partition = _check_partition(recording, manifest, audit_inputs)
+    return CheckedRecording(plan, audit_inputs, recording, manifest, partition)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckedRecording:
+    """A recording with the data and the partition of a plan; any part of it can be attacked.
+
+    Args:
+        plan: the plan that audits it.
+        audit_inputs: the plan's data.
+        folder: the folder of the recording.
+        manifest: its manifest.
+        partition: the plan's partition.
+
+    """
+
+    plan: Plan
+    audit_inputs: AuditInputs
+    folder: Path
+    manifest: Manifest
+    partition: DataPartition
+
+    def select_model_tensors(self, whole: Transcript) -> Transcript:
+        """Select the parameters of the plan's model from messages of the recording.
+
+        Raises:
+            PlanError: if the plan's model or recipe differs from that of the run.
+
+        """
+        dataset = self.audit_inputs.dataset
+        return _select_model_tensors(self.folder, self.manifest, whole, self.plan, dataset)
+
+    def read_truth(
+        self, transcript: Transcript, parties: Collection[Party] = ()
+    ) -> GroundTruth | None:
+        """Read and check the ground truth; return None if there is none.
+
+        Args:
+            transcript: messages of the recording.
+            parties: parties that take part beside those of these messages.
+
+        Raises:
+            TranscriptError: if it is incomplete, or an entry is impossible.
+
+        """
+        return read_recorded_truth(
+            self.folder,
+            transcript,
+            self.audit_inputs.dataset.task.classes,
+            self.partition,
+            is_external=not self.manifest.data,
+            other_parties=parties,
+        )
+
+    def build_run(
+        self,
+        whole: Transcript,
+        transcript: Transcript,
+        truth: GroundTruth | None,
+        rounds: int | None = None,
+    ) -> AuditedRun:
+        """Return messages of the recording as a run to attack.
+
+        Args:
+            whole: messages of the recording.
+            transcript: the same, with the parameters of the plan's model only.
+            truth: the ground truth; None if unknown.
+            rounds: the number of rounds with updates so far, which have spent epsilon; None =
+                those of these messages.
+
+        Raises:
+            PlanError: if an attacker knows defenses that no arm of the plan has.
+
+        """
+        manifest, plan = self.manifest, self.plan
+        seed, arm = plan.seeds[0], _recorded_arm(self.folder, manifest, plan)
+        numbers = _rounds_with_updates(transcript)
+        record = ArmRun(
+            RECORDED,
+            seed,
+            recorded_defenses(manifest, len(numbers) if rounds is None else rounds),
+            (truth or EMPTY_GROUND_TRUTH).accuracy,
+            missing=0,
+            answers=0,
+            has_truth=truth is not None,
+            are_defenses_known=manifest.are_defenses_known,
+        )
+        dataset = self.audit_inputs.dataset
+        return AuditedRun(
+            complete_run_record(plan, record, dataset, self.partition, whole, transcript),
+            transcript,
+            truth,
+            numbers,
+            partial(attacker_knowledge, arm, seed, self.audit_inputs),
+            arm,
+        )
 
 
 def recording_digest(recording: Path) -> str:
@@ -104,16 +200,31 @@ def recording_digest(recording: Path) -> str:
         TranscriptError: if the recording cannot be read.
 
     """
-    transcript = transcript_folder(recording)
-    read_manifest(recording)
-    digest = blake2b(read_checked_file(manifest_path(transcript), transcript), digest_size=12)
-    # The stored messages include digests of their weights.
-    for number in range(count_committed_rounds(recording)):
-        digest.update(read_checked_file(messages_path(transcript, number), transcript))
+    digest = _digest_of_rounds(recording, count_committed_rounds(recording))
     if has_truth(recording):
         read_truth(recording)
         digest.update(truth_path(recording).read_bytes())
     return digest.hexdigest()
+
+
+def digest_of_first_rounds(recording: Path, rounds: int) -> str:
+    """Return a digest of the first rounds of a recording, which stays while it grows.
+
+    Raises:
+        TranscriptError: if the recording cannot be read, or has fewer rounds.
+
+    """
+    return _digest_of_rounds(recording, rounds).hexdigest()
+
+
+def _digest_of_rounds(recording: Path, rounds: int) -> blake2b:
+    transcript = transcript_folder(recording)
+    read_manifest(recording)
+    digest = blake2b(read_checked_file(manifest_path(transcript), transcript), digest_size=12)
+    # The stored messages include digests of their weights.
+    for number in range(rounds):
+        digest.update(read_checked_file(messages_path(transcript, number), transcript))
+    return digest
 
 
 def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) -> None:
@@ -134,8 +245,12 @@ def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) ->
 
 def _rounds_with_updates(transcript: Transcript) -> tuple[int, ...]:
     """Return the rounds in which a client contributed an update, in order."""
-    kinds = (Update, DistilledSet, Aggregate)
-    return tuple(sorted({m.round for m in transcript.messages if isinstance(m.body, kinds)}))
+    return tuple(sorted({m.round for m in transcript.messages if has_update(m)}))
+
+
+def has_update(message: Message) -> bool:
+    """Return whether a message has what clients contribute to a round."""
+    return isinstance(message.body, Update | DistilledSet | Aggregate)
 
 
 def _select_model_tensors(
@@ -152,12 +267,20 @@ def _select_model_tensors(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"
         )
-    network = fresh_model(partial(model.build, dataset.task), Seed(0))
-    return select_model_tensors(recording, whole, network, manifest.model, plan.training.record)
+    build_model = partial(model.build, dataset.task)
+    network = fresh_model(build_model, Seed(0))
+    return select_model_tensors(
+        recording,
+        name_positions(whole, network),
+        network,
+        manifest.model,
+        plan.training.record,
+        home_names(plan.training.algorithm, build_model),
+    )
 
 
 def _check_partition(
-    recording: Path, manifest: Manifest, transcript: Transcript, audit_inputs: AuditInputs
+    recording: Path, manifest: Manifest, audit_inputs: AuditInputs
 ) -> DataPartition:
     """Return the plan's partition, after checking that it is that of the run.
 
@@ -176,11 +299,16 @@ def _check_partition(
                 "canaries` draws before a run, or remove data.candidates"
             )
         return partition
-    rounds = max((message.round for message in transcript.messages), default=0) or 1
+    planned_rounds = manifest.rounds
+    if planned_rounds is None:
+        planned_rounds = count_committed_rounds(recording) - 1
+    rounds = max(planned_rounds, 1)
     training = plan.training.model_copy(update={"rounds": rounds})
     matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
     partition = partition_for_plan(matched, dataset, seed)
-    planned = build_federation(matched, plan.arms[0], seed, partition, dataset.task, cpu)
+    reference = next(arm for arm in plan.arms if arm.is_reference)
+    planned = build_federation(matched, reference, seed, partition, dataset.task, cpu)
+    _refuse_other_protocol(recording, manifest, plan, planned)
     if manifest.data != data_digest(planned):
         raise PlanError(
             f"{recording}: its clients held other examples than the plan assigns, so an "
@@ -189,10 +317,24 @@ def _check_partition(
     return partition
 
 
+def _refuse_other_protocol(
+    recording: Path, manifest: Manifest, plan: Plan, planned: Federation
+) -> None:
+    """Refuse a simulated run of another algorithm, sampling or number of epochs."""
+    distilled = {repr(arm.distillation) for arm in plan.arms if arm.distillation is not None}
+    if manifest.protocol not in {planned.protocol, *distilled}:
+        raise PlanError(
+            f"{recording}: was run with {manifest.protocol}, the plan says "
+            f"{planned.protocol}: set training.algorithm, and the sampling and epochs of "
+            "clients, to those of the run"
+        )
+
+
 def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
     """Return the plan's arm with the recorded defenses, for attackers that know them."""
     recorded_settings = [one.settings for one in manifest.defenses]
-    for arm in plan.arms:
+    arms = [arm for arm in plan.arms if arm.algorithm is None]
+    for arm in arms:
         if [repr(defense) for defense in arm.defenses] == recorded_settings:
             return arm
     if any("defenses" in threat.knows for threat in plan.threats):
@@ -200,4 +342,4 @@ def _recorded_arm(recording: Path, manifest: Manifest, plan: Plan) -> ArmPlan:
             f"{recording}: had the defenses {'; '.join(recorded_settings)}, which an attacker "
             "of the plan knows, but no arm of the plan has them: add an arm with them"
         )
-    return next(arm for arm in plan.arms if not arm.defenses)
+    return next(arm for arm in arms if not arm.defenses)

@@ -1,7 +1,7 @@
 """The audit loop: arm x seed x threat x attack x targets -> findings | refusals."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -57,7 +57,7 @@ def audit(
 
     """
     home, packages = AuditFolder(folder), plugin_packages(plan)
-    claim = _folder_claim(plan, packages, recording)
+    claim = folder_claim(plan, packages, recording)
     # Check everything before anything is written.
     home.check_plan(claim)
     resources = resources or Resources()
@@ -81,11 +81,34 @@ def audit(
             records.append(run.record)
             for threat in runs.threats:
                 results.extend(run_attacks(plan, run, threat, store, progress))
+    class_names = audit_inputs.dataset.task.class_names
+    return collect_audit(plan, runs.subject, class_names, records, results, recording)
+
+
+def collect_audit(
+    plan: Plan,
+    subject: str,
+    class_names: tuple[str, ...],
+    runs: Sequence[ArmRun],
+    results: Sequence[CellResult],
+    recording: Path | None,
+) -> Audit:
+    """Return the results of an audit as one object, with the versions of the software.
+
+    Args:
+        plan: the plan.
+        subject: one sentence that describes what was audited.
+        class_names: the names of the classes.
+        runs: the runs that were attacked.
+        results: the results of all cells.
+        recording: the folder of the recording; None = the runs were simulated.
+
+    """
     return Audit(
         title=plan.title,
-        subject=runs.subject,
-        class_names=audit_inputs.dataset.task.class_names,
-        arms=tuple(records),
+        subject=subject,
+        class_names=class_names,
+        arms=tuple(runs),
         findings=tuple(finding for result in results for finding in result.findings),
         refusals=tuple(refusal for result in results for refusal in result.refusals),
         plan=plan.toml(),
@@ -96,12 +119,19 @@ def audit(
         is_auxiliary_separate=recording is None or bool(read_manifest(recording).data),
         versions={name: version(name) for name in PACKAGES}
         | {"python": platform.python_version()}
-        | dict(packages),
+        | dict(plugin_packages(plan)),
     )
 
 
-def _folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None) -> str:
-    """Return the text that says to whom an audit's folder belongs."""
+def folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None) -> str:
+    """Return the text that says to whom an audit's folder belongs.
+
+    Args:
+        plan: the plan of the audit.
+        packages: the versions of the packages whose plugins it uses, by name.
+        recording: the folder of the recording; None = the runs are simulated.
+
+    """
     source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
     others = "".join(f"# {name} {number}\n" for name, number in packages.items())
     # The same results may be released anew, to somebody else.

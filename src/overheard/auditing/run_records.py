@@ -10,7 +10,7 @@ from overheard.core.messages import MissingReply, Update
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
-from overheard.federation.cohort import sampling_rate
+from overheard.federation.sampling import sampling_rate
 from overheard.findings.finding import ArmDefense, ArmRun
 from overheard.findings.metadata import describe_metadata
 from overheard.findings.traffic import measure_traffic
@@ -59,7 +59,9 @@ def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
     """Return an arm's defenses, each with its formal promise and its accounted epsilon."""
     share = plan.training.participation
     promised = RunParameters(
-        plan.rounds_of(arm), share, sampling_rate(plan.data.clients, share)
+        plan.rounds_of(arm),
+        share,
+        sampling_rate(plan.data.clients, share, plan.training.sampling),
     )
     records = [_defense_record(one, promised) for one in arm.defenses]
     if arm.distillation is not None:

@@ -65,6 +65,10 @@ def build_federation(
         members=partition.members,
         background=partition.background,
         distillation=arm.distillation,
+        algorithm=plan.algorithm_of(arm),
+        sampling=training.sampling,
+        epochs_range=training.epochs_range,
+        straggler_rate=training.straggler_rate,
     )
 
 
@@ -154,7 +158,7 @@ def knowledge(
 
 def _select_arm(plan: Plan, name: str | None) -> ArmPlan:
     if name is None:
-        return next(arm for arm in plan.arms if not arm.defenses and arm.distillation is None)
+        return next(arm for arm in plan.arms if arm.is_reference)
     names = [arm.name for arm in plan.arms]
     if name not in names:
         raise PlanError(f"the plan has no arm {name!r}: choose from {', '.join(names)}")

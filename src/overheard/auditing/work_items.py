@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from overheard.core.errors import PlanError
-from overheard.core.parties import SERVER, Party, client, party_sort_key
+from overheard.core.parties import (
+    EXTERNAL_NAMES,
+    SERVER,
+    Party,
+    client,
+    is_external,
+    party_sort_key,
+)
 from overheard.data.partition.schedule import Draws
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.question import Control, Question
@@ -163,10 +170,10 @@ def refuse_unknown_observers(plan: Plan, parties: Sequence[Party]) -> None:
     known = sorted(parties, key=party_sort_key)
     for number, threat in enumerate(plan.threats):
         for observer in threat.observer_parties:
-            if observer not in known:
+            if observer not in known and not is_external(observer):
                 raise PlanError(
                     f"threats.{number}.observers: {observer} is not a party of the run: choose "
-                    f"from {', '.join(known)}"
+                    f"from {', '.join(known)}, or {EXTERNAL_NAMES}"
                 )
 
 

@@ -138,7 +138,7 @@ def _rules(
     found = read_findings(reference.findings)
     made = policy_like(found, reference.findings, reference.tolerance)
     note = reference_note(found, now)
-    notes = (*made.origin[:-1], *([note] if note else []))
+    notes = (*made.origin[:-1], *made.warnings, *([note] if note else []))
     if reference.policy is None:
         return made.policy, RuleSources(reference.findings), notes
     text = policy_text(made)

@@ -37,8 +37,8 @@ def init(
         str | None,
         typer.Option(
             "--data",
-            help="Examples that no client holds: a file (.csv, .parquet, .npz), or "
-            "'package.module:function'. It is run, so name only code that you trust.",
+            help="Examples that no client holds: a table (.csv, .parquet), arrays x and y "
+            "in an .npz, or 'package.module:function', which is run: name only code you trust.",
         ),
     ] = None,
     label: LabelOption = "label",
@@ -64,7 +64,7 @@ def init(
 
     \b
     Examples:
-      overheard init --from-recording recording
+      overheard init --from-recording recording --flower .
       overheard init --from-recording recording --flower . --data spare.csv --label y
       overheard init study.toml --data cases.parquet --label diagnosis --user ward
 
@@ -96,12 +96,18 @@ def init(
 
 
 def _print_next_step(file: Path, recording: Path | None, *, is_app: bool) -> None:
+    from overheard.auditing.folder import default_folder, free_folder
+
     console = Console(highlight=False, soft_wrap=True)
     if is_app and recording is None:
         console.print("To audit the app itself, record it with one line: docs/flower.md")
     source = "" if recording is None else f" --transcript {quote(str(recording))}"
+    # The default folder may hold the audit of an earlier plan.
+    folder = free_folder(file)
+    out = "" if folder == default_folder(file) else f" --out {quote(str(folder))}"
     console.print(Text(f"Written: {file}", style="bold"))
-    console.print(escaped_text(f"Next: overheard audit {quote(str(file))}{source}"))
+    console.print(escaped_text(f"Next: overheard audit {quote(str(file))}{source}{out}"))
+    console.print(escaped_text(f"Then open {folder / 'report.html'}"))
 
 
 def _print_attacks(

@@ -25,6 +25,9 @@ from overheard.cli.options import (
     Device,
     DeviceOption,
     FileContent,
+    FollowOption,
+    FollowTimeoutOption,
+    FollowWindowOption,
     JsonOption,
     ListedKind,
     MlflowOption,
@@ -37,7 +40,6 @@ from overheard.cli.options import (
 )
 from overheard.cli.plan_checking import plan_app
 from overheard.cli.terminal import escaped_text
-from overheard.cli.workers import WorkerOptions
 from overheard.core.errors import PlanError
 from overheard.core.plugin_registry import PluginWarning
 
@@ -101,6 +103,9 @@ def audit(
         Path | None,
         typer.Option(help="Folder of a recorded run to audit instead of simulating one."),
     ] = None,
+    follow: FollowOption = False,
+    follow_window: FollowWindowOption = 10,
+    follow_timeout: FollowTimeoutOption = 3600.0,
     out: OutOption = None,
     data: DataOption = None,
     seed: SeedOption = None,
@@ -118,52 +123,52 @@ def audit(
     same command again. Results of code that has changed since are not reused.
     If no attack could be asked anything, the exit code is 2.
 
+    With --follow, a recording is audited while the run goes on: a line after
+    each round, and a report that is written anew. When the run has ended, all
+    of its rounds are audited as without --follow.
+
     \b
     Examples:
       overheard audit
       overheard audit plan.toml --data ~/data --out audits/march
       overheard audit plan.toml --transcript recordings/march
+      overheard audit plan.toml --transcript recordings/march --follow
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.auditing.inputs import Resources
-    from overheard.auditing.run import audit as run_audit
+    from overheard.auditing.folder import default_folder
+    from overheard.auditing.following.follow import FollowSettings
+    from overheard.auditing.inputs import refuse_plan_without_split
+    from overheard.cli.audit_and_report import audit_and_report
+    from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
-    from overheard.cli.progress import progress_bar
+    from overheard.cli.resources import make_resources
     from overheard.cli.tracking import log_audit, require_trackers
-    from overheard.core.seeds import Seed
     from overheard.plans.built_in import read_plan_or_built_in
-    from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
-    from overheard.report.threat_sentences import headlines
-    from overheard.report.write import write_report
 
     require_trackers(mlflow, wandb)
-    worker_options = workers or WorkerOptions()
     audit_plan = read_plan_or_built_in(plan, seed)
-    folder = out or Path("audit" if plan is None else f"{plan.stem}-audit")
+    folder = out or default_folder(plan)
+    resources = make_resources(data, device, workers)
+    if follow:
+        settings = FollowSettings(follow_window, follow_timeout)
+        follow_and_print(audit_plan, folder, transcript, settings, resources, quiet=quiet)
+    _refuse_missing_folder(transcript)
+    if transcript is None:
+        refuse_plan_without_split(audit_plan)
+    if not quiet:
+        print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
+    sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
+    if not quiet:
+        _print_headlines(sentences, folder)
+    log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
+
+
+def _refuse_missing_folder(transcript: Path | None) -> None:
     if transcript is not None and not transcript.is_dir():
         raise PlanError(
             f"{transcript}: no such folder: name the folder that contains transcript/"
         )
-    if not quiet:
-        print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
-    with progress_bar(Console(stderr=True), quiet) as on_step:
-        found = run_audit(
-            audit_plan,
-            folder,
-            resources=Resources(
-                data, device.value, worker_options.processes, cluster=worker_options.cluster
-            ),
-            recording=transcript,
-            on_step=on_step,
-            rerun=rerun,
-        )
-        write_report(found, folder, Seed(0))
-    refuse_empty_audit(found)
-    if not quiet:
-        sentences = (*headlines(found, Seed(0)), *unmeasured_attacks(found))
-        _print_headlines(sentences, folder)
-    log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
 
 
 def _print_headlines(sentences: Iterable[str], folder: Path) -> None:
@@ -209,14 +214,13 @@ def reproduce(
       overheard reproduce decaf/table3 --data ~/data
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.auditing.inputs import Resources
     from overheard.cli.figures import print_reproduction
     from overheard.cli.progress import progress_bar
+    from overheard.cli.resources import make_resources
     from overheard.papers.experiment import PAGE_FILE
     from overheard.papers.registry import find_experiment
     from overheard.papers.reproduce import reproduce as run_again
 
-    worker_options = workers or WorkerOptions()
     found = find_experiment(experiment)
     name = experiment.replace("/", "-") + ("-quick" if quick else "")
     folder = out or Path("reproduced") / name
@@ -226,9 +230,7 @@ def reproduce(
             folder,
             quick=quick,
             seed=seed,
-            resources=Resources(
-                data, device.value, worker_options.processes, cluster=worker_options.cluster
-            ),
+            resources=make_resources(data, device, workers),
             on_step=on_step,
         )
     if not quiet:

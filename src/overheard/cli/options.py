@@ -30,6 +30,7 @@ class ListedKind(enum.StrEnum):
     attacks = "attacks"
     datasets = "datasets"
     defenses = "defenses"
+    algorithms = "algorithms"
     distillations = "distillations"
     models = "models"
     papers = "papers"
@@ -70,6 +71,30 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of
 RerunOption = Annotated[
     bool,
     typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
+]
+FollowOption = Annotated[
+    bool,
+    typer.Option(
+        "--follow",
+        help="Audit the recording while it grows, until the run ends; it need not exist yet.",
+    ),
+]
+FollowWindowOption = Annotated[
+    int,
+    typer.Option(
+        "--follow-window",
+        min=1,
+        max=100_000,
+        help="With --follow: rounds that attacks look at after each round, the latest ones.",
+    ),
+]
+FollowTimeoutOption = Annotated[
+    float,
+    typer.Option(
+        "--follow-timeout",
+        min=0.0,
+        help="With --follow: seconds without a new round after which the run counts as over.",
+    ),
 ]
 MlflowOption = Annotated[
     str | None,

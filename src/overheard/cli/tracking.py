@@ -23,8 +23,8 @@ def require_trackers(mlflow: str | None, wandb: str | None) -> None:
     for name, wanted in (("mlflow", mlflow), ("wandb", wandb)):
         if wanted is not None and find_spec(name) is None:
             raise OutputError(
-                f"--{name} needs another package: pip install 'overheard[{name}]', or without "
-                f"a release pip install '.[{name}]' in a checkout"
+                f"--{name} needs another package: pip install '.[{name}]' in a checkout of "
+                "Overheard"
             )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from jaxtyping import Float
 from torch import Tensor
 
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
@@ -27,6 +28,7 @@ class Knowledge:
         compute: the compute settings.
         known_users: what is known of single users; empty = nothing.
         candidate_records: records whose membership is asked; None = none.
+        algorithm: the algorithm of the run, which belongs to the recipe.
         background: public examples of the task that everyone has, clients included; defenses
             may mix them into clients' examples (see `core.defense.DefenseContext`).
 
@@ -42,6 +44,7 @@ class Knowledge:
     known_users: KnownUsers = field(default_factory=KnownUsers)
     background: Examples | None = None
     candidate_records: Examples | None = None
+    algorithm: Algorithm | None = None
 
     def __post_init__(self) -> None:
         """Check that there are 2 labels or more."""

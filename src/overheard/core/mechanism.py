@@ -22,7 +22,9 @@ Site = Literal["client", "server", "protocol"]
 MEANINGLESS_EPSILON = 50.0
 """Epsilon above which nobody is protected: one client may change odds by a factor of e^50."""
 
-INSTALL_HINT = "computing epsilon requires dp-accounting: pip install 'overheard[dp]'"
+INSTALL_HINT = (
+    "computing epsilon requires dp-accounting: pip install '.[dp]' in a checkout of Overheard"
+)
 """What to do where no epsilon can be computed."""
 
 EpsilonScope = Literal["run", "round"]

@@ -1,6 +1,7 @@
 """The messages that parties exchange."""
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -14,9 +15,35 @@ Weights = Mapping[str, "torch.Tensor"]
 """Parameters by name, as from `Module.named_parameters`; may be read lazily from disk."""
 
 
+class SizedWeights(Mapping[str, "torch.Tensor"]):
+    """Weights that state their size without being read."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def count_bytes(self) -> int:
+        """Return the bytes of all numbers as they were sent, each at its own width."""
+
+
 def apply_update(start: Weights, delta: Weights) -> "dict[str, torch.Tensor]":
     """Return the weights that result from adding an update's `delta` to `start`."""
     return {name: weight + delta[name] for name, weight in start.items()}
+
+
+def weighted_sum(deltas: Sequence[Weights], factors: Sequence[float]) -> Weights:
+    """Return the sum of deltas times their factors, in float64 and in the given order.
+
+    It is computed one tensor at a time, so that lazily read updates are never in memory
+    together.
+    """
+    total_of = {}
+    for name in deltas[0]:
+        first = deltas[0][name]
+        total = first.double() * factors[0]
+        for delta, factor in zip(deltas[1:], factors[1:], strict=True):
+            total += delta[name].double() * factor
+        total_of[name] = total.to(first.dtype)
+    return total_of
 
 
 NO_METRICS: Mapping[str, float] = MappingProxyType({})
@@ -30,11 +57,14 @@ class Broadcast:
     Args:
         weights: the weights of the global model.
         config: configuration sent in clear text (learning rate, ...), by name, as text.
+        control: the server's control variate (SCAFFOLD), with the tensors of the weights; None
+            = none is sent.
 
     """
 
     weights: Weights
     config: Mapping[str, str] = field(default_factory=lambda: NO_CONFIG)
+    control: Weights | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +75,15 @@ class Update:
         delta: local minus global weights.
         examples: number of training examples the client reports; None if the protocol hides it.
         metrics: other metadata sent in clear text (training loss, ...), by name.
+        control: the change of the client's control variate (SCAFFOLD), with the tensors of the
+            delta; None = none is sent.
 
     """
 
     delta: Weights
     examples: int | None = None
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+    control: Weights | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +145,33 @@ class MissingReply:
 MessageBody = Broadcast | Update | Aggregate | DistilledSet | Evaluation | MissingReply
 
 
+def count_bytes(body: MessageBody) -> int:
+    """Return the bytes of the tensors in a message; 0 if it has none.
+
+    Every number counts at its own width. Compression or a sparse encoding would need less.
+    Names, sizes, metrics and encryption are not counted.
+    """
+    match body:
+        case Broadcast():
+            sent = (body.weights, body.control)
+        case Update():
+            sent = (body.delta, body.control)
+        case Aggregate():
+            sent = (body.delta, None)
+        case DistilledSet():
+            parts = (body.inputs, body.labels, body.rates, body.counts)
+            return sum(part.numel() * part.element_size() for part in parts)
+        case Evaluation() | MissingReply():
+            return 0
+    return sum(_weights_bytes(weights) for weights in sent if weights is not None)
+
+
+def _weights_bytes(weights: Weights) -> int:
+    if isinstance(weights, SizedWeights):
+        return weights.count_bytes()
+    return sum(one.numel() * one.element_size() for one in weights.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Timestamps:
     """When a message was sent and received, in seconds since 1970.
@@ -143,4 +203,24 @@ class Message:
     sender: Party
     readers: frozenset[Party]
     body: MessageBody
+    times: Timestamps | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedMessage:
+    """A message of which only the envelope can be seen.
+
+    Args:
+        round: round number, from 0.
+        sender: the party that sent it.
+        receivers: the parties to which it was sent.
+        size: bytes of its tensors.
+        times: when it was sent and received; None in a simulation, which has no clock.
+
+    """
+
+    round: int
+    sender: Party
+    receivers: frozenset[Party]
+    size: int
     times: Timestamps | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import View
 
 
@@ -32,6 +32,12 @@ def _has_broadcasts(view: View, target: Party, knowledge: Knowledge) -> bool:
     return bool(rounds & view.broadcasts().keys()) or not rounds
 
 
+def _has_trained_model(view: View, target: Party, knowledge: Knowledge) -> bool:
+    if view.rounds_with_updates(target):
+        return _has_broadcasts(view, target, knowledge)
+    return target == COHORT and bool(view.models_after())
+
+
 def _has_distilled(view: View, target: Party, knowledge: Knowledge) -> bool:
     return bool(view.distilled_sets(target).keys() & view.distilled_sets(SERVER).keys())
 
@@ -48,6 +54,17 @@ def _is_cross_entropy_possible(view: View, target: Party, knowledge: Knowledge) 
 
 BROADCASTS: Final = Need(
     "the broadcast of a round with an update of the target", _has_broadcasts
+)
+TRAINED_MODEL: Final = Need(
+    "a model that the target trained: its updates with their broadcasts or, for the cohort, "
+    "the global model after a round",
+    _has_trained_model,
+)
+METADATA: Final = Need(
+    "updates of the target that the observer can read, or its encrypted messages",
+    lambda view, target, knowledge: bool(
+        view.rounds_with_updates(target) or any(one.sender == target for one in view.encrypted)
+    ),
 )
 UPDATES: Final = Need(
     "updates of the target that the observer can read",
@@ -83,6 +100,8 @@ USERS: Final = Need(
 )
 
 NEEDS: Final = (
+    TRAINED_MODEL,
+    METADATA,
     BROADCASTS,
     UPDATES,
     DISTILLED,

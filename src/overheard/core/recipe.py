@@ -1,6 +1,6 @@
 """The local training of a client, from broadcast to update."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 OptimizerName = Literal["sgd", "adam", "adadelta"]
@@ -32,6 +32,8 @@ class Recipe:
         label_smoothing: s in the target (1 - s) one-hot + s / classes, as in PyTorch; for the
             cross-entropy only.
         loss: minimized on average over a batch.
+        proximal: mu in the penalty mu / 2 ||w - w_t||^2 on the distance from the weights w_t of
+            the broadcast, which FedProx adds to the loss (Li et al. 2020, equation (2)).
 
     """
 
@@ -43,6 +45,7 @@ class Recipe:
     weight_decay: float = 0.0
     label_smoothing: float = 0.0
     loss: LossName = "cross_entropy"
+    proximal: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the ranges of the settings."""
@@ -70,6 +73,22 @@ class Recipe:
                 f"label_smoothing applies to cross_entropy only: remove it for {self.loss}"
             )
 
-    def steps(self, examples: int) -> int:
-        """Return a client's optimizer steps per round for this number of examples."""
-        return self.epochs * -(-examples // self.batch)
+        if not 0 <= self.proximal < LARGEST_FLOAT32:
+            raise ValueError(
+                f"proximal must be 0 or more and below {LARGEST_FLOAT32}, got {self.proximal}"
+            )
+
+    def __repr__(self) -> str:
+        """Give all settings; stored names have no `proximal` unless it is set."""
+        named = [one.name for one in fields(self) if one.name != "proximal" or self.proximal]
+        return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
+
+    def steps(self, examples: int, epochs: int | None = None) -> int:
+        """Return a client's optimizer steps per round for this number of examples.
+
+        Args:
+            examples: number of the client's examples.
+            epochs: number of its epochs; None = those of the recipe.
+
+        """
+        return (self.epochs if epochs is None else epochs) * -(-examples // self.batch)

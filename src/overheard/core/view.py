@@ -2,16 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
     DistilledSet,
+    EncryptedMessage,
     Message,
     Update,
     Weights,
+    weighted_sum,
 )
 from overheard.core.parties import COHORT, Party
 
@@ -31,12 +33,17 @@ class View:
         messages: those that they sent or can read.
         closing_broadcasts: the next broadcast after each observed round; it has the round's new
             weights.
+        hidden_mean: why the change of the global model is not the mean update of a round; "" =
+            it is.
+        encrypted: the other messages whose envelope they see, if the network is among them.
 
     """
 
     observers: frozenset[Party]
     messages: Sequence[Message]
     closing_broadcasts: Sequence[Message] = ()
+    hidden_mean: str = ""
+    encrypted: Sequence[EncryptedMessage] = ()
     # Indexed once: with 5,000 pseudonyms of a round each, every lookup would scan 5,000
     # messages.
     _broadcasts: Mapping[int, Weights] = field(init=False, repr=False, compare=False)
@@ -63,14 +70,15 @@ class View:
     def during(self, rounds: Collection[int]) -> "View":
         """Return the view of these rounds alone, with the closing broadcast of each."""
         after = {number + 1 for number in rounds}.difference(rounds)
-        return View(
-            self.observers,
-            tuple(m for m in self.messages if m.round in rounds),
-            tuple(
+        return replace(
+            self,
+            messages=tuple(m for m in self.messages if m.round in rounds),
+            closing_broadcasts=tuple(
                 m
                 for m in (*self.messages, *self.closing_broadcasts)
                 if m.round in after and isinstance(m.body, Broadcast)
             ),
+            encrypted=tuple(m for m in self.encrypted if m.round in rounds),
         )
 
     def broadcasts(self) -> dict[int, Weights]:
@@ -87,7 +95,8 @@ class View:
         - The updates of the others: their mean, weighted by examples (or equally, if a number
           of examples is hidden).
         - Two consecutive broadcasts, for observers that did not send them. FedAvg at server
-          rate 1 adds the mean update of a round to the global model: it is w(t+1) - w(t).
+          rate 1 adds the mean update of a round to the global model: it is w(t+1) - w(t). For
+          other servers `deduce_means` adds what observers can compute as an aggregate.
 
         From the first and the third source the observers' own updates are subtracted (Brunner
         and Montuoro 2024, arXiv 2409.13875, section 4.1, with equal weights): with a share s of
@@ -118,6 +127,27 @@ class View:
             return tuple(self.cohort_sizes())
         return tuple(sorted(self._updates.get(sender, ())))
 
+    def models_after(self) -> dict[int, Weights]:
+        """Return the global model after each round, where the next broadcast can be read."""
+        return {
+            message.round - 1: message.body.weights
+            for message in (*self.messages, *self.closing_broadcasts)
+            if isinstance(message.body, Broadcast) and message.round > 0
+        }
+
+    def observed_rounds(self, target: Party) -> tuple[int, ...]:
+        """Return the rounds in which anything of the target can be observed, in order.
+
+        These are the rounds of its updates. Without any, they are those of its encrypted
+        messages or, for `COHORT`, those after which the global model can be read.
+        """
+        with_updates = self.rounds_with_updates(target)
+        if with_updates:
+            return with_updates
+        if target == COHORT and not self.encrypted:
+            return tuple(sorted(self.models_after()))
+        return tuple(sorted({m.round for m in self.encrypted if m.sender == target}))
+
     def cohort_sizes(self) -> dict[int, int]:
         """Return the number of clients behind the update of `COHORT`, by round, where known."""
         others = {
@@ -134,7 +164,7 @@ class View:
         next_weights = {
             m.round - 1: m.body.weights
             for m in (*self.messages, *self.closing_broadcasts)
-            if isinstance(m.body, Broadcast)
+            if isinstance(m.body, Broadcast) and not self.hidden_mean
         }
         return {
             number: _RoundMessages(
@@ -266,18 +296,4 @@ def mean_update(updates: Sequence[Update]) -> Update:
     known = [size for size in sizes if size is not None]
     total = sum(known) if len(known) == len(sizes) else None
     weights = [size / total for size in known] if total else [1 / len(sizes)] * len(sizes)
-    return Update(_weighted_sum([update.delta for update in updates], weights), total)
-
-
-def _weighted_sum(
-    deltas: Sequence[Weights], weights: Sequence[float]
-) -> Mapping[str, "torch.Tensor"]:
-    """Sum one tensor at a time, so that lazily read updates are never in memory together."""
-    mean = {}
-    for name in deltas[0]:
-        first = deltas[0][name]
-        total = first.double() * weights[0]
-        for delta, weight in zip(deltas[1:], weights[1:], strict=True):
-            total += delta[name].double() * weight
-        mean[name] = total.to(first.dtype)
-    return mean
+    return Update(weighted_sum([update.delta for update in updates], weights), total)

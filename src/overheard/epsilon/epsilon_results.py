@@ -7,7 +7,7 @@ from math import exp, inf, log
 
 from overheard.core.accountant import AccountedMechanism
 from overheard.core.mechanism import Mechanism
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import COHORT, NETWORK, SERVER, Party
 from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
 from overheard.epsilon.threshold_bound import (
     EpsilonBound,
@@ -66,7 +66,9 @@ def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
             *(refusal.cell.observers for refusal in audit.refusals),
         ]
     )
-    has_group_without_server = any(SERVER not in group for group in audited)
+    has_group_without_server = any(
+        SERVER not in group and group != (NETWORK,) for group in audited
+    )
     groups = dict.fromkeys([(SERVER,), *audited, *([] if has_group_without_server else [()])])
     return tuple(
         _epsilon_result(audit, run, defense, defense.accounted, observers)
@@ -130,11 +132,12 @@ def epsilon_upper_bound(
     """Return the smallest epsilon stated or recomputed for the run and these observers.
 
     A stated or recomputed epsilon that uses sampling counts only against a single observer
-    other than the server, as several may know more of the sample than accounting allows.
+    that does not see who is asked, as the server and the network do. Several observers may
+    know more of the sample than accounting allows.
     Infinite if nothing is guaranteed, None if nothing is known.
     """
     mechanism, found = accounted.mechanism, accounted.recomputed
-    is_sample_secret = SERVER not in observers and len(observers) < 2
+    is_sample_secret = not {SERVER, NETWORK} & {*observers} and len(observers) < 2
     if mechanism.flaw or not mechanism.covers(observers):
         return inf
     known = list[float]()

@@ -4,12 +4,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from overheard.core.algorithm.algorithm import AsyncSchedule
 from overheard.core.defense import Defense, DefenseContext, PreviousData
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.own_code.defense_results import check_returned_examples
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
+from overheard.federation.sampling import draw_copies, draw_epochs, draw_straggler_epochs
 from overheard.learning.training_job import ClientTask
 
 CLIENT_FAILED = "the client failed or was late"
@@ -34,29 +36,42 @@ class Cohort:
     missing: dict[Party, str]
 
 
-def draw_participants(federation: Federation, number: int) -> tuple[int, ...]:
-    """Sample the clients of this round, and return their indices in order."""
-    clients = len(federation.clients)
-    count = participants_per_round(clients, federation.participation)
-    generator = federation.seed.child("participants", number).generator()
-    return tuple(sorted(torch.randperm(clients, generator=generator)[:count].tolist()))
+def draw_round_copies(federation: Federation, number: int) -> dict[int, int]:
+    """Sample the clients of this round: how often each was drawn, by index and in order.
 
-
-def participants_per_round(clients: int, participation: float) -> int:
-    """Return how many clients are sampled per round."""
-    return max(1, round(participation * clients))
-
-
-def sampling_rate(clients: int, participation: float) -> float:
-    """Return an upper bound on the probability that a client was sampled in a round.
-
-    Another client may know more than the sampling: the number of sampled clients is fixed, so a
-    client that was not sampled knows that all of them are among the others.
-
-    >>> sampling_rate(5, 0.4), sampling_rate(2, 0.5)
-    (0.5, 1.0)
+    Under an asynchronous algorithm they are those that start in this round, and whose update
+    the server uses before the run ends.
     """
-    return min(1.0, participants_per_round(clients, participation) / max(1, clients - 1))
+    schedule = round_schedule(federation)
+    if schedule is not None:
+        used = [index for index in schedule.starts[number] if (number, index) in schedule.steps]
+        return dict.fromkeys(used, 1)
+    return draw_copies(
+        len(federation.clients),
+        federation.participation,
+        federation.sampling,
+        federation.seed.child("participants", number),
+    )
+
+
+def round_schedule(federation: Federation) -> AsyncSchedule | None:
+    """Return when clients start and are aggregated; None = all wait for each other."""
+    seed = federation.seed.child("schedule")
+    return federation.algorithm.schedule(len(federation.clients), federation.rounds, seed)
+
+
+def client_epochs(federation: Federation, number: int, party: Party) -> int | None:
+    """Return for how many epochs a client trains in a round; None = as the recipe says."""
+    seed, epochs = federation.seed, None
+    if federation.epochs_range is not None:
+        epochs = draw_epochs(federation.epochs_range, seed.child("epochs", party))
+    if not federation.straggler_rate:
+        return epochs
+    return draw_straggler_epochs(
+        federation.recipe.epochs if epochs is None else epochs,
+        federation.straggler_rate,
+        seed.child("straggler", number, party),
+    )
 
 
 def sample_cohort(federation: Federation, number: int) -> Cohort:
@@ -65,7 +80,7 @@ def sample_cohort(federation: Federation, number: int) -> Cohort:
     changed, start = list[Examples](), 0
     data_defenses, clients = _data_defenses(federation), federation.clients
     background = federation.background
-    for index in draw_participants(federation, number):
+    for index in draw_round_copies(federation, number):
         party = clients[index]
         rows = federation.rows[number][index]
         if _fails(federation, number, party):
@@ -86,7 +101,8 @@ def sample_cohort(federation: Federation, number: int) -> Cohort:
             start += len(data)
             changed.append(data)
         if len(rows):
-            training.append(ClientTask(party, rows))
+            epochs = client_epochs(federation, number, party)
+            training.append(ClientTask(party, rows, epochs))
         else:
             missing[party] = NO_EXAMPLES
     return Cohort(

@@ -7,15 +7,22 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.algorithms.fed_avg import FedAvg
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import BuildModel, Defense
+from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import Party, client, is_shadow_device, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.truth import NO_ATTRIBUTES, NO_MEMBERS, NO_SHIFTS, NO_USERS
+from overheard.federation.sampling import Sampling
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.train import Engine
+
+FED_AVG_PROTOCOL = "fedavg"
+"""The protocol of a run in which clients send weights and the server adds their mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +61,13 @@ class Federation:
         background: public examples of the task that every client has, for defenses that mix
             them in; None = there are none.
         distillation: how clients distil, if they send distilled data instead of weights; None =
-            FedAvg.
+            they send weights.
+        algorithm: how clients train beyond the recipe, and how the server steps.
+        sampling: how the clients of a round are sampled.
+        epochs_range: smallest and largest number of epochs; each client has one of its own for
+            the whole run, drawn evenly. None = all clients have the epochs of the recipe.
+        straggler_rate: probability that a sampled client is slow in a round; it then trains for
+            fewer epochs, drawn evenly from 1 to one less than its own.
 
     """
 
@@ -82,6 +95,10 @@ class Federation:
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     background: Examples | None = None
     distillation: Distillation | None = None
+    algorithm: Algorithm = field(default_factory=FedAvg)
+    sampling: Sampling = "fixed"
+    epochs_range: tuple[int, int] | None = None
+    straggler_rate: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
@@ -117,12 +134,57 @@ class Federation:
             raise ValueError(
                 "distillation cannot be combined with defenses of weights or shadow devices"
             )
+        self._check_algorithm()
         for party, shifted in self.shifts.items():
             _check_shifts(party, shifted, self.clients, self.rounds)
         names = [defense.name for defense in self.defenses]
         if len(set(names)) != len(names):
             # Two defenses of one name would draw the same noise.
             raise ValueError(f"each defense may occur once, got {names}")
+
+    def _check_algorithm(self) -> None:
+        if self.distillation is not None and self._weights_protocol != FED_AVG_PROTOCOL:
+            raise ValueError(
+                "distillation has a protocol of its own: it cannot be combined with another "
+                "algorithm, sampling or epochs of single clients"
+            )
+        is_async = self.algorithm.schedule(1, 1, self.seed) is not None
+        if is_async and (self.participation != 1 or self.sampling != "fixed"):
+            raise PlanError(
+                "training.participation: an asynchronous algorithm has its own number of "
+                "clients at a time; leave participation at 1 and sampling at 'fixed'"
+            )
+        conflict = self.algorithm.conflict(self.recipe, self.defenses)
+        if conflict:
+            raise PlanError(f"training.algorithm: {conflict}")
+        if self.sampling == "with_replacement":
+            for defense in self.defenses:
+                if defense.mechanism() is not None:
+                    raise PlanError(
+                        "training.sampling: a client that is drawn twice counts twice, which "
+                        f"the noise of {defense.name} does not cover; choose 'fixed' or "
+                        "'poisson'"
+                    )
+        if not 0 <= self.straggler_rate <= 1:
+            raise ValueError(f"straggler_rate must be in [0, 1], got {self.straggler_rate}")
+        low, high = self.epochs_range or (1, 1)
+        if not 1 <= low <= high:
+            raise ValueError(f"epochs_range must rise from 1 or more, got {low} to {high}")
+
+    @property
+    def protocol(self) -> str:
+        """The protocol with all settings that differ from FedAvg's, as a manifest has it."""
+        return self._weights_protocol if self.distillation is None else repr(self.distillation)
+
+    @property
+    def _weights_protocol(self) -> str:
+        parts = [
+            FED_AVG_PROTOCOL if self.algorithm == FedAvg() else repr(self.algorithm),
+            "" if self.sampling == "fixed" else f"sampling {self.sampling}",
+            "" if self.epochs_range is None else f"epochs {self.epochs_range}",
+            f"stragglers {self.straggler_rate}" if self.straggler_rate else "",
+        ]
+        return ", ".join(filter(None, parts))
 
     @property
     def clients(self) -> tuple[Party, ...]:

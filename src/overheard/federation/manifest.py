@@ -26,7 +26,7 @@ def build_manifest(federation: Federation, data: str) -> Manifest:
         participation=federation.participation,
         failure_rate=federation.failure_rate,
         are_shadows_defended=federation.are_shadows_defended,
-        protocol="fedavg" if federation.distillation is None else repr(federation.distillation),
+        protocol=federation.protocol,
         seed=federation.seed.value,
         data=data,
     )

@@ -2,18 +2,17 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import final
 
 import torch
-from torch import Tensor
 
 from overheard.archive.recorder import OpenRound
-from overheard.core.defense import Defense, LocalTraining
+from overheard.core.algorithm.algorithm import LOCAL_STEPS, ServerState
+from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
-    Aggregate,
     Broadcast,
     Message,
     MissingReply,
@@ -23,10 +22,11 @@ from overheard.core.messages import (
 from overheard.core.own_code.defense_results import check_returned_update
 from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import COHORT, SERVER, Party
-from overheard.core.view import mean_update
+from overheard.core.recipe import Recipe
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
-from overheard.learning.sent_tensors import without_negative_variances
+from overheard.federation.home import HomeTensors
+from overheard.federation.server import aggregate_updates, received_updates
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientResult, TrainingGroup
 
@@ -42,7 +42,6 @@ COPIES_OF_WEIGHTS = 6
 
 ON_TRAINING = "it takes and returns a LocalTraining"
 ON_UPDATE = "it takes an Update and a DefenseContext and returns an Update"
-ON_AGGREGATE = "it takes an Aggregate and a DefenseContext and returns an Aggregate"
 
 LARGEST_CHUNK = 32
 """Most clients at once; more train no faster (see `learning.memory`)."""
@@ -55,15 +54,34 @@ class FederationRound:
 
     Args:
         federation: the federation.
-        weights: its global model at the start of the round.
+        state: the state of its server at the start of the round.
         record: where to record the round; None if it is recorded already. Its clients then
             train only so that the other clients of the stack get the same bits.
+        home: the tensors that stay with each client; None = all are sent.
 
     """
 
     federation: Federation
-    weights: Weights
+    state: ServerState
     record: OpenRound | None
+    home: HomeTensors | None = None
+
+    def training_groups(self, number: int, cohort: Cohort) -> tuple[TrainingGroup, ...]:
+        """Return the clients by the weights from which they start."""
+        algorithm, seed = self.federation.algorithm, self.federation.seed.child("training")
+        clients = tuple(
+            replace(one, correction=algorithm.correction(self.state, Party(one.name)))
+            for one in cohort.clients
+        )
+        shared, home = self.state.weights, self.home
+        if home is None:
+            return (TrainingGroup(shared, cohort.pool, clients, seed),)
+        return tuple(
+            TrainingGroup(
+                home.model_of(Party(one.name), number, shared), cohort.pool, (one,), seed
+            )
+            for one in clients
+        )
 
 
 def run_round(sessions: Sequence[FederationRound], number: int) -> None:
@@ -80,25 +98,21 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
     """
     cohorts = [_begin_round(session, number) for session in sessions]
     first = sessions[0].federation
-    training = LocalTraining(first.build_model, first.recipe)
+    training = LocalTraining(first.build_model, first.algorithm.local_recipe(first.recipe))
     for defense in first.defenses:
         with explain_failures(f"defense {defense.name}: on_training", ON_TRAINING):
             training = defense.on_training(training)
     trained = train_groups(
         training.build_model,
         [
-            TrainingGroup(
-                session.weights,
-                cohort.pool,
-                cohort.clients,
-                session.federation.seed.child("training"),
-            )
+            group
             for session, cohort in zip(sessions, cohorts, strict=True)
+            for group in session.training_groups(number, cohort)
         ],
         training.recipe,
         round=number,
         engine=first.engine,
-        chunk=clients_at_once(sessions[0].weights),
+        chunk=clients_at_once(sessions[0].state.weights),
         workers=first.workers,
         device=first.device,
     )
@@ -107,7 +121,7 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
         if session.record is None:
             deque(results, maxlen=0)
         else:
-            _record_updates(session.federation, session.record, number, results)
+            _record_updates(session, number, training.recipe, results)
 
 
 def clients_at_once(weights: Weights) -> int:
@@ -120,21 +134,26 @@ def _begin_round(session: FederationRound, number: int) -> Cohort:
     """Record the messages that precede training, and return the cohort."""
     cohort = sample_cohort(session.federation, number)
     if session.record is not None:
-        session.record.record(broadcast_message(session.federation, number, session.weights))
+        session.record.record(broadcast_message(session.federation, number, session.state))
         for party, reason in cohort.missing.items():
             session.record.record(Message(number, party, TO_SERVER, MissingReply(reason)))
     return cohort
 
 
 def _record_updates(
-    federation: Federation, record: OpenRound, number: int, results: Iterator[ClientResult]
+    session: FederationRound, number: int, recipe: Recipe, results: Iterator[ClientResult]
 ) -> None:
     """Record each update as it is trained and, if no party can read updates, their mean."""
-    sent = []
+    sent, federation, record = [], session.federation, session.record
+    deltas = dict[Party, Weights]()
+    assert record is not None, "a round that is recorded already needs no second record"
     for result in results:
         party = Party(result.client.name)
-        update = Update(result.delta, len(result.client.rows), {"loss": result.loss})
+        update = _trained_update(session, recipe, result)
         _check_convergence(update, number, party)
+        if session.home is not None:
+            deltas[party] = update.delta
+            update = replace(update, delta=session.home.sent_part(update.delta))
         for defense in federation.defenses_of(party):
             context = defense_context(federation, defense, number, party)
             with explain_failures(f"defense {defense.name}: on_update", ON_UPDATE):
@@ -143,78 +162,31 @@ def _record_updates(
             update = defended
         readers = TO_NO_PARTY if federation.is_masked else TO_SERVER
         sent.append(record.record(Message(number, party, readers, update)))
+    if session.home is not None:
+        session.home.write(number, deltas)
     if federation.is_masked and sent:
-        aggregate = _mean_aggregate(federation, number, sent)
+        received = received_updates(federation, number, sent)
+        aggregate = aggregate_updates(federation, number, received)
         record.record(Message(number, COHORT, TO_SERVER, aggregate))
 
 
-def broadcast_message(federation: Federation, number: int, weights: Weights) -> Message:
+def _trained_update(session: FederationRound, recipe: Recipe, result: ClientResult) -> Update:
+    """Return the update of a trained client, before its defenses."""
+    client, algorithm = result.client, session.federation.algorithm
+    steps, metrics = client.steps_in(recipe), {"loss": result.loss}
+    reported = algorithm.reported_steps(recipe, steps)
+    if reported is not None:
+        metrics[LOCAL_STEPS] = float(reported)
+    control = algorithm.control_change(
+        session.state, Party(client.name), result.delta, steps * recipe.rate
+    )
+    return Update(result.delta, len(client.rows), metrics, control)
+
+
+def broadcast_message(federation: Federation, number: int, state: ServerState) -> Message:
     """Build the message that sends the global model to all clients."""
-    return Message(number, SERVER, frozenset(federation.clients), Broadcast(weights))
-
-
-def next_weights(
-    federation: Federation, number: int, messages: Sequence[Message]
-) -> dict[str, Tensor]:
-    """Compute the global model after this round from the messages of the round.
-
-    McMahan et al. 2017, Algorithm 1: the old model plus the mean of the updates, weighted by
-    their numbers of examples. Without any update the old model stays. A running variance that
-    a defense's noise made negative becomes 0.
-    """
-    old = _broadcast_weights(messages)
-    aggregate = _aggregate(federation, number, messages)
-    if aggregate is None:
-        return old
-    for defense in federation.defenses:
-        if defense.enforced_at == "server":
-            aggregate = _on_aggregate(federation, defense, number, aggregate)
-    new = {
-        name: (tensor + aggregate.delta[name]).to(tensor.dtype) for name, tensor in old.items()
-    }
-    return without_negative_variances(new)
-
-
-def _broadcast_weights(messages: Sequence[Message]) -> dict[str, Tensor]:
-    for message in messages:
-        if isinstance(message.body, Broadcast):
-            return dict(message.body.weights)
-    raise AssertionError("every round begins with a broadcast")
-
-
-def _aggregate(
-    federation: Federation, number: int, messages: Sequence[Message]
-) -> Aggregate | None:
-    """Return the aggregate that the server received, or the mean of the updates, if any."""
-    for message in messages:
-        if isinstance(message.body, Aggregate):
-            return message.body
-    sent = [message for message in messages if isinstance(message.body, Update)]
-    return _mean_aggregate(federation, number, sent) if sent else None
-
-
-def _mean_aggregate(
-    federation: Federation, number: int, messages: Sequence[Message]
-) -> Aggregate:
-    """Average the updates, and apply the defenses that act before the server reads the mean."""
-    updates = [message.body for message in messages if isinstance(message.body, Update)]
-    mean = mean_update(updates)
-    cohort = frozenset(message.sender for message in messages)
-    aggregate = Aggregate(mean.delta, cohort, mean.examples)
-    for defense in federation.defenses:
-        if defense.enforced_at != "server":
-            aggregate = _on_aggregate(federation, defense, number, aggregate)
-    return aggregate
-
-
-def _on_aggregate(
-    federation: Federation, defense: Defense, number: int, aggregate: Aggregate
-) -> Aggregate:
-    context = defense_context(federation, defense, number, SERVER)
-    with explain_failures(f"defense {defense.name}: on_aggregate", ON_AGGREGATE):
-        defended = defense.on_aggregate(aggregate, context)
-    check_returned_update(defense, aggregate, defended, "on_aggregate")
-    return defended
+    body = Broadcast(state.weights, control=federation.algorithm.sent_control(state))
+    return Message(number, SERVER, frozenset(federation.clients), body)
 
 
 def _check_convergence(update: Update, number: int, party: Party) -> None:

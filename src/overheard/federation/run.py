@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -10,20 +11,21 @@ from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript, read_round
 from overheard.archive.recorder import Recorder
 from overheard.archive.truth import has_truth, read_truth, write_truth
-from overheard.core.messages import Weights
+from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.derived_updates import derive_updates
 from overheard.federation.distillation_run import DistillationRun
 from overheard.federation.federation import Federation
+from overheard.federation.home import HomeTensors, home_names
 from overheard.federation.manifest import build_manifests
 from overheard.federation.round import (
     FederationRound,
     broadcast_message,
     clients_at_once,
-    next_weights,
     run_round,
 )
+from overheard.federation.server import Server
 from overheard.federation.stacking import check_stackable, split_into_stacks
 from overheard.federation.truth import build_ground_truth
 from overheard.learning.initialization import initial_weights
@@ -89,7 +91,14 @@ def run_federations(
     check_stackable(federations)
     with one_thread():
         runs = [
-            _FederationRun(federation, folder, manifest, Recorder(folder, manifest))
+            _FederationRun(
+                federation,
+                folder,
+                manifest,
+                Recorder(folder, manifest),
+                Server(federation, partial(read_round, folder)),
+                _home_tensors(federation, folder),
+            )
             for federation, folder, manifest in zip(
                 federations, folders, build_manifests(federations), strict=True
             )
@@ -127,6 +136,8 @@ class _FederationRun:
     folder: Path
     manifest: Manifest
     recorder: Recorder
+    server: Server
+    home: HomeTensors | None
 
     def is_missing(self, number: int) -> bool:
         return self.recorder.committed_rounds() <= number
@@ -134,13 +145,14 @@ class _FederationRun:
     def is_complete(self) -> bool:
         return not self.is_missing(self.federation.rounds)
 
-    def start_weights(self, number: int) -> Weights:
-        """Return the global model at the start of a round."""
-        federation = self.federation
-        if number == 0:
-            return initial_weights(federation.build_model, federation.seed.child("initial"))
-        before = number - 1
-        return next_weights(federation, before, read_round(self.folder, before))
+    def state_at(self, number: int) -> ServerState:
+        """Return the state of the server at the start of a round."""
+        return self.server.state_at(number)
+
+
+def _home_tensors(federation: Federation, folder: Path) -> HomeTensors | None:
+    names = home_names(federation.algorithm, federation.build_model)
+    return HomeTensors(federation, names, folder) if names else None
 
 
 def _run_missing_rounds(
@@ -161,7 +173,7 @@ def _run_missing_rounds(
             on_round(number)
     for run in runs:
         if not run.is_complete():
-            final = run.start_weights(first.rounds)
+            final = run.state_at(first.rounds)
             with run.recorder.open_round() as record:
                 record.record(broadcast_message(run.federation, first.rounds, final))
 
@@ -173,10 +185,11 @@ def _run_stack_round(stack: Sequence[_FederationRun], number: int) -> None:
             [
                 FederationRound(
                     run.federation,
-                    run.start_weights(number),
+                    run.state_at(number),
                     rounds.enter_context(run.recorder.open_round())
                     if run.is_missing(number)
                     else None,
+                    run.home,
                 )
                 for run in stack
             ],
@@ -188,5 +201,5 @@ def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, Grou
     """Open a complete run; write its ground truth if it is new or was missing."""
     transcript = open_transcript(run.folder)
     if not (was_complete and has_truth(run.folder)):
-        write_truth(run.folder, build_ground_truth(run.federation, transcript))
+        write_truth(run.folder, build_ground_truth(run.federation, transcript, run.home))
     return transcript, read_truth(run.folder)

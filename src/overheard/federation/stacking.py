@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from overheard.core.defense import Defense
-from overheard.federation.cohort import participants_per_round
 from overheard.federation.federation import Federation
+from overheard.federation.sampling import participants_per_round
 
 
 def check_stackable(federations: Sequence[Federation]) -> None:
@@ -50,7 +50,7 @@ def _shared_settings(federation: Federation) -> Mapping[str, object]:
         "engine": federation.engine,
         "workers": federation.workers,
         "device": federation.device,
-        "protocol": federation.distillation,
+        "protocol": federation.protocol,
         "defenses of the training": tuple(
             defense
             for defense in federation.defenses

@@ -1,10 +1,13 @@
 """The ground truth of a run, computed from the federation and its transcript."""
 
-from overheard.core.messages import Broadcast, Update
+from collections.abc import Sequence
+
+from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.parties import is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
+from overheard.federation.home import HomeTensors
 from overheard.learning.evaluate import accuracy
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
@@ -12,13 +15,22 @@ MAX_TESTED_BROADCASTS = 51
 """Most broadcasts that are tested; with hundreds of short rounds, tests would dominate."""
 
 
-def build_ground_truth(federation: Federation, transcript: Transcript) -> GroundTruth:
+def build_ground_truth(
+    federation: Federation, transcript: Transcript, home: HomeTensors | None = None
+) -> GroundTruth:
     """Build the ground truth: label counts, accuracies, shifts, users, attributes, members.
 
     Label counts are of the clients with an update, before any defense changes their examples,
     because such a defense is to protect them. Accuracies are of the broadcasts, the closing one
     included. Of more than `MAX_TESTED_BROADCASTS` broadcasts, that many are tested, evenly
     spaced.
+
+    Args:
+        federation: the run.
+        transcript: its messages.
+        home: the tensors that stay with each client; the accuracy is then the mean over the
+            models of clients, and known after the last round alone. None = all are sent.
+
     """
     rounds = [one.round for one in transcript.messages if isinstance(one.body, Broadcast)]
     tested = frozenset(select_evenly_spaced(sorted(rounds), MAX_TESTED_BROADCASTS))
@@ -36,12 +48,13 @@ def build_ground_truth(federation: Federation, transcript: Transcript) -> Ground
                 shares = by_client[index_of[message.sender]]
                 drawn_from[message.round, message.sender] = shares
         if isinstance(message.body, Broadcast) and message.round in tested:
-            accuracies[message.round] = accuracy(
-                federation.build_model,
-                message.body.weights,
-                federation.test,
-                device=federation.device,
-            )
+            shared = message.body.weights
+            if home is None:
+                accuracies[message.round] = _mean_accuracy(federation, [shared])
+            elif message.round == federation.rounds:
+                clients = [one for one in federation.clients if not is_shadow_device(one)]
+                models = [home.model_of(one, message.round, shared) for one in clients]
+                accuracies[message.round] = _mean_accuracy(federation, models)
     return GroundTruth(
         counts,
         accuracies,
@@ -51,3 +64,12 @@ def build_ground_truth(federation: Federation, transcript: Transcript) -> Ground
         federation.members,
         drawn_from=drawn_from,
     )
+
+
+def _mean_accuracy(federation: Federation, models: Sequence[Weights]) -> float:
+    """Return the mean accuracy of models on the test examples."""
+    found = [
+        accuracy(federation.build_model, model, federation.test, device=federation.device)
+        for model in models
+    ]
+    return sum(found) / len(found)

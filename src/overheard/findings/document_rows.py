@@ -133,6 +133,13 @@ class SummaryRow(DocumentPart):
         return (max if self.better == "higher" else min)(known, default=None)
 
     @property
+    def largest_gain(self) -> float | None:
+        """What a perfect claim would gain; scores end at 0 or at 1. None = no guess."""
+        if self.best_guess is None:
+            return None
+        return abs((0.0 if self.better == "lower" else 1.0) - self.best_guess)
+
+    @property
     def key(self) -> RowKey:
         """The key of the row, without the score."""
         observers = tuple(sorted(self.observers))

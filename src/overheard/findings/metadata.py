@@ -111,6 +111,25 @@ def _metrics(messages: Sequence[Message]) -> Iterator[str]:
     ]
     if found:
         yield f"{_ranges(metrics for _, metrics in found)}, read by {_readers(found)}"
+        yield from _naming_metrics(found)
+
+
+def _naming_metrics(found: Sequence[tuple[Message, Mapping[str, float]]]) -> Iterator[str]:
+    """Name the metrics that are no figures of the training, such as the number of a partition.
+
+    Each of two or more senders repeats a whole number that no other sends.
+    """
+    values = defaultdict[str, dict[Party, list[float]]](lambda: defaultdict(list))
+    for message, metrics in found:
+        for name, value in metrics.items():
+            values[name][message.sender].append(value)
+    for name, by_sender in sorted(values.items()):
+        own = {value for each in by_sender.values() for value in each}
+        repeats = all(len(each) > 1 and len(set(each)) == 1 for each in by_sender.values())
+        is_whole = all(float(value).is_integer() for value in own)
+        if repeats and is_whole and 1 < len(by_sender) == len(own):
+            shown = shorten(name, MAX_LENGTH)
+            yield f"{shown} is a name: each of {len(own):,} senders repeats its own number"
 
 
 def _evaluations(messages: Sequence[Message]) -> Iterator[str]:

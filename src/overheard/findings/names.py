@@ -3,7 +3,15 @@
 import unicodedata
 from collections.abc import Sequence
 
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import (
+    COHORT,
+    NETWORK,
+    RELEASE,
+    SERVER,
+    Party,
+    is_client,
+    joining_round,
+)
 
 
 def make_printable(text: str) -> str:
@@ -47,6 +55,12 @@ def name_party(party: Party) -> str:
         return "the server"
     if party == COHORT:
         return "all clients together"
+    if party == RELEASE:
+        return "a reader of the final model"
+    if party == NETWORK:
+        return "the network"
+    if (joined := joining_round(party)) is not None:
+        return f"a client that joins in round {joined}"
     return make_printable(party).replace("/", " ")
 
 
@@ -68,7 +82,7 @@ def name_other_clients(observers: Sequence[Party]) -> str:
     >>> name_other_clients((Party("server"),)), name_other_clients((Party("client/3"),))
     ('the cohort', 'the other clients')
     """
-    return "the cohort" if set(observers) <= {SERVER} else "the other clients"
+    return "the other clients" if any(map(is_client, observers)) else "the cohort"
 
 
 def name_target(target: Party, observers: Sequence[Party]) -> str:
@@ -77,7 +91,7 @@ def name_target(target: Party, observers: Sequence[Party]) -> str:
     >>> name_target(COHORT, (Party("client/3"),)), name_target(COHORT, (Party("server"),))
     ('the other clients together', 'all clients together')
     """
-    if target == COHORT and not set(observers) <= {SERVER}:
+    if target == COHORT and any(map(is_client, observers)):
         return f"{name_other_clients(observers)} together"
     return name_party(target)
 

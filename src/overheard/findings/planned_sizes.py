@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from overheard.federation.cohort import participants_per_round
+from overheard.federation.sampling import participants_per_round
 from overheard.findings.threat_verdict import TargetKind
 
 REDRAWN_PARTITIONS = 199

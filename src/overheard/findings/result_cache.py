@@ -1,5 +1,6 @@
 """Cache of finished cells, one file a cell, so that no cell is computed twice."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -37,9 +38,34 @@ class CellResult:
 CELL_RESULT = TypeAdapter(CellResult)
 
 
+class ResultStore(ABC):
+    """Where the results of cells are kept, if anywhere."""
+
+    @abstractmethod
+    def load(self, cell: Cell, code: str = "") -> CellResult | None:
+        """Load the cell's result; None if it is not kept, or other code computed it."""
+
+    @abstractmethod
+    def save(self, result: CellResult) -> None:
+        """Keep a cell's result."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class ResultCache:
+class NoResultCache(ResultStore):
+    """Keeps nothing, for cells that are never asked about again."""
+
+    def load(self, cell: Cell, code: str = "") -> CellResult | None:
+        """Return None."""
+        return None
+
+    def save(self, result: CellResult) -> None:
+        """Do nothing."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ResultCache(ResultStore):
     """A folder of cached cell results; each file is written atomically."""
 
     folder: Path

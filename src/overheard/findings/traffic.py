@@ -1,25 +1,10 @@
 """Bytes sent in a run."""
 
 from dataclasses import dataclass
-from math import prod
-from pathlib import Path
 
-from overheard.archive.weights import StoredWeights
-from overheard.core.errors import TranscriptError
-from overheard.core.messages import (
-    Aggregate,
-    Broadcast,
-    DistilledSet,
-    Evaluation,
-    MessageBody,
-    MissingReply,
-    Update,
-)
+from overheard.core.messages import Aggregate, count_bytes
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
-
-MAX_BYTES_PER_NUMBER = 8
-"""Most bytes of one number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +56,7 @@ def measure_traffic(transcript: Transcript) -> Traffic:
     up, aggregates = dict[tuple[int, Party], int](), dict[tuple[int, Party], int]()
     down, received = 0, set[tuple[int, Party]]()
     for message in transcript.messages:
-        size = _size_of(message.body)
+        size = count_bytes(message.body)
         if message.sender == SERVER:
             receivers = [party for party in message.readers if not is_shadow_device(party)]
             down += size * len(receivers)
@@ -87,39 +72,3 @@ def measure_traffic(transcript: Transcript) -> Traffic:
         if not is_shadow_device(place[1])
     }
     return Traffic(sum(sent.values()), down, len(sent), len(received))
-
-
-def _size_of(body: MessageBody) -> int:
-    """Count the bytes of the tensors in a message."""
-    match body:
-        case Broadcast():
-            weights = body.weights
-        case Update() | Aggregate():
-            weights = body.delta
-        case DistilledSet():
-            parts = (body.inputs, body.labels, body.rates, body.counts)
-            return sum(part.numel() * part.element_size() for part in parts)
-        case Evaluation() | MissingReply():
-            return 0
-    if isinstance(weights, StoredWeights):
-        return _size_on_disk(weights.path, sum(map(prod, weights.shapes.values())))
-    return sum(one.numel() * one.element_size() for one in weights.values())
-
-
-def _size_on_disk(path: Path, numbers: int) -> int:
-    """Return the bytes of this many numbers in a safetensors file; reads the header only.
-
-    The first eight bytes give the length of the header, and the tensors follow without gaps.
-    """
-    try:
-        with path.open("rb") as file:
-            head = 8 + int.from_bytes(file.read(8), "little")
-        size = path.stat().st_size - head
-    except OSError as error:
-        raise TranscriptError(f"{path} cannot be read ({error}): copy it again") from error
-    if not numbers <= size <= MAX_BYTES_PER_NUMBER * numbers:
-        raise TranscriptError(
-            f"{path} is too small or too large for the {numbers} numbers that it should hold: "
-            "copy the whole transcript again"
-        )
-    return size

@@ -1,6 +1,7 @@
 """Checks the verdicts of the findings against rules, adjusted for their number."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import VerdictRow
@@ -13,6 +14,11 @@ LIMIT = "no leak"
 
 PASSING = ("no leak above margin", "nothing to read")
 """The verdicts that keep a rule."""
+
+UNTESTED: Mapping[str, Status] = MappingProxyType(
+    {"unchecked": "inconclusive", "unmeasured": "excused"}
+)
+"""The verdicts without a test, and their status where `straddles` is "pass": none passes."""
 
 
 def threat_verdicts(
@@ -83,7 +89,8 @@ def _status(
     if row.verdict in PASSING:
         return "pass", row.verdict
     if row.verdict != "leaks" or adjusted is None:
-        return on_overlap, row.verdict + (f": {row.why}" if row.why else "")
+        status = UNTESTED.get(row.verdict, "pass") if on_overlap == "pass" else on_overlap
+        return status, row.verdict + (f": {row.why}" if row.why else "")
     among = f"p = {format_number(adjusted)} among {tests} test{'' if tests == 1 else 's'}"
     if adjusted <= VERDICT_LEVEL:
         return "fail", f"leaks: {among}"

@@ -16,7 +16,8 @@ def policy_text(made: ReferencePolicy) -> str:
 
     The findings behind each limit are comments.
     """
-    head = "".join(f"# {shorten(sentence, MAX_LENGTH)}\n" for sentence in made.origin)
+    sentences = (*made.origin, *made.warnings)
+    head = "".join(f"# {shorten(sentence, MAX_LENGTH)}\n" for sentence in sentences)
     rules = "".join(
         part for rule in made.policy.rules for part in _rule(rule, made.reasons[rule.name])
     )

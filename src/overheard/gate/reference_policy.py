@@ -12,7 +12,7 @@ from overheard.core.errors import FindingsError
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, SummaryRow, VerdictRow
 from overheard.findings.names import shorten
-from overheard.gate.judged_threats import PASSING
+from overheard.gate.judged_threats import PASSING, UNTESTED
 from overheard.gate.policy import CostRule, EpsilonRule, LeakRule, Policy, VerdictRule
 from overheard.gate.rule_matches import match_rule
 from overheard.gate.verdict import format_estimate, format_number
@@ -25,6 +25,13 @@ FEWEST_TESTED = 2
 
 DIGITS = 6
 """Digits of a limit after the point; limits are rounded outwards."""
+
+NOTHING_TO_KEEP = (
+    "nothing could be checked in this reference, so it makes no policy: put the ground truth "
+    "(truth.json) beside its transcript and audit anew, or write rules in [[verdicts]] "
+    "yourself and name their file with --policy"
+)
+"""What is wrong with a reference whose verdicts rest on no test."""
 
 NAME_LENGTH = 90
 """Longest name of a rule before a number that makes it unique."""
@@ -39,12 +46,14 @@ class ReferencePolicy:
         policy: the rules.
         origin: sentences on the findings and on what the policy asks for.
         reasons: the findings behind each rule, by the rule's name.
+        warnings: sentences on rules that cannot fail, and on threats without a rule.
 
     """
 
     policy: Policy
     origin: tuple[str, ...]
     reasons: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def policy_like(
@@ -65,13 +74,16 @@ def policy_like(
             margin below which the reference itself reports no leak, and 0.02 of accuracy.
 
     Raises:
-        FindingsError: if the findings have no verdicts, or nothing to limit.
+        FindingsError: if the findings have no verdicts, if no verdict rests on a test, or if
+            there is nothing to limit.
 
     """
     if reference.verdicts is None:
         raise FindingsError(
             f"{path}: these findings have no verdicts: audit again with this version"
         )
+    if reference.verdicts and all(row.verdict in UNTESTED for row in reference.verdicts):
+        raise FindingsError(f"{path}: {NOTHING_TO_KEEP}")
     maker = _PolicyMaker(reference, tolerance)
     try:
         verdicts = tuple(maker.verdict_rules())
@@ -95,7 +107,7 @@ def policy_like(
         f"The tolerance is {stated}.",
         "A rule fails only if a run is clearly worse. Edit limits and names as you like.",
     )
-    return ReferencePolicy(policy, origin, maker.reasons)
+    return ReferencePolicy(policy, origin, maker.reasons, tuple(maker.warnings()))
 
 
 def reference_note(reference: FindingsDocument, now: FindingsDocument) -> str:
@@ -116,11 +128,28 @@ class _PolicyMaker:
         self._reference = reference
         self._tolerance = tolerance
         self.reasons = dict[str, str]()
+        self._unfailing = list[str]()
+
+    def warnings(self) -> Iterator[str]:
+        """Yield sentences on what the rules cannot tell; call it after the rules are made."""
+        if self._unfailing:
+            yield (
+                f"{len(self._unfailing)} of the rules on gains cannot fail, as even a perfect "
+                "attack keeps the limit. Set gain_at_most to what you accept, or make the "
+                f"policy of an audit that leaks less: {'; '.join(self._unfailing)}."
+            )
+        unchecked = [row for row in self._reference.verdicts or () if _is_unchecked(row)]
+        if unchecked:
+            names = "; ".join(map(_threat_name, unchecked))
+            yield f"Without a rule, as the reference has no ground truth for it: {names}."
 
     def verdict_rules(self) -> Iterator[VerdictRule]:
-        """Yield a rule for each threat that does not leak in the reference."""
+        """Yield a rule for each threat that does not leak in the reference.
+
+        A threat without ground truth has none: nobody knows whether it leaks.
+        """
         for row in self._reference.verdicts or ():
-            if row.verdict == "leaks":
+            if row.verdict == "leaks" or _is_unchecked(row):
                 continue
             yield VerdictRule(
                 name=self._name(f"no leak: {_threat_name(row)}", f"verdict: {row.verdict}"),
@@ -154,17 +183,27 @@ class _PolicyMaker:
         if not known:
             return None
         is_complete = len(known) == len(matches.rows)
-        best = max(known, key=lambda row: _upper_gain(row) or 0.0)
+        best = max(known, key=lambda row: (_upper_gain(row) or 0.0, _mean_gain(row)))
         tolerance = self._tolerance
         if tolerance is None:
             tolerance = threat.margins.get(score, 0.0)
         limit = max(0.0, (_upper_gain(best) or 0.0) + tolerance)
         attacks = tuple(dict.fromkeys(row.attack for row in known))
-        gain = format_estimate(best.gain)
+        gain = _gain_text(best)
         reason = f"gain {gain} by {best.attack}; tolerance {format_number(tolerance)}"
+        most = max((row.largest_gain for row in known if row.largest_gain), default=None)
+        if most is not None and limit >= most:
+            limit = most
+            reason += (
+                f". This rule cannot fail: a perfect attack gains {format_number(most)}. "
+                "Set gain_at_most to what you accept"
+            )
+        name = self._name(f"gain: {_threat_name(threat)}, {score}", reason)
+        if limit == most:
+            self._unfailing.append(name)
         return scope.model_copy(
             update={
-                "name": self._name(f"gain: {_threat_name(threat)}, {score}", reason),
+                "name": name,
                 "attacks": None if is_complete else attacks,
                 "must_be_measured": attacks if is_complete else (),
                 "gain_at_most": _rounded_up(limit),
@@ -241,8 +280,26 @@ def _threat_name(row: VerdictRow) -> str:
     return ", ".join((row.question, row.arm, " and ".join(row.observers), row.about))
 
 
+def _is_unchecked(row: VerdictRow) -> bool:
+    return row.verdict == "unchecked"
+
+
 def _upper_gain(row: SummaryRow) -> float | None:
-    return None if row.gain is None or row.gain.low is None else row.gain.high
+    """Return the upper end of the gain, at most what a perfect claim would gain."""
+    if row.gain is None or row.gain.low is None or row.gain.high is None:
+        return None
+    most = row.largest_gain
+    return row.gain.high if most is None else max(_mean_gain(row), min(row.gain.high, most))
+
+
+def _mean_gain(row: SummaryRow) -> float:
+    return 0.0 if row.gain is None or row.gain.mean is None else row.gain.mean
+
+
+def _gain_text(row: SummaryRow) -> str:
+    if row.gain is None:
+        return ""
+    return format_estimate(row.gain.model_copy(update={"high": _upper_gain(row)}))
 
 
 def _rounded_up(value: float) -> float:

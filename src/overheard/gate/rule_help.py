@@ -33,13 +33,15 @@ HELP: Mapping[RuleKind, RuleHelp] = {
         "The verdicts of the audit must not be that something leaks.",
         "If it fails, an attack does significantly better than a guess: open report.html at "
         "this arm and question, and choose a stronger defense. If it is inconclusive, audit "
-        "more clients or seeds.",
+        "more clients or seeds; a recording is one run, so record one with more clients or "
+        "rounds. If it is unchecked, add the ground truth (truth.json).",
     ),
     "leaks": RuleHelp(
         "No attack may do better than the limit, judged by its whole 95 % interval.",
         "If it fails, compare the arms in report.html and choose a stronger defense. If it is "
         "inconclusive, the interval contains the limit or nothing was measured: audit more "
-        "clients or seeds, or state what may be refused.",
+        "clients or seeds, or state what may be refused. A recording is one run, so record one "
+        "with more clients or rounds.",
     ),
     "epsilons": RuleHelp(
         "The claimed and the proven epsilon of a mechanism must keep the limit.",

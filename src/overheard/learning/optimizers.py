@@ -34,23 +34,62 @@ class Optimizer(ABC):
         """Drop the state of all stacked clients but the first `clients`."""
 
 
-def build_optimizer(recipe: Recipe, parameters: Tensors) -> Optimizer:
-    """Build the optimizer that the recipe names."""
+def build_optimizer(
+    recipe: Recipe, parameters: Tensors, corrections: Tensors = ()
+) -> Optimizer:
+    """Build the optimizer that the recipe names.
+
+    Args:
+        recipe: how clients train.
+        parameters: with the values of the broadcast, from which the proximal term is measured.
+        corrections: added to the gradient of each parameter in every step; () = nothing.
+
+    """
+    terms = _AddedTerms(recipe, parameters, corrections)
     if recipe.optimizer == "adam":
-        return _Adam(recipe, parameters)
+        return _Adam(recipe, parameters, terms)
     if recipe.optimizer == "adadelta":
-        return _Adadelta(recipe, parameters)
-    return _Sgd(recipe, parameters)
+        return _Adadelta(recipe, parameters, terms)
+    return _Sgd(recipe, parameters, terms)
+
+
+@final
+class _AddedTerms:
+    """What is added to the gradient of the loss: weight decay, proximal term, corrections."""
+
+    def __init__(self, recipe: Recipe, parameters: Tensors, corrections: Tensors) -> None:
+        self._recipe = recipe
+        self._corrections = list(corrections)
+        self._anchors = [one.detach().clone() for one in parameters] if recipe.proximal else []
+
+    def add(self, parameters: Tensors, gradients: Tensors) -> Tensors:
+        """Return the gradients with all terms; they are not changed in place."""
+        if self._recipe.weight_decay:
+            gradients = torch._foreach_add(
+                gradients, parameters, alpha=self._recipe.weight_decay
+            )
+        if self._anchors:
+            moved = torch._foreach_sub(parameters, self._anchors)
+            gradients = torch._foreach_add(gradients, moved, alpha=self._recipe.proximal)
+        if self._corrections:
+            gradients = torch._foreach_add(gradients, self._corrections)
+        return gradients
+
+    def keep_first(self, clients: int) -> None:
+        """Drop the terms of all stacked clients but the first `clients`."""
+        self._anchors = [old[:clients] for old in self._anchors]
+        self._corrections = [old[:clients] for old in self._corrections]
 
 
 @final
 class _Sgd(Optimizer):
-    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+    def __init__(self, recipe: Recipe, parameters: Tensors, terms: _AddedTerms) -> None:
         self._recipe = recipe
+        self._terms = terms
         self._velocity = _zeros(parameters) if recipe.momentum else []
 
     def step(self, parameters: Tensors, gradients: Tensors) -> None:
-        gradients = _add_weight_decay(self._recipe, parameters, gradients)
+        gradients = self._terms.add(parameters, gradients)
         if self._recipe.momentum:
             torch._foreach_mul_(self._velocity, self._recipe.momentum)
             torch._foreach_add_(self._velocity, gradients)
@@ -58,6 +97,7 @@ class _Sgd(Optimizer):
         torch._foreach_add_(parameters, gradients, alpha=-self._recipe.rate)
 
     def keep_first(self, clients: int) -> None:
+        self._terms.keep_first(clients)
         self._velocity = [old[:clients] for old in self._velocity]
 
 
@@ -65,8 +105,9 @@ class _Sgd(Optimizer):
 class _Adam(Optimizer):
     """Kingma and Ba 2015, Algorithm 1; weight decay is added to the gradient."""
 
-    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+    def __init__(self, recipe: Recipe, parameters: Tensors, terms: _AddedTerms) -> None:
         self._recipe = recipe
+        self._terms = terms
         self._steps = 0
         self._mean = _zeros(parameters)
         self._square = _zeros(parameters)
@@ -74,7 +115,7 @@ class _Adam(Optimizer):
     def step(self, parameters: Tensors, gradients: Tensors) -> None:
         self._steps += 1
         beta1, beta2 = ADAM_BETAS
-        gradients = _add_weight_decay(self._recipe, parameters, gradients)
+        gradients = self._terms.add(parameters, gradients)
         torch._foreach_lerp_(self._mean, gradients, 1 - beta1)
         torch._foreach_mul_(self._square, beta2)
         torch._foreach_addcmul_(self._square, gradients, gradients, 1 - beta2)
@@ -85,6 +126,7 @@ class _Adam(Optimizer):
         torch._foreach_addcdiv_(parameters, self._mean, scale, -step_size)
 
     def keep_first(self, clients: int) -> None:
+        self._terms.keep_first(clients)
         self._mean = [old[:clients] for old in self._mean]
         self._square = [old[:clients] for old in self._square]
 
@@ -93,13 +135,14 @@ class _Adam(Optimizer):
 class _Adadelta(Optimizer):
     """Zeiler 2012, Algorithm 1, with a learning rate, as in PyTorch."""
 
-    def __init__(self, recipe: Recipe, parameters: Tensors) -> None:
+    def __init__(self, recipe: Recipe, parameters: Tensors, terms: _AddedTerms) -> None:
         self._recipe = recipe
+        self._terms = terms
         self._square = _zeros(parameters)
         self._square_change = _zeros(parameters)
 
     def step(self, parameters: Tensors, gradients: Tensors) -> None:
-        gradients = _add_weight_decay(self._recipe, parameters, gradients)
+        gradients = self._terms.add(parameters, gradients)
         torch._foreach_mul_(self._square, ADADELTA_RHO)
         torch._foreach_addcmul_(self._square, gradients, gradients, 1 - ADADELTA_RHO)
         scale = torch._foreach_add(self._square, ADADELTA_EPSILON)
@@ -113,15 +156,10 @@ class _Adadelta(Optimizer):
         torch._foreach_add_(parameters, change, alpha=-self._recipe.rate)
 
     def keep_first(self, clients: int) -> None:
+        self._terms.keep_first(clients)
         self._square = [old[:clients] for old in self._square]
         self._square_change = [old[:clients] for old in self._square_change]
 
 
 def _zeros(parameters: Tensors) -> list[Tensor]:
     return [torch.zeros_like(parameter, requires_grad=False) for parameter in parameters]
-
-
-def _add_weight_decay(recipe: Recipe, parameters: Tensors, gradients: Tensors) -> Tensors:
-    if not recipe.weight_decay:
-        return gradients
-    return torch._foreach_add(gradients, parameters, alpha=recipe.weight_decay)

@@ -133,10 +133,7 @@ def train_groups(
         torch.device(device),
         available_cores() if workers is None else workers,
     )
-    jobs = [
-        TrainingJob(build_model, group.start, group.pool, recipe, group.seed, round, target)
-        for group in groups
-    ]
+    jobs = [_training_job(build_model, one, recipe, round, target) for one in groups]
     model = fresh_model(build_model, Seed(0))
     if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, target)):
         if has_dropout(model):
@@ -172,6 +169,19 @@ def train_groups(
             _train_until_workers_are_ready, model=model, workers=worker_count, chunk=chunk
         )
     return _train_groups_in_turn(train_group, jobs, groups)
+
+
+def _training_job(
+    build_model: BuildModel,
+    group: TrainingGroup,
+    recipe: Recipe,
+    round: int,
+    device: torch.device,
+) -> TrainingJob:
+    has_corrections = any(client.correction is not None for client in group.clients)
+    return TrainingJob(
+        build_model, group.start, group.pool, recipe, group.seed, round, device, has_corrections
+    )
 
 
 def _chunk_that_fits(

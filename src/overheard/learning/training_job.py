@@ -16,15 +16,35 @@ from overheard.core.seeds import Seed
 
 @dataclass(frozen=True, slots=True)
 class ClientTask:
-    """A client to be trained: its name, which seeds its draws, and its rows of the pool."""
+    """A client to be trained.
+
+    Args:
+        name: seeds its draws.
+        rows: its rows of the pool.
+        epochs: its passes over them; None = those of the recipe.
+        correction: added to the gradient of the loss in every step (SCAFFOLD); None = nothing.
+
+    """
 
     name: str
     rows: Int[Tensor, " examples"]
+    epochs: int | None = None
+    correction: Weights | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a client without examples."""
+        """Refuse a client without examples or epochs."""
         if not len(self.rows):
             raise ValueError(f"{self.name} has no examples: leave it out of the cohort")
+        if self.epochs is not None and self.epochs < 1:
+            raise ValueError(f"{self.name} must train for 1 epoch or more, got {self.epochs}")
+
+    def epochs_in(self, recipe: Recipe) -> int:
+        """Return its number of epochs under a recipe."""
+        return recipe.epochs if self.epochs is None else self.epochs
+
+    def steps_in(self, recipe: Recipe) -> int:
+        """Return its number of optimizer steps under a recipe."""
+        return recipe.steps(len(self.rows), self.epochs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +94,7 @@ class TrainingJob:
         seed: root of the order of batches.
         round: number of the round.
         device: where to compute.
+        has_corrections: whether the gradients of any client are corrected.
 
     """
 
@@ -84,3 +105,4 @@ class TrainingJob:
     seed: Seed
     round: int
     device: torch.device
+    has_corrections: bool = False

@@ -7,7 +7,6 @@ from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
@@ -42,6 +41,8 @@ def fit_logistic(
     perfectly. Cases with an infinite statistic are dropped. If only one outcome remains, the
     probability is 1/2.
     """
+    from sklearn.linear_model import LogisticRegression
+
     finite = statistic.isfinite()
     values, outcomes = statistic[finite].double(), holds[finite]
     if not bool(outcomes.any()) or bool(outcomes.all()):

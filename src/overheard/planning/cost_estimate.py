@@ -9,7 +9,7 @@ from typing import Any, final
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.work_items import applies_to_run, run_kinds, single_rounds
 from overheard.core.attack import Attack
-from overheard.federation.cohort import participants_per_round
+from overheard.federation.sampling import participants_per_round
 from overheard.learning.threads import available_cores, one_thread
 from overheard.planning.measured_costs import (
     MEASURED_VIRTUAL_CLIENTS,

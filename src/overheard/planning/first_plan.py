@@ -8,6 +8,7 @@ from typing import final
 import torch
 
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.recorded_tensors.tensor_selection import names_by_position
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import AuditError, PlanError
@@ -192,6 +193,9 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         has_truth=recording is None or recording.has_truth,
         networks=app.networks,
         has_users=dataset.users is not None,
+        is_shape_known=request.data is not None
+        or recording is None
+        or recording.manifest.task is not None,
     )
 
 
@@ -225,11 +229,14 @@ def _given_model(reference: str) -> Model:
 def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
     """Return whether a network has the recorded tensors; one that cannot be built has not."""
     try:
-        parameters = trainable_parameters(model.build(dataset.task))
+        network = model.build(dataset.task)
     except AuditError:
         return False
+    names = names_by_position(network, recording.shapes)
+    shapes = {names.get(name, name): shape for name, shape in recording.shapes.items()}
+    parameters = trainable_parameters(network)
     return bool(parameters) and all(
-        recording.shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
+        shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
     )
 
 

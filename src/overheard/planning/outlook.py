@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
-from overheard.auditing.attack_runner import missing_for_target, select_targets
+from overheard.auditing.attack_runner import (
+    missing_for_target,
+    observed_view,
+    select_targets,
+)
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
@@ -24,7 +28,7 @@ from overheard.core.truth import GroundTruth
 from overheard.core.view import View
 from overheard.findings.names import name_observers
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.sketch import sketch_transcript
+from overheard.planning.sketch import sketch_transcript, sketched_observers
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
@@ -146,7 +150,9 @@ def planned_views(
     if facts is not None:
         stream = prepare_recorded_runs(plan, audit_inputs, facts.folder, Progress(None))
         return tuple(
-            view for run in stream.runs for view in _views_of_recording(stream.threats, run)
+            view
+            for run in stream.runs
+            for view in _views_of_recording(plan, stream.threats, run)
         )
     threats = name_observers_of_run(plan, simulated_parties(plan)).threats
     seed = plan.seeds[0]
@@ -158,40 +164,59 @@ def planned_views(
         )
         transcript = sketch_transcript(federation)
         know = partial(attacker_knowledge, arm, seed, audit_inputs)
-        found.extend(_views(threats, arm, arm.name, transcript, know, None, is_recorded=False))
+        sketched = partial(sketched_observers, rounds=federation.rounds)
+        found.extend(_views(plan, threats, arm, arm.name, transcript, know, None, sketched))
     return tuple(found)
 
 
 def _views_of_recording(
-    threats: Sequence[ThreatPlan], run: AuditedRun
+    plan: Plan, threats: Sequence[ThreatPlan], run: AuditedRun
 ) -> Iterator[PlannedView]:
     truth, name = run.truth, run.record.arm
-    yield from _views(
-        threats, run.arm, name, run.transcript, run.knowledge, truth, is_recorded=True
-    )
+    yield from _views(plan, threats, run.arm, name, run.transcript, run.knowledge, truth, None)
 
 
 def _views(
+    plan: Plan,
     threats: Sequence[ThreatPlan],
     arm: ArmPlan,
     name: str,
     transcript: Transcript,
     know: Callable[[ThreatPlan], Knowledge],
     truth: GroundTruth | None,
-    *,
-    is_recorded: bool,
+    sketched: Callable[[Sequence[Party]], tuple[Party, ...]] | None,
 ) -> Iterator[PlannedView]:
+    """Yield the view of each threat.
+
+    Args:
+        plan: the plan.
+        threats: the threats.
+        arm: the arm.
+        name: its name in the report.
+        transcript: the messages.
+        know: returns the attacker's knowledge.
+        truth: the ground truth; None = unknown.
+        sketched: returns the observers of a sketch; None = the messages are a recording's.
+
+    """
     for number, threat in enumerate(threats):
         stable = threat.model_copy(update={"pseudonyms": "run"})
         known = None if truth is None else truth.without_parties(threat.observer_parties)
+        observers = threat.observer_parties
         yield PlannedView(
             arm,
             name,
             number,
             threat,
-            transcript.seen_by(*threat.observer_parties),
+            observed_view(
+                plan,
+                arm,
+                threat,
+                transcript,
+                observers if sketched is None else sketched(observers),
+            ),
             select_targets(transcript, stable),
             know(threat),
             known,
-            is_recorded,
+            sketched is None,
         )

@@ -34,6 +34,7 @@ class PlanCheck:
         attacks: the outlook of each attack in each arm.
         no_verdicts: a sentence for each question on which no verdict can be given.
         cost: time, memory and disk; None = not estimated.
+        unused_seeds: seeds of the plan that an audit of a recording does not use.
 
     """
 
@@ -43,6 +44,7 @@ class PlanCheck:
     attacks: tuple[AttackOutlook, ...]
     no_verdicts: tuple[str, ...]
     cost: CostEstimate | None
+    unused_seeds: tuple[int, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -57,6 +59,9 @@ class PlanCheck:
             yield f"{arms} x {seeds}: {self.runs} runs to simulate, controls included"
         else:
             yield "one recorded run, nothing to simulate"
+        if self.unused_seeds:
+            unused = ", ".join(map(str, self.unused_seeds))
+            yield f"A recording is one run: only the first seed is used, not {unused}."
         for (arm, observers), outlooks in groupby(
             self.attacks, lambda one: (one.arm, one.observers)
         ):
@@ -114,4 +119,5 @@ def check_plan(
         tuple(outlook for view in views for outlook in view.outlooks()),
         no_verdicts,
         estimate_cost(plan, audit_inputs, views, facts) if with_estimate else None,
+        () if facts is None else plan.seeds[1:],
     )

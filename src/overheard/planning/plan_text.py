@@ -69,6 +69,7 @@ class PlanFacts:
         split: how the data are split, as TOML.
         threats: the threats.
         missing: by attack that is left out, what is missing.
+        is_shape_known: whether the shape of an input is stated.
 
     """
 
@@ -95,6 +96,7 @@ class PlanFacts:
     split: str = ""
     threats: tuple[ThreatText, ...] = (ThreatText(("shift",)),)
     missing: Mapping[str, str] = field(default_factory=lambda: NOTHING_MISSING)
+    is_shape_known: bool = True
 
     @property
     def is_model_known(self) -> bool:
@@ -121,7 +123,7 @@ def _head(facts: PlanFacts) -> Iterator[str]:
     else:
         folder = facts.recording.resolve()
         name = folder.parent.name if folder.name == "transcript" else folder.name
-        yield f"title = {toml_text(f'What the recorded run {name} reveals'[:200])}"
+        yield f"title = {toml_text(f'What the recorded run “{name[:150]}” reveals')}"
         yield ""
         if not facts.has_truth:
             yield "# The recording has no truth.json: the report shows what attackers claim,"
@@ -142,6 +144,9 @@ def _data(facts: PlanFacts) -> Iterator[str]:
         yield "# ones, or those set aside for tests."
     elif facts.source.name == "digits":
         yield "# 1,797 handwritten digits that come along. Yours: overheard init --data FILE"
+    if not facts.is_shape_known:
+        yield "# The recording does not state the shape of an input. This one is a guess, which"
+        yield "# the network accepts if it is known: correct it if it is wrong."
     yield f"source = {plan_value(facts.source)}"
     if facts.recording is None and facts.sizes is not None:
         if facts.has_users:

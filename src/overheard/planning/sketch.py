@@ -1,5 +1,7 @@
 """A sketch of a run before it is simulated: who sends what to whom, with made-up numbers."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -12,10 +14,11 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import COHORT, SERVER, Party, joining_round, late_joiner
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.federation.federation import Federation
+from overheard.federation.home import home_names
 from overheard.learning.initialization import initial_weights
 
 SKETCHED_ROUNDS = 4
@@ -34,7 +37,9 @@ def sketch_transcript(federation: Federation) -> Transcript:
     send the same change, so that large federations fit into memory. What the messages tell is
     who can read them, and the shapes of their tensors.
     """
-    weights = initial_weights(federation.build_model, Seed(0))
+    at_home = home_names(federation.algorithm, federation.build_model)
+    initial = initial_weights(federation.build_model, Seed(0))
+    weights = {name: one for name, one in initial.items() if name not in at_home}
     everyone = frozenset(federation.clients)
     readers = frozenset[Party]() if federation.is_masked else TO_SERVER
     messages = list[Message]()
@@ -54,6 +59,21 @@ def sketch_transcript(federation: Federation) -> Transcript:
             body = Aggregate(change, everyone, total)
             messages.append(Message(number, COHORT, TO_SERVER, body))
     return Transcript(tuple(messages))
+
+
+def sketched_observers(observers: Sequence[Party], rounds: int) -> tuple[Party, ...]:
+    """Return observers of a sketch that see as much of it as these of a run.
+
+    A run has a broadcast after its last round, and a sketch has none. A client that joins some
+    broadcasts before the last one of the run does so in the sketch.
+    """
+    last = min(SKETCHED_ROUNDS, rounds) - 1
+    return tuple(
+        one
+        if (joined := joining_round(one)) is None
+        else late_joiner(max(0, last - (rounds - joined)))
+        for one in observers
+    )
 
 
 def _random_change(weights: Weights, seed: Seed) -> dict[str, Tensor]:

@@ -1,10 +1,12 @@
 """Describes in one sentence what was audited."""
 
+from overheard.algorithms.fed_avg import FedAvg
 from overheard.archive.manifest import Manifest
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.data.partition.schedule import DataShift
-from overheard.plans.plan import Plan
+from overheard.federation.sampling import Sampling
+from overheard.plans.plan import Plan, TrainingPlan
 from overheard.plans.plugin_field import plugin_label
 
 _PRIOR_PHRASES: dict[PriorKind, str] = {
@@ -12,6 +14,12 @@ _PRIOR_PHRASES: dict[PriorKind, str] = {
     "chronological": "the earlier {share} of each user's examples",
     "chronological_within_labels": "the earlier {share} of each user's examples of each label",
     "profile": "a random {share} of all examples, as one profile per label",
+}
+
+_SAMPLING_PHRASES: dict[Sampling, str] = {
+    "fixed": "without replacement",
+    "poisson": "each by itself",
+    "with_replacement": "with replacement",
 }
 
 
@@ -26,13 +34,31 @@ def describe_plan(plan: Plan) -> str:
     return (
         f"{data.clients} clients with {sizes} examples each of {data.source.name}, partitioned "
         f"by {plugin_label(split)}; model {plugin_label(training.model)}; {training.rounds} "
-        f"rounds of FedAvg, {training.epochs} local epoch{_plural(training.epochs)} of "
+        f"rounds of {_describe_algorithm(training)}, {_describe_epochs(training)} of "
         f"{training.optimizer} at learning rate {training.rate:g} with batches of "
         f"{training.batch}"
         + "".join(map(_describe_shift, data.shifts))
         + _describe_known_users(data.people)
         + _describe_canaries(data.candidates)
     )
+
+
+def _describe_algorithm(training: TrainingPlan) -> str:
+    is_fed_avg = training.algorithm == FedAvg()
+    name = "FedAvg" if is_fed_avg else f"the algorithm {plugin_label(training.algorithm)}"
+    if training.sampling == "fixed":
+        return name
+    return f"{name}, clients sampled {_SAMPLING_PHRASES[training.sampling]}"
+
+
+def _describe_epochs(training: TrainingPlan) -> str:
+    text = f"{training.epochs} local epoch{_plural(training.epochs)}"
+    if training.epochs_range is not None:
+        low, high = training.epochs_range
+        text = f"{low} to {high} local epochs"
+    if training.straggler_rate:
+        text += f" (fewer with probability {training.straggler_rate:g})"
+    return text
 
 
 def _describe_shift(shift: DataShift) -> str:

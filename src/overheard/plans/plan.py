@@ -7,13 +7,23 @@ from typing import Annotated, Any, Literal
 import tomli_w
 from pydantic import Field, FiniteFloat, field_validator, model_validator
 
+from overheard.algorithms.fed_avg import FedAvg
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
-from overheard.core.parties import SERVER, Party, is_client, parse_party, party_sort_key
+from overheard.core.parties import (
+    NETWORK,
+    SERVER,
+    Party,
+    is_client,
+    parse_party,
+    party_sort_key,
+)
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.data.positive import Positive
+from overheard.federation.sampling import Sampling
 from overheard.findings.html import html_table
 from overheard.findings.names import name_observers
 from overheard.learning.distillation.distillation import Distillation
@@ -21,6 +31,7 @@ from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plugin_field import PluginField, plugin_label
 from overheard.plans.registries import (
+    ALGORITHMS,
     ATTACKS,
     DATASETS,
     DEFENSES,
@@ -50,13 +61,21 @@ Margin = Annotated[FiniteFloat, Field(gt=0)]
 
 
 class TrainingPlan(RecipePlan):
-    """The training of the federation: FedAvg, with one recipe for all clients.
+    """The training of the federation: one recipe for all clients, and the algorithm.
 
     Args:
         model: the architecture.
         rounds: number of rounds.
         participation: fraction of the clients selected in a round.
         failure_rate: probability that a selected client does not reply.
+        algorithm: how the server uses updates, and what clients add to their training.
+        sampling: how clients are selected: a fixed number of different ones; "poisson": each by
+            itself, with the probability `participation`; "with_replacement": a fixed number of
+            draws, where a client that is drawn twice counts twice.
+        epochs_range: smallest and largest number of epochs, in place of `epochs`; each client
+            draws its own once. Omitted: all clients train for the same epochs.
+        straggler_rate: probability that a selected client is slow in a round, and trains for
+            fewer epochs than its own: 1 or more, drawn evenly.
         record: in a recording of messages with several records of arrays, the name of the one
             that is the model, such as "arrays". Omitted: the one with the model's tensors.
 
@@ -66,6 +85,23 @@ class TrainingPlan(RecipePlan):
     rounds: Positive
     participation: Annotated[float, Field(gt=0, le=1)] = 1.0
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    algorithm: Annotated[Algorithm, PluginField(ALGORITHMS)] = FedAvg()
+    sampling: Sampling = "fixed"
+    epochs_range: tuple[Positive, Positive] | None = None
+    straggler_rate: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+    @field_validator("epochs_range")
+    @classmethod
+    def _check_epochs_range(cls, epochs: tuple[int, int] | None) -> tuple[int, int] | None:
+        if epochs is not None and epochs[0] > epochs[1]:
+            raise ValueError(f"the range {list(epochs)} is reversed")
+        return epochs
+
+    def possible_epochs(self) -> range:
+        """Return the numbers of epochs for which a client may train in a round."""
+        low, high = self.epochs_range or (self.epochs, self.epochs)
+        return range(1 if self.straggler_rate else low, high + 1)
+
     record: Annotated[str, Field(min_length=1)] | None = None
 
 
@@ -80,6 +116,7 @@ class ArmPlan(StrictModel):
             defense's changes of local training.
         distillation: how clients distil, if they send distilled data in place of weights.
         rounds: number of rounds, in place of the training's; distillation needs more.
+        algorithm: the algorithm, in place of the training's.
 
     """
 
@@ -88,9 +125,17 @@ class ArmPlan(StrictModel):
     shadows_defended: bool = False
     distillation: Annotated[Distillation, PluginField(DISTILLATIONS)] | None = None
     rounds: Positive | None = None
+    algorithm: Annotated[Algorithm, PluginField(ALGORITHMS)] | None = None
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the arm is the plan's training alone, without defense or other protocol."""
+        return not self.defenses and self.distillation is None and self.algorithm is None
 
     @model_validator(mode="after")
     def _check_distillation(self) -> "ArmPlan":
+        if self.distillation is not None and self.algorithm is not None:
+            raise ValueError("distillation is an algorithm of its own: make two arms")
         if self.distillation is not None and self.defenses:
             raise ValueError(
                 "defenses act on weights, which distillation does not send: make two arms"
@@ -122,7 +167,9 @@ class ThreatPlan(StrictModel):
     Args:
         observers: parties that pool what they read, such as "server" and "client/0". Where the
             names of a run's clients are not known in advance, "client/first" is the first of
-            them, and "client/*" each of them in turn, as a threat model of its own.
+            them, and "client/*" each of them in turn, as a threat model of its own. Three
+            observers are no party of the run: "release" has the final model alone, "late/3"
+            reads the broadcasts from round 3 on, and "network" sees who sends how much when.
         attacks: each is run by itself.
         about: the targets: each client, or all clients of a round as a cohort.
         pseudonyms: how long a sender keeps its name: for the run, so that evidence of its
@@ -179,7 +226,7 @@ class ThreatPlan(StrictModel):
     def _attack_words(self, attack: Attack[Any]) -> list[str]:
         words = [plugin_label(attack)]
         if self.about == "cohort":
-            has_client = any(observer != SERVER for observer in self.observer_parties)
+            has_client = any(map(is_client, self.observer_parties))
             words.append(f"about the {'other clients' if has_client else 'cohort'}")
         if self.pseudonyms == "round":
             words.append("one pseudonym a round")
@@ -202,10 +249,10 @@ class ThreatPlan(StrictModel):
             raise ValueError(
                 "pseudonyms by round are for single clients: set about = 'clients'"
             )
-        if self.pseudonyms == "round" and self.observer_parties != (SERVER,):
+        if self.pseudonyms == "round" and self.observer_parties not in ((SERVER,), (NETWORK,)):
             raise ValueError(
-                "pseudonyms by round hide clients from the server only: set observers = "
-                "['server']"
+                "pseudonyms by round hide clients from the server or from the network only: "
+                "set observers = ['server'], or ['network'] if their addresses change"
             )
         about_people = [
             one.name for one in self.attacks if question_of_attack(one).is_about_users
@@ -303,7 +350,7 @@ class Plan(StrictModel):
     @field_validator("arms")
     @classmethod
     def _add_undefended_arm(cls, arms: tuple[ArmPlan, ...]) -> tuple[ArmPlan, ...]:
-        undefended = [not arm.defenses and arm.distillation is None for arm in arms]
+        undefended = [arm.is_reference for arm in arms]
         named_so = [arm.name.casefold() == UNDEFENDED for arm in arms]
         if any(name and not one for name, one in zip(named_so, undefended, strict=True)):
             raise ValueError(f"{UNDEFENDED!r} is the arm without defenses: rename this arm")
@@ -375,6 +422,10 @@ class Plan(StrictModel):
                 )
         return self
 
+    def algorithm_of(self, arm: ArmPlan) -> Algorithm:
+        """Return the algorithm of an arm."""
+        return arm.algorithm or self.training.algorithm
+
     def rounds_of(self, arm: ArmPlan) -> int:
         """Return the number of rounds of an arm."""
         return arm.rounds or self.training.rounds
@@ -432,7 +483,8 @@ def _describe_arm(arm: ArmPlan) -> str:
     """Describe the defenses or the distillation of an arm."""
     if arm.distillation is not None:
         return f"distilled by {plugin_label(arm.distillation)}"
-    return ", ".join(map(plugin_label, arm.defenses)) or "no defense"
+    parts = [*([] if arm.algorithm is None else [arm.algorithm]), *arm.defenses]
+    return ", ".join(map(plugin_label, parts)) or "no defense"
 
 
 def read_plan(path: Path) -> Plan:

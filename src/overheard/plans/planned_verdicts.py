@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from overheard.core.parties import SERVER
+from overheard.core.parties import is_client
 from overheard.core.split import Split
 from overheard.data.splits.shares import Shares
 from overheard.findings.names import name_observers
@@ -111,14 +111,18 @@ def _exchanges_records(plan: Plan) -> bool:
 
 def _count_observing_clients(threat: ThreatPlan) -> int:
     """Return how many clients observe. An observer is no target."""
-    return sum(one != SERVER for one in threat.observer_parties)
+    return sum(is_client(one) for one in threat.observer_parties)
 
 
 def _are_cohorts_equal(plan: Plan) -> bool:
     """Return whether stated shares give all runs the same cohort: nothing else varies."""
     smallest, largest = plan.data.sizes
     training = plan.training
-    everyone_replies = training.participation == 1 and not training.failure_rate
+    everyone_replies = (
+        training.participation == 1
+        and not training.failure_rate
+        and training.sampling != "with_replacement"
+    )
     return smallest == largest and everyone_replies and not plan.schedule.has_exchanges
 
 

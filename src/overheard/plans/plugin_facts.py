@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from overheard.core.algorithm.algorithm import LEAK, Algorithm
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.defense import Defense
 from overheard.core.mechanism import Site
@@ -54,6 +55,8 @@ def plugin_facts(plugin: type[Any]) -> Mapping[str, str]:
         return _attack_facts(plugin)
     if issubclass(plugin, Defense):
         return _defense_facts(plugin)
+    if issubclass(plugin, Algorithm):
+        return _algorithm_facts(plugin)
     if issubclass(plugin, Split) and plugin.has_one_user_per_client:
         return {"Clients": "each holds examples of one user only, so data must name users"}
     return {}
@@ -75,6 +78,12 @@ def _attack_facts(plugin: type[Attack[Any]]) -> Mapping[str, str]:
         "Adapts to defenses": adapts,
         "Cost": _COST[source],
     }
+
+
+def _algorithm_facts(plugin: type[Algorithm]) -> Mapping[str, str]:
+    paragraphs = [" ".join(part.split()) for part in (plugin.__doc__ or "").split("\n\n")]
+    leak = next((part for part in paragraphs if part.startswith(LEAK)), "")
+    return {"Reveals, compared with FedAvg": leak.removeprefix(LEAK).strip()}
 
 
 def _listed(parts: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from overheard.core.plugin_registry import PluginOrigin, PluginRegistry
 from overheard.plans.plan import Plan
 from overheard.plans.registries import (
+    ALGORITHMS,
     ATTACKS,
     DATASETS,
     DEFENSES,
@@ -46,7 +47,9 @@ def _parts(plan: Plan) -> Iterator[tuple[PluginRegistry[Any], Any]]:
     yield DATASETS, plan.data.source
     yield SPLITS, plan.data.split
     yield MODELS, plan.training.model
+    yield ALGORITHMS, plan.training.algorithm
     for arm in plan.arms:
+        yield ALGORITHMS, arm.algorithm
         yield DISTILLATIONS, arm.distillation
         yield from ((DEFENSES, defense) for defense in arm.defenses)
     for threat in plan.threats:

@@ -5,6 +5,7 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, get_args
 
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack
 from overheard.core.claims import Claim
 from overheard.core.defense import HOOKS, Defense
@@ -60,6 +61,9 @@ def _check_no_settings(plugin: type[Scorer[Any]]) -> None:
     plugin()
 
 
+ALGORITHMS = PluginRegistry[Algorithm](
+    "algorithms", Algorithm, "overheard.algorithms", check=_check_settings
+)
 # Any: each attack and each question has its own class of claims.
 ATTACKS = PluginRegistry[Attack[Any]](
     "attacks", Attack, "overheard.questions", "attacks", check=_check_settings
@@ -88,6 +92,7 @@ SCORERS = PluginRegistry[Scorer[Any]](
 SPLITS = PluginRegistry[Split]("splits", Split, "overheard.data.splits", check=_check_settings)
 
 REGISTRIES: tuple[PluginRegistry[Any], ...] = (
+    ALGORITHMS,
     ATTACKS,
     DATASETS,
     DEFENSES,

@@ -16,6 +16,7 @@ from overheard.archive.direct_writer import DirectWriter
 from overheard.archive.layout import manifest_path, path_exists
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.recorder import OpenRound, Recorder
+from overheard.archive.run_end import mark_end
 from overheard.core.errors import AuditError
 from overheard.core.messages import (
     Aggregate,
@@ -61,6 +62,9 @@ class AsyncWriter:
             beside it: `NAME-2`, `NAME-3`, ...
         run_info: metadata of the run.
         is_resumed: whether to continue a transcript of the same run in this folder.
+        ends_run: whether the run is over when this object is closed or dropped, or its
+            recording stops; the transcript then says so. False where the same run is opened
+            again for each message.
         log: the logger that is told the folder when the recording begins.
 
     """
@@ -71,9 +75,12 @@ class AsyncWriter:
         run_info: RunInfo,
         *,
         is_resumed: bool = False,
+        ends_run: bool = True,
         log: logging.Logger = _LOG,
     ) -> None:
-        self._queue = _Queue(folder, run_info, is_resumed=is_resumed, log=log)
+        self._queue = _Queue(
+            folder, run_info, is_resumed=is_resumed, ends_run=ends_run, log=log
+        )
         # A daemon, so that a hanging disk does not keep the program from ending. The thread
         # refers to the queue only, so that this object can be garbage-collected.
         writer = threading.Thread(target=self._queue.run, name="overheard-scribe", daemon=True)
@@ -162,9 +169,16 @@ class _Queue:
     """State shared by the run's threads and the writer thread."""
 
     def __init__(
-        self, folder: Path, run_info: RunInfo, *, is_resumed: bool, log: logging.Logger
+        self,
+        folder: Path,
+        run_info: RunInfo,
+        *,
+        is_resumed: bool,
+        ends_run: bool,
+        log: logging.Logger,
     ) -> None:
         self.folder = folder
+        self._ends_run = ends_run
         self._log = log
         self.stopped: str | None = None
         self._facts = run_info
@@ -228,6 +242,7 @@ class _Queue:
                 del task
             if self.stopped is None:
                 self._open.close()
+            self._mark_end()
         # No error may reach the run.
         except Exception as error:
             self.stop(_describe_error(error))
@@ -295,6 +310,7 @@ class _Queue:
                 participation=run_info.participation,
                 framework=run_info.framework,
                 left_out=left_out,
+                are_defenses_stated=run_info.are_defenses_stated,
             )
             if not self._goes_on:
                 self.folder = find_unused_folder(self.folder)
@@ -307,6 +323,10 @@ class _Queue:
         if self._said is None:
             self._said = self._open.enter_context(self._recorder.open_round())
         return self._said
+
+    def _mark_end(self) -> None:
+        if self._ends_run and self._recorder is not None:
+            mark_end(self.folder)
 
     def _number(self) -> int:
         assert self._recorder is not None, "a round is open"

@@ -3,25 +3,36 @@
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, final
 
-from flwr.app import ArrayRecord, Message, RecordDict
-from flwr.proto.node_pb2 import NodeInfo
-from flwr.serverapp import Grid
-from flwr.supercore.run import Run
-
+from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.recorders.async_writer import AsyncWriter
-from overheard.recorders.flower_arrays import extract_arrays
-from overheard.recorders.flower_contents import SIZE_KEYS
-from overheard.recorders.flower_defenses import defense_records
+from overheard.recorders.flower_api import (
+    ArrayRecord,
+    Grid,
+    Message,
+    NodeInfo,
+    RecordDict,
+    Run,
+)
+from overheard.recorders.flower_contents import extract_arrays
+from overheard.recorders.flower_defenses import stated_defenses
+from overheard.recorders.flower_messages import (
+    find_in_reply,
+    read_replies,
+    read_requests,
+    unrecorded_kinds,
+)
 from overheard.recorders.flower_mod import recording_mod
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NameSource, NodeNames
+from overheard.recorders.reply_values import SIZE_KEYS
 from overheard.recorders.run_info import RunInfo
 
 __all__ = ["RecordingGrid", "recording_mod"]
@@ -53,7 +64,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         model: the architecture, in words; "" = unknown.
         task: shape of an input and names of the classes.
         recipe: how clients train.
-        defenses: defenses in force: Flower's strategies and mods, or your own records.
+        defenses: all defenses in force: Flower's strategies and mods, or your own records;
+            [] = there are none; None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
         examples_key: metric with the number of training examples, if it is not Flower's
@@ -73,7 +85,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         model: str = "",
         task: Task | None = None,
         recipe: Recipe | None = None,
-        defenses: Iterable[object] = (),
+        defenses: Iterable[object] | None = None,
         rounds: int | None = None,
         participation: float | None = None,
         examples_key: str = "",
@@ -81,17 +93,15 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         node_names: NameSource = PARTITION_KEY,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
+        records, are_stated = stated_defenses(defenses)
         run_info = RunInfo(
-            FRAMEWORK, model, task, recipe, defense_records(defenses), rounds, participation
+            FRAMEWORK, model, task, recipe, records, rounds, participation, are_stated
         )
         self._grid = grid
         self._scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))
         self._names = NodeNames(node_names, self._scribe)
-        self._rounds = FlowerRoundRecorder(
-            self._scribe,
-            sizes=(examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS,
-            keep_error_texts=keep_error_texts,
-        )
+        self._sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
+        self._rounds = FlowerRoundRecorder(self._scribe, keep_error_texts=keep_error_texts)
         # A custom loop may push and pull on several threads.
         self._lock = threading.Lock()
 
@@ -163,7 +173,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         """Return the known nodes; those known at the start are written to the manifest."""
         found = self._grid.get_node_ids()
         nodes = found if isinstance(found, Collection) else list(found)
-        self._record(lambda: self._rounds.add_nodes(nodes))
+        self._record(lambda: self._rounds.add_nodes(map(client, nodes)))
         self._record(lambda: self._names.add_nodes(nodes))
         return nodes
 
@@ -175,7 +185,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Record and send messages whose replies are pulled later."""
         sent = list(messages)
-        self._record(lambda: self._rounds.record_requests(sent))
+        self._record(lambda: self._record_requests(sent))
         numbers: Iterable[str] = self._grid.push_messages(sent)
         return numbers
 
@@ -191,7 +201,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     ) -> Iterable[Message]:
         """Record and send messages, and record the replies that arrive in time."""
         sent = list(messages)
-        self._record(lambda: self._rounds.record_requests(sent))
+        self._record(lambda: self._record_requests(sent))
         try:
             replies = list(self._grid.send_and_receive(sent, timeout=timeout))
             self._record(lambda: self._record_replies(replies))
@@ -200,9 +210,17 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
                 self._record(self._end_round)
         return replies
 
+    def _record_requests(self, messages: Sequence[Message]) -> None:
+        self._rounds.record_requests(read_requests(messages))
+        for kind in unrecorded_kinds(messages):
+            self._rounds.warn_once(f"messages of the kind {kind!r} are not recorded")
+
     def _record_replies(self, replies: Sequence[Message]) -> None:
-        self._rounds.record_replies(replies)
-        self._names.read_replies(replies)
+        self._rounds.record_replies(read_replies(replies, self._sizes))
+        for reply in replies:
+            self._names.read_reply(
+                client(reply.metadata.src_node_id), partial(find_in_reply, reply)
+            )
 
     def _end_round(self) -> None:
         self._rounds.end_round()

@@ -7,7 +7,6 @@ from typing import Any, final
 
 import numpy as np
 import torch
-from flwr.app import ArrayRecord, RecordDict
 from numpy.lib import format as npy
 from torch import Tensor
 
@@ -32,22 +31,6 @@ class PackedArray:
 
 PackedArrays = Mapping[str, PackedArray]
 """The arrays of one message, by name."""
-
-
-def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
-    """Extract the arrays of a message now, as strategies may replace them later.
-
-    Names are those in the array record, or `record/name` if there are several records.
-    """
-    records: Mapping[str, ArrayRecord] = content.array_records
-    is_single = len(records) == 1
-    return {
-        name if is_single else f"{key}/{name}": PackedArray(
-            array.dtype, array.stype, array.data
-        )
-        for key, record in records.items()
-        for name, array in record.items()
-    }
 
 
 def count_bytes(parts: PackedArrays) -> int:

@@ -1,77 +1,60 @@
-"""Metadata of Flower messages, which travels in clear text beside the arrays."""
+"""Contents of Flower messages: arrays, and the metadata in clear text beside them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from math import isfinite
 
-from flwr.app import RecordDict
+from overheard.recorders.flower_api import ArrayRecord, RecordDict
+from overheard.recorders.flower_arrays import PackedArray
+from overheard.recorders.reply_values import (
+    SIZE_KEYS,
+    AnswerMetadata,
+    describe_values,
+    sanitize_text,
+    separate_values,
+)
 
-SIZE_KEYS = ("num-examples", "num_examples")
-"""Names under which Flower's current and earlier strategies look for the number of examples."""
 
-MAX_LENGTH = 200
-"""Most characters of an untrusted name or text that are recorded."""
+def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
+    """Extract the arrays of a message now, as strategies may replace them later.
 
-
-@dataclass(frozen=True, slots=True)
-class AnswerMetadata:
-    """Metadata of a reply.
-
-    Args:
-        examples: reported number of examples; None if there is no valid one.
-        metrics: all other finite numbers, by name; `name[0]`, ... for lists.
-        unrecorded: names of values that a transcript cannot store: texts, NaN and infinities.
-
+    Names are those in the array record, or `record/name` if there are several records.
     """
-
-    examples: int | None
-    metrics: Mapping[str, float]
-    unrecorded: tuple[str, ...]
+    records: Mapping[str, ArrayRecord] = content.array_records
+    is_single = len(records) == 1
+    return {
+        name if is_single else f"{key}/{name}": PackedArray(
+            array.dtype, array.stype, array.data
+        )
+        for key, record in records.items()
+        for name, array in record.items()
+    }
 
 
 def read_answer_metadata(
     content: RecordDict, sizes: tuple[str, ...] = SIZE_KEYS
 ) -> AnswerMetadata:
-    """Read the numbers in a reply's metrics and configuration.
+    """Read the numbers in a reply's metrics and configuration; `name[0]`, ... for lists.
 
     Args:
         content: content of the reply.
         sizes: names of the number of examples; the first valid one is used.
 
     """
-    values = list(_values(content))
-    examples, size = None, ""
-    for name in sizes:
-        number = next((value for key, value in values if key == name), None)
-        candidate = _number(number)
-        if candidate is not None and candidate >= 0 and candidate == int(candidate):
-            examples, size = int(candidate), name
-            break
-    metrics, unrecorded = dict[str, float](), list[str]()
-    for name, value in values:
-        if name == size:
-            continue
-        number = _number(value)
-        if number is None:
-            unrecorded.append(name)
-        else:
-            metrics[name] = number
-    return AnswerMetadata(examples, metrics, tuple(unrecorded))
+    return separate_values(_values(content), sizes)
 
 
 def read_config(content: RecordDict) -> dict[str, str]:
     """Read all metadata of a broadcast as text; bytes are replaced by their number."""
-    return {
-        name: f"<{len(value)} bytes>" if isinstance(value, bytes) else sanitize_text(str(value))
-        for name, value in _values(content)
+    return describe_values(_values(content))
+
+
+def find_value(content: RecordDict, key: str) -> object:
+    """Return the value under a key of the metadata; None if it has none."""
+    records: dict[str, Mapping[str, object]] = {
+        **content.metric_records,
+        **content.config_records,
     }
-
-
-def sanitize_text(text: str, max_length: int = MAX_LENGTH) -> str:
-    """Cut an untrusted text, and replace unprintable characters by "?"."""
-    cut = text if len(text) <= max_length else f"{text[:max_length]}..."
-    return "".join(one if one.isprintable() else "?" for one in cut)
+    return next((record[key] for record in records.values() if key in record), None)
 
 
 def _values(content: RecordDict) -> Iterator[tuple[str, object]]:
@@ -88,14 +71,3 @@ def _values(content: RecordDict) -> Iterator[tuple[str, object]]:
                 yield from ((f"{label}[{place}]", one) for place, one in enumerate(value))
             else:
                 yield label, value
-
-
-def _number(value: object) -> float | None:
-    """Return the value if it is a finite number, else None."""
-    if not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if isfinite(number) else None

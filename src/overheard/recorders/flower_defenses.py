@@ -4,16 +4,17 @@ import logging
 import math
 from collections.abc import Iterable
 
-from flwr.clientapp.mod import LocalDpMod, adaptiveclipping_mod, fixedclipping_mod
-from flwr.serverapp.strategy import (
-    DifferentialPrivacyServerSideAdaptiveClipping,
-    DifferentialPrivacyServerSideFixedClipping,
-)
-from flwr.serverapp.strategy.dp_adaptive_clipping import DifferentialPrivacyAdaptiveBase
-from flwr.serverapp.strategy.dp_fixed_clipping import DifferentialPrivacyFixedClippingBase
-
 from overheard.archive.manifest import DefenseRecord
 from overheard.core.mechanism import Mechanism
+from overheard.recorders.flower_api import (
+    DifferentialPrivacyAdaptiveBase,
+    DifferentialPrivacyFixedClippingBase,
+    DifferentialPrivacyServerSideAdaptiveClipping,
+    DifferentialPrivacyServerSideFixedClipping,
+    LocalDpMod,
+    adaptiveclipping_mod,
+    fixedclipping_mod,
+)
 
 DELTA = 1e-5
 """Delta for the accounting if none is configured in Flower."""
@@ -35,6 +36,18 @@ UNEQUAL_WEIGHTS = (
 """Why Flower's noise gives no guarantee unless Flower checks the weights."""
 
 _LOG = logging.getLogger("overheard")
+
+
+def stated_defenses(
+    defenses: Iterable[object] | None,
+) -> tuple[tuple[DefenseRecord, ...], bool]:
+    """Return the records of these defenses, and whether these are all that are in force.
+
+    They are not if one of them is unknown, or if `defenses` is None: nobody told.
+    """
+    given = () if defenses is None else tuple(defenses)
+    records = defense_records(given)
+    return records, defenses is not None and len(records) == len(given)
 
 
 def defense_records(defenses: Iterable[object]) -> tuple[DefenseRecord, ...]:

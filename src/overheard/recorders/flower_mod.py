@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import final
 
 import torch
-from flwr.app import Context, Message
-from flwr.clientapp.typing import ClientAppCallable, Mod
 
 from overheard.archive.layout import (
     count_committed_rounds,
@@ -20,12 +18,16 @@ from overheard.archive.layout import (
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import read_round
 from overheard.core.messages import Broadcast, Update
+from overheard.core.parties import client
 from overheard.recorders.async_writer import AsyncWriter
-from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, extract_arrays
-from overheard.recorders.flower_contents import SIZE_KEYS
-from overheard.recorders.flower_defenses import defense_records
-from overheard.recorders.flower_rounds import FlowerRoundRecorder, is_recorded
+from overheard.recorders.flower_api import ClientAppCallable, Context, Message, Mod
+from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays
+from overheard.recorders.flower_contents import extract_arrays
+from overheard.recorders.flower_defenses import stated_defenses
+from overheard.recorders.flower_messages import is_recorded, read_replies, read_requests
+from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
+from overheard.recorders.reply_values import SIZE_KEYS
 from overheard.recorders.run_info import RunInfo
 
 _LOG = logging.getLogger("overheard")
@@ -35,7 +37,7 @@ def recording_mod(
     folder: Path | str,
     *,
     model: str = "",
-    defenses: Iterable[object] = (),
+    defenses: Iterable[object] | None = None,
     examples_key: str = "",
     keep_error_texts: bool = False,
 ) -> Mod:
@@ -53,13 +55,17 @@ def recording_mod(
     Args:
         folder: folder for the transcripts.
         model: the architecture, in words; "" = unknown.
-        defenses: defenses in force: Flower's strategies and mods, or your own records.
+        defenses: all defenses in force: Flower's strategies and mods, or your own records;
+            [] = there are none; None = not stated.
         examples_key: metric with the number of training examples, if it is not Flower's
             "num-examples".
         keep_error_texts: whether to record the texts of errors, and not only their codes.
 
     """
-    run_info = RunInfo(f"flwr {version('flwr')}", model, defenses=defense_records(defenses))
+    records, are_stated = stated_defenses(defenses)
+    run_info = RunInfo(
+        f"flwr {version('flwr')}", model, defenses=records, are_defenses_stated=are_stated
+    )
     sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
 
     def record(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
@@ -90,7 +96,7 @@ class _MessageRecorder:
         self, folder: Path, facts: RunInfo, sizes: tuple[str, ...], *, keep_error_texts: bool
     ) -> None:
         self._folder = folder
-        self._scribe = AsyncWriter(folder, facts, is_resumed=True)
+        self._scribe = AsyncWriter(folder, facts, is_resumed=True, ends_run=False)
         self._sizes = sizes
         self._keeps_error_texts = keep_error_texts
         self._rounds: FlowerRoundRecorder | None = None
@@ -100,12 +106,11 @@ class _MessageRecorder:
         try:
             rounds = FlowerRoundRecorder(
                 self._scribe,
-                sizes=self._sizes,
                 keep_error_texts=self._keeps_error_texts,
                 decoder=ArrayDecoder(_left_out(self._folder)),
             )
             self._resume_round(rounds, extract_arrays(message.content))
-            rounds.record_requests((message,))
+            rounds.record_requests(read_requests((message,)))
             rounds.record_broadcast()
             self._rounds = rounds
         except Exception as error:
@@ -115,14 +120,14 @@ class _MessageRecorder:
         """Record the client's reply before it is sent."""
         try:
             if self._rounds is not None:
-                self._rounds.record_replies((reply,))
+                self._rounds.record_replies(read_replies((reply,), self._sizes))
         except Exception as error:
             self._stop(error)
 
     def record_name(self, node: int, name: object) -> None:
         """Record the name that the node has by its configuration; None = it has none."""
         names = NodeNames(PARTITION_KEY, self._scribe)
-        names.add(node, name)
+        names.add(client(node), name)
         names.write()
 
     def close(self) -> None:

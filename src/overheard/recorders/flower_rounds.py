@@ -4,53 +4,93 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import isfinite
-from time import time
-from typing import final
-
-from flwr.app import Message, MessageType, Metadata
-from flwr.common.constant import ErrorCode
+from typing import Literal, final
 
 from overheard.core.messages import (
     Broadcast,
     Evaluation,
+    Message,
     MessageBody,
     MissingReply,
     Timestamps,
     Update,
 )
-from overheard.core.messages import Message as TranscriptMessage
-from overheard.core.parties import SERVER, Party, client
+from overheard.core.parties import SERVER, Party
 from overheard.recorders.async_writer import AsyncWriter
-from overheard.recorders.flower_arrays import (
-    ArrayDecoder,
-    PackedArrays,
-    count_bytes,
-    extract_arrays,
-)
-from overheard.recorders.flower_contents import (
-    SIZE_KEYS,
-    AnswerMetadata,
-    read_answer_metadata,
-    read_config,
-    sanitize_text,
-)
+from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, count_bytes
+from overheard.recorders.reply_values import AnswerMetadata, sanitize_text
 
 MAX_ERROR_LENGTH = 10_000
 """Most characters of an error's text that are recorded."""
 
-RECORDED_KINDS = (MessageType.TRAIN, MessageType.EVALUATE)
-"""The kinds of messages that a transcript can store."""
+RequestKind = Literal["train", "evaluate"]
 
-
-def is_recorded(message: Message) -> bool:
-    """Return whether a transcript can store messages of this kind."""
-    return _kind(message) in RECORDED_KINDS
-
-
-_CODES = {code: name for name, code in vars(ErrorCode).items() if isinstance(code, int)}
 _TO_SERVER = frozenset({SERVER})
 _LOG = logging.getLogger("overheard")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowerRequest:
+    """A request to one node.
+
+    Args:
+        node: the node.
+        kind: what the node is asked to do.
+        parts: the model that it is sent.
+        config: configuration in clear text, by name.
+        sent: when the request was made, in seconds since 1970; None = unknown.
+        message_id: returns the number of its message once that is sent; "" = it has none.
+
+    """
+
+    node: Party
+    kind: RequestKind
+    parts: PackedArrays
+    config: Mapping[str, str]
+    sent: float | None = None
+    message_id: Callable[[], str] = str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyContent:
+    """What a reply contains, if it contains no error."""
+
+    arrays: PackedArrays
+    metadata: AnswerMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyError:
+    """The error that a node sent in place of a reply.
+
+    Args:
+        name: its code.
+        text: what the node says of it, which may quote its data.
+
+    """
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowerReply:
+    """A reply of one node.
+
+    Args:
+        node: the node.
+        read: reads the content or the error, and may raise any error.
+        sent: when the reply was made, in seconds since 1970; None = unknown.
+        received: when it arrived; None = unknown.
+        reply_to: number of the request's message; "" = unknown.
+
+    """
+
+    node: Party
+    read: Callable[[], ReplyContent | ReplyError]
+    sent: float | None = None
+    received: float | None = None
+    reply_to: str = ""
 
 
 @final
@@ -65,7 +105,6 @@ class FlowerRoundRecorder:
 
     Args:
         scribe: writes the messages.
-        sizes: names under which nodes report the number of examples.
         keep_error_texts: whether to record the texts of errors, which may quote a client's
             data, and not only their codes.
         decoder: decoder of a resumed run; None = a new run.
@@ -76,20 +115,18 @@ class FlowerRoundRecorder:
         self,
         scribe: AsyncWriter,
         *,
-        sizes: tuple[str, ...] = SIZE_KEYS,
         keep_error_texts: bool = False,
         decoder: ArrayDecoder | None = None,
     ) -> None:
         """Begin a run without requests."""
         self._scribe = scribe
-        self._sizes = sizes
         self._keeps_error_texts = keep_error_texts
         self._decoder = decoder or ArrayDecoder()
         self._open: _OpenRound | None = None
         self._nodes = set[Party]()
         self._warned = set[str]()
 
-    def resume_round(self, parts: PackedArrays, messages: Sequence[TranscriptMessage]) -> None:
+    def resume_round(self, parts: PackedArrays, messages: Sequence[Message]) -> None:
         """Write a round again that has no update yet, to continue it.
 
         Args:
@@ -108,18 +145,16 @@ class FlowerRoundRecorder:
                 body = partial(replace, old_body)
             self._scribe.write(message.sender, message.readers, body, times=message.times)
 
-    def add_nodes(self, nodes: Iterable[int]) -> None:
+    def add_nodes(self, nodes: Iterable[Party]) -> None:
         """Add nodes that take part, even if they were not sampled yet."""
-        self._nodes.update(map(client, nodes))
+        self._nodes.update(nodes)
 
-    def record_requests(self, messages: Sequence[Message]) -> None:
+    def record_requests(self, requests: Sequence[FlowerRequest]) -> None:
         """Record requests before they are sent to nodes."""
-        for kind in RECORDED_KINDS:
-            of_kind = [one for one in messages if _kind(one) == kind]
+        for kind in ("train", "evaluate"):
+            of_kind = [one for one in requests if one.kind == kind]
             if of_kind:
-                self._ask(kind, of_kind)
-        for other in sorted({_kind(one) for one in messages}.difference(RECORDED_KINDS)):
-            self._warn(f"messages of the kind {sanitize_text(other)!r} are not recorded")
+                self._ask(of_kind)
 
     def record_broadcast(self) -> None:
         """Record the last broadcast now, and not with its first reply."""
@@ -127,18 +162,19 @@ class FlowerRoundRecorder:
             self._announce(self._open)
             self._open.unannounced.clear()
 
-    def record_replies(self, replies: Sequence[Message]) -> None:
+    def record_replies(self, replies: Sequence[FlowerReply]) -> None:
         """Record replies that just arrived, in this order."""
-        received = time()
         self.record_broadcast()
         requests = (
             [None] * len(replies) if self._open is None else self._open.match_replies(replies)
         )
         for request, reply in zip(requests, replies, strict=True):
             if request is not None:
-                self._answer(request, reply, received)
-            elif is_recorded(reply):
-                self._warn("replies that arrived after the end of their round are not recorded")
+                self._answer(request, reply)
+            else:
+                self.warn_once(
+                    "replies that arrived after the end of their round are not recorded"
+                )
 
     def end_round(self) -> None:
         """End the round; outstanding replies count as missing."""
@@ -162,9 +198,8 @@ class FlowerRoundRecorder:
             )
             self._scribe.commit()
 
-    def _ask(self, kind: str, messages: Sequence[Message]) -> None:
-        requests = _requests(kind, messages)
-        groups = list[list[_Request]]()
+    def _ask(self, requests: Sequence[FlowerRequest]) -> None:
+        groups = list[list[FlowerRequest]]()
         for one in requests:
             group = next((members for members in groups if members[0].parts == one.parts), None)
             if group is None:
@@ -172,17 +207,17 @@ class FlowerRoundRecorder:
             else:
                 group.append(one)
         if len(groups) > 1:
-            self._warn(
+            self.warn_once(
                 "nodes received different models: the most frequent one is recorded as the "
                 "broadcast, and each update is relative to its node's model"
             )
         parts = max(groups, key=len)[0].parts
         self._nodes.update(one.node for one in requests)
-        if self._open is None or not self._open.accepts(kind, parts):
+        if self._open is None or not self._open.accepts(requests[0].kind, parts):
             self.end_round()
             self._begin(parts)
         assert self._open is not None
-        self._open.add(kind, requests)
+        self._open.add(requests)
 
     def _begin(self, parts: PackedArrays) -> None:
         self._scribe.begin_round((SERVER, *sorted(self._nodes)))
@@ -197,60 +232,47 @@ class FlowerRoundRecorder:
             SERVER,
             frozenset(request.node for request in requests),
             partial(_decode_broadcast, self._decoder, begun.parts, first.config),
-            times=Timestamps(_seconds(first.metadata)),
+            times=Timestamps(first.sent),
         )
 
-    def _answer(self, request: "_Request", reply: Message, received: float) -> None:
+    def _answer(self, request: FlowerRequest, reply: FlowerReply) -> None:
         def write(body: Callable[[], MessageBody], size: int = 0) -> None:
-            times = Timestamps(_seconds(reply.metadata), received)
+            times = Timestamps(reply.sent, reply.received)
             self._scribe.write(request.node, _TO_SERVER, body, times=times, size=size)
 
-        if reply.has_error():
-            return write(partial(MissingReply, self._reason(request, reply)))
-        try:
-            metadata, sent = (
-                read_answer_metadata(reply.content, self._sizes),
-                extract_arrays(reply.content),
-            )
         # Any error here comes from the sender's content.
+        try:
+            content = reply.read()
         except Exception as error:
             return write(
                 partial(MissingReply, f"not recorded: {type(error).__name__} at reading it")
             )
+        if isinstance(content, ReplyError):
+            return write(partial(MissingReply, self._reason(request, content)))
+        metadata = content.metadata
         if metadata.unrecorded:
-            self._warn(
+            self.warn_once(
                 "replies contain values that a transcript cannot store: texts, NaN and "
                 "infinities are omitted"
             )
-        if request.kind == MessageType.EVALUATE:
+        if request.kind == "evaluate":
             return write(partial(Evaluation, metadata.metrics, metadata.examples))
         return write(
-            partial(_decode_update, self._decoder, sent, request.parts, metadata),
-            count_bytes(sent),
+            partial(_decode_update, self._decoder, content.arrays, request.parts, metadata),
+            count_bytes(content.arrays),
         )
 
-    def _reason(self, request: "_Request", reply: Message) -> str:
-        name = _CODES.get(reply.error.code, f"error {reply.error.code}")
-        reason = name if request.kind == MessageType.TRAIN else f"{request.kind}: {name}"
-        if self._keeps_error_texts and reply.error.reason:
-            return f"{reason}: {sanitize_text(reply.error.reason, MAX_ERROR_LENGTH)}"
+    def _reason(self, request: FlowerRequest, error: ReplyError) -> str:
+        reason = error.name if request.kind == "train" else f"{request.kind}: {error.name}"
+        if self._keeps_error_texts and error.text:
+            return f"{reason}: {sanitize_text(error.text, MAX_ERROR_LENGTH)}"
         return reason
 
-    def _warn(self, what: str) -> None:
+    def warn_once(self, what: str) -> None:
+        """Log a warning, unless it was logged already."""
         if what not in self._warned:
             self._warned.add(what)
             _LOG.warning("overheard: %s", what)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Request:
-    """A request to one node; its message gets an id only when it is sent."""
-
-    node: Party
-    kind: str
-    metadata: Metadata
-    parts: PackedArrays
-    config: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -260,33 +282,31 @@ class _OpenRound:
     parts: PackedArrays
     is_trained: bool = False
     is_answered: bool = False
-    waiting: list[_Request] = field(default_factory=list)
-    unannounced: list[_Request] = field(default_factory=list)
+    waiting: list[FlowerRequest] = field(default_factory=list)
+    unannounced: list[FlowerRequest] = field(default_factory=list)
 
-    def accepts(self, kind: str, parts: PackedArrays) -> bool:
+    def accepts(self, kind: RequestKind, parts: PackedArrays) -> bool:
         """Return whether a model to train or evaluate belongs to this round."""
-        is_over = self.is_trained and (kind == MessageType.EVALUATE or self.is_answered)
+        is_over = self.is_trained and (kind == "evaluate" or self.is_answered)
         return not is_over and self.parts == parts
 
-    def add(self, kind: str, requests: Sequence[_Request]) -> None:
-        """Add requests whose replies are outstanding."""
-        if kind == MessageType.TRAIN:
+    def add(self, requests: Sequence[FlowerRequest]) -> None:
+        """Add requests of one kind, whose replies are outstanding."""
+        if requests[0].kind == "train":
             self.is_trained = True
         self.waiting.extend(requests)
         self.unannounced.extend(requests)
 
-    def match_replies(self, replies: Sequence[Message]) -> list[_Request | None]:
+    def match_replies(self, replies: Sequence[FlowerReply]) -> list[FlowerRequest | None]:
         """Return the request of each reply, and remove it from the outstanding ones."""
-        by_id = {one.metadata.message_id: one for one in self.waiting}
+        by_id = {one.message_id(): one for one in self.waiting}
         by_id.pop("", None)
-        by_node = {one.node: one for one in self.waiting if not one.metadata.message_id}
-        found = list[_Request | None]()
+        by_node = {one.node: one for one in self.waiting if not one.message_id()}
+        found = list[FlowerRequest | None]()
         for reply in replies:
-            one = by_id.pop(reply.metadata.reply_to_message_id, None) or by_node.pop(
-                client(reply.metadata.src_node_id), None
-            )
+            one = by_id.pop(reply.reply_to, None) or by_node.pop(reply.node, None)
             found.append(one)
-            self.is_answered |= one is not None and one.kind == MessageType.TRAIN
+            self.is_answered |= one is not None and one.kind == "train"
         matched = {id(one) for one in found}
         self.waiting = [one for one in self.waiting if id(one) not in matched]
         return found
@@ -295,20 +315,6 @@ class _OpenRound:
         """Drop the outstanding requests."""
         self.waiting.clear()
         self.is_answered = True
-
-
-def _requests(kind: str, messages: Sequence[Message]) -> list[_Request]:
-    """Read the request to each node; content shared by several nodes is read once."""
-    read = dict[int, tuple[PackedArrays, Mapping[str, str]]]()
-    requests = []
-    for one in messages:
-        content = one.content
-        if id(content) not in read:
-            read[id(content)] = extract_arrays(content), read_config(content)
-        parts, config = read[id(content)]
-        node = client(one.metadata.dst_node_id)
-        requests.append(_Request(node, kind, one.metadata, parts, config))
-    return requests
 
 
 def _decode_broadcast(
@@ -321,15 +327,3 @@ def _decode_update(
     decoder: ArrayDecoder, sent: PackedArrays, broadcast: PackedArrays, metadata: AnswerMetadata
 ) -> Update:
     return Update(decoder.decode_update(sent, broadcast), metadata.examples, metadata.metrics)
-
-
-def _kind(message: Message) -> str:
-    """Return the kind of a message, such as "train" for "train" and "train.my_action"."""
-    kind: str = message.metadata.message_type.partition(".")[0]
-    return kind
-
-
-def _seconds(metadata: Metadata) -> float | None:
-    """Return when a message was created; None if its value is invalid."""
-    created = metadata.created_at
-    return float(created) if isinstance(created, int | float) and isfinite(created) else None

@@ -117,12 +117,13 @@ def _manifest(run: ExportedRun) -> Manifest:
             about.task,
             about.model,
             about.recipe,
-            about.defenses,
+            about.defenses or (),
             (SERVER, *run.clients),
             about.rounds,
             participation=about.participation,
             framework=about.framework or "not told",
             left_out=run.left_out,
+            are_defenses_stated=about.defenses is not None,
         )
     except ValueError as error:
         raise TranscriptError(

@@ -61,7 +61,8 @@ class ImportInfo:
         input_shape: (channels, height, width), (columns,) or, for texts, (tokens,).
         vocabulary: number of tokens, including padding, if inputs are texts.
         recipe: how clients trained.
-        defenses: defenses, in the order in which they acted.
+        defenses: all defenses, in the order in which they acted; () = there were none;
+            None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
         tensors: names of the model's parameters in its order; other tensors in the files are
@@ -84,7 +85,7 @@ class ImportInfo:
     input_shape: tuple[int, ...] | None = None
     vocabulary: int | None = None
     recipe: Recipe | None = None
-    defenses: tuple[DefenseRecord, ...] = ()
+    defenses: tuple[DefenseRecord, ...] | None = None
     rounds: int | None = None
     participation: float | None = None
     tensors: tuple[str, ...] | None = None
@@ -190,7 +191,7 @@ def _texts(about: ImportInfo) -> Iterator[tuple[str, str]]:
     yield "model", about.model
     for name in about.class_names or ():
         yield "class_names", name
-    for defense in about.defenses:
+    for defense in about.defenses or ():
         yield "defenses.name", defense.name
         yield "defenses.settings", defense.settings
         yield "defenses.switched_off_by", defense.switched_off_by

@@ -5,11 +5,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import final
 
-from flwr.app import Message
-
-from overheard.core.parties import client
+from overheard.core.parties import Party, client
 from overheard.recorders.async_writer import AsyncWriter
-from overheard.recorders.flower_contents import sanitize_text
+from overheard.recorders.reply_values import sanitize_text
 
 NAMES_FILE = "node_names.json"
 """In the folder of the recording, outside of the transcript, which can be shared without it."""
@@ -52,23 +50,25 @@ class NodeNames:
             self._asked.add(node)
             name = _ask(self._source, node)
             if name is not None:
-                self.add(node, name)
+                self.add(client(node), name)
 
-    def read_replies(self, replies: Iterable[Message]) -> None:
-        """Take the names that replies contain; the first name of a node counts."""
-        if not isinstance(self._source, str):
-            return
-        for reply in replies:
-            node = reply.metadata.src_node_id
-            if client(node) not in self._names and reply.has_content():
-                self.add(node, _find_value(reply, self._source))
+    def read_reply(self, node: Party, find: Callable[[str], object]) -> None:
+        """Take the name that a reply contains; the first name of a node counts.
 
-    def add(self, node: int, name: object) -> None:
+        Args:
+            node: the sender.
+            find: returns the value under a key in the reply; None = it has none.
+
+        """
+        if isinstance(self._source, str) and node not in self._names:
+            self.add(node, find(self._source))
+
+    def add(self, node: Party, name: object) -> None:
         """Add the name of a node, a number or a text; anything else is no name."""
         if isinstance(name, float) and name.is_integer():
             name = int(name)
         if isinstance(name, str | int):
-            self._names[client(node)] = sanitize_text(str(name))
+            self._names[node] = sanitize_text(str(name))
 
     def write(self) -> None:
         """Write the map, if there are new names."""
@@ -76,19 +76,6 @@ class NodeNames:
             self._written = len(self._names)
             text = json.dumps(self._names, indent=1, sort_keys=True)
             self._scribe.write_extra_file(NAMES_FILE, f"{text}\n")
-
-
-def _find_value(reply: Message, key: str) -> object:
-    """Return the value under a key in a reply; None if it has none or cannot be read."""
-    try:
-        records: dict[str, Mapping[str, object]] = {
-            **reply.content.metric_records,
-            **reply.content.config_records,
-        }
-        return next((record[key] for record in records.values() if key in record), None)
-    # Any error here comes from the sender's content.
-    except Exception:
-        return None
 
 
 def _ask(source: Mapping[int, str] | Callable[[int], str], node: int) -> object:

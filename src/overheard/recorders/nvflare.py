@@ -249,7 +249,13 @@ class _EventRecorder:
             is_resumed = self._last is not None or is_later_round(data)
             if is_resumed:
                 folder = last_run_folder(folder) if self._last is None else self._last
-        self._scribe = AsyncWriter(folder, run_info, is_resumed=is_resumed)
+        self._scribe = AsyncWriter(
+            # A site's recording is opened again for each of its tasks.
+            folder,
+            run_info,
+            is_resumed=is_resumed,
+            ends_run=self._seat == SERVER,
+        )
         if not is_resumed:
             _LOG.info("overheard: this run is recorded in %s", folder)
         return NvflareRoundRecorder(

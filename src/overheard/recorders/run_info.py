@@ -19,6 +19,7 @@ class RunInfo:
         defenses: defenses, in the order in which they act.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
+        are_defenses_stated: whether `defenses` are all that there are, so that () means none.
 
     """
 
@@ -29,3 +30,4 @@ class RunInfo:
     defenses: tuple[DefenseRecord, ...] = ()
     rounds: int | None = None
     participation: float | None = None
+    are_defenses_stated: bool = False

@@ -18,7 +18,8 @@ from overheard.core.messages import (
     MissingReply,
     Update,
 )
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import COHORT, NETWORK, SERVER, Party, is_client
+from overheard.core.transcript import Transcript
 from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
 from overheard.report.run_overview import ObserverRow, RunOverview
@@ -36,6 +37,9 @@ EXAMPLE_COUNTS = "example counts"
 
 MAX_ROWS = 20
 """Observers that get a row each; of more, those with equal counts share a row."""
+
+MAX_MEASURED = 1000
+"""Messages whose size is measured, from the first on: each opens a file."""
 
 MAX_LENGTH = 300
 """Longest text shown, in characters: it may come from anybody."""
@@ -58,7 +62,7 @@ def show(folder: Path) -> RunOverview:
         columns,
         rows,
         total,
-        tuple(_reader_sentences(messages)),
+        (*_reader_sentences(messages), *_network_sentences(messages)),
         describe_metadata(messages),
     )
 
@@ -94,7 +98,7 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
     defenses = manifest.defenses
     if not defenses:
-        yield "defenses", "none" if manifest.framework == "overheard" else "none recorded"
+        yield "defenses", "none" if manifest.are_defenses_known else "none recorded"
     for number, one in enumerate(defenses[:MAX_ROWS]):
         text = (
             f"{shorten(one.settings, MAX_LENGTH)}, enforced at the {one.enforced_at}, can be "
@@ -204,3 +208,18 @@ def _reader_sentences(messages: Sequence[Message]) -> Iterator[str]:
             )
     if is_empty:
         yield "No party can read another party's individual updates."
+
+
+def _network_sentences(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield what whoever carries the encrypted messages sees of those of clients."""
+    first = Transcript(messages[:MAX_MEASURED]).seen_by(NETWORK).encrypted
+    sizes = [message.size for message in first if is_client(message.sender)]
+    if not sizes:
+        return
+    low, high = min(sizes), max(sizes)
+    size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    clock = "when" if any(message.times for message in first) else "in which rounds"
+    yield (
+        f"The network, which carries the encrypted messages, sees who sends {size} bytes, and "
+        f"{clock}."
+    )

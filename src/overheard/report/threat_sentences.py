@@ -1,6 +1,7 @@
 """Sentences on what each threat's best attack infers, compared with an uninformed guess."""
 
 from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import RELEASE, is_external
 from overheard.core.seeds import Seed
 from overheard.drawing.question_pages import QuestionPages
 from overheard.findings.finding import Audit
@@ -79,7 +80,7 @@ def _headline_sentence(
     threat_result: ThreatResult, attack_result: AttackResult, pages: QuestionPages
 ) -> str:
     row = attack_result.headline_row
-    observers, count = name_observers(threat_result.observers), len(row.rounds)
+    observers = name_observers(threat_result.observers)
     reading = pages.headline_statement(row, _target_possessive(threat_result, attack_result))
     lead = lead_phrase(threat_result.judgement, reading)
     measure = pages.question.measure(row.score)
@@ -87,9 +88,19 @@ def _headline_sentence(
     span = measure.format_interval(row.value)
     if span != NO_NUMBER:
         details = f"95 % interval {span}; {details}"
-    rounds = f"from {count} round{'' if count == 1 else 's'}"
     subject = f"{observers[0].upper()}{observers[1:]}"
-    return f"{subject} {lead} ({details}), {rounds}."
+    return f"{subject} {lead} ({details}), {_source_words(threat_result, attack_result)}."
+
+
+def _source_words(threat_result: ThreatResult, attack_result: AttackResult) -> str:
+    """Return from how much of the run the observers claim."""
+    rounds = set(attack_result.headline_row.rounds)
+    if all(map(is_external, threat_result.observers)):
+        # They did not observe all rounds of the run.
+        rounds = {number for one in attack_result.findings for number in one.sent_rounds}
+    if threat_result.observers == (RELEASE,):
+        return "from this model alone"
+    return f"from {len(rounds)} round{'' if len(rounds) == 1 else 's'}"
 
 
 def _target_possessive(threat_result: ThreatResult, attack_result: AttackResult) -> str:

@@ -3,7 +3,7 @@
 from hashlib import sha256
 from pathlib import Path
 
-from overheard.archive.atomic import write_text
+from overheard.archive.atomic import output_error, write_text
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
@@ -13,6 +13,10 @@ from overheard.report.page import render_page
 
 REPORT_FILES = ("findings.json", "findings.csv", "report.html", "plan.toml")
 """Files whose digests are written; the plan is there if `overheard audit` made the folder."""
+
+
+DATA_FILES = ("findings.json", "findings.csv", "digests.json")
+"""Files of a finished audit beside the report and the plan."""
 
 
 def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
@@ -37,3 +41,27 @@ def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
     digest = sha256(findings.encode("utf-8")).hexdigest()
     write_text(folder / "report.html", render_page(audit, arm_results, digest))
     write_digests(folder, REPORT_FILES)
+
+
+def write_interim_report(audit: Audit, folder: Path, seed: Seed) -> None:
+    """Write `report.html` alone, for an audit that goes on.
+
+    Data files of an earlier audit are removed: they would not match the page, and nobody should
+    judge a run by results that still change.
+
+    Args:
+        audit: the results so far.
+        folder: where to write.
+        seed: the seed of the bootstrap, which gives the intervals.
+
+    Raises:
+        OutputError: if the folder cannot be written.
+
+    """
+    for name in DATA_FILES:
+        path = folder / name
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise output_error(path, error) from error
+    write_text(folder / "report.html", render_page(audit, collect_arms(audit, seed)))

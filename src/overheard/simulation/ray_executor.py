@@ -64,8 +64,8 @@ def run_on_ray(
         import ray
     except ImportError as missing:
         raise PlanError(
-            f"the cluster {address!r} needs Ray: pip install overheard[ray], or leave "
-            "`cluster` out"
+            f"the cluster {address!r} needs Ray: pip install '.[ray]' in a checkout of "
+            "Overheard, or leave `cluster` out"
         ) from missing
     _connect(ray, address)
     run_remote = ray.remote(num_cpus=1, max_retries=RETRIES)(run_job_remotely)

@@ -4,6 +4,7 @@ Each function takes a plugin with its settings, and raises an AssertionError tha
 violated rule. No test runner is needed.
 """
 
+from overheard.testing.algorithm import check_algorithm
 from overheard.testing.attack import check_attack
 from overheard.testing.dataset import check_dataset
 from overheard.testing.defense import check_defense
@@ -13,6 +14,7 @@ from overheard.testing.scorer import check_question, check_scorer
 from overheard.testing.split import check_split
 
 __all__ = [
+    "check_algorithm",
     "check_attack",
     "check_dataset",
     "check_defense",

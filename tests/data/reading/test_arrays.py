@@ -158,7 +158,9 @@ def test_a_zip_with_false_sizes_takes_no_memory(tmp_path: Path, method: int) -> 
     content = bytearray(lying(zip_of(method, head), 10 + len(head) + 1024 * MIB))
     # The packed size that the directory claims.
     struct.pack_into("<I", content, content.find(b"PK\x01\x02") + 20, 1024 * MIB)
-    with in_little_memory(), pytest.raises(DataError, match="and unpacks to 1073741"):
+    # From 3.11.8 on, Python itself refuses it: entries overlap.
+    said = "and unpacks to 1073741|Overlapped entries"
+    with in_little_memory(), pytest.raises(DataError, match=said):
         read_array(write_file(tmp_path, bytes(content)), "x")
 
 

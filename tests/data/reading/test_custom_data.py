@@ -14,6 +14,21 @@ from overheard.data.dataset import Dataset
 
 number = 3
 
+def pair():
+    return torch.arange(10.0).double()[:, None], torch.arange(10) % 2
+
+def tensors():
+    return torch.utils.data.TensorDataset(*pair())
+
+def unequal():
+    return torch.zeros(4, 1), torch.zeros(3).long()
+
+def below():
+    return torch.zeros(4, 1), torch.full((4,), -1)
+
+def bytes_of_images():
+    return torch.zeros(10, 1, dtype=torch.uint8), torch.arange(10) % 2
+
 def wrong():
     return 3
 
@@ -38,10 +53,25 @@ def test_a_function_of_the_user_returns_the_data() -> None:
 
 
 @pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize("name", ["pair", "tensors"])
+def test_a_function_may_return_inputs_and_labels(name: str) -> None:
+    dataset = load_custom_data(f"mine_of_the_user:{name}")
+    # A fifth of ten is held out, one of each label.
+    assert sorted(dataset.test.labels.tolist()) == [0, 1]
+    assert len(dataset.train) == 8
+    assert dataset.task.class_names == ("0", "1")
+    inputs = [*dataset.train.inputs.flatten().tolist(), *dataset.test.inputs.flatten().tolist()]
+    assert sorted(inputs) == [float(number) for number in range(10)]
+
+
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("mine_of_the_user:wrong", "returned an object of type int"),
+        ("mine_of_the_user:wrong", "of type int: .*Dataset, a TensorDataset .*inputs, labels"),
+        ("mine_of_the_user:unequal", "one for each of 4 inputs, but are torch.int64 of shape"),
+        ("mine_of_the_user:below", "labels must be numbers from 0, but one is -1"),
+        ("mine_of_the_user:bytes_of_images", r"inputs\.float\(\) / 255"),
         ("mine_of_the_user:number", "not a function"),
         ("mine_of_the_user:absent", "has no function or class absent"),
         ("no_such_module:right", "PYTHONPATH"),

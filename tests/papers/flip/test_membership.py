@@ -107,5 +107,5 @@ def test_a_missing_extra_is_reported_and_other_attacks_are_measured(
     values = {one.name: one for one in run}
     unmeasured = values["fedavg_shadow_membership_accuracy"]
     assert unmeasured.value is None
-    assert "pip install 'overheard[membership]'" in unmeasured.setting
+    assert "pip install '.[membership]'" in unmeasured.setting
     assert values["fedavg_loss_membership_auc"].value is not None

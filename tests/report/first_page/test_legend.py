@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.parties import COHORT, client
+from overheard.core.parties import COHORT, NETWORK, RELEASE, client, late_joiner
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
 from overheard.report.first_page.legend import legend_sentences
@@ -32,6 +32,21 @@ def test_the_cohort_and_clients_who_observe_are_explained(small: Audit) -> None:
     )
     told = legend(replace(small, findings=(finding,)))
     assert "The cohort is all clients together." in told
+    assert "Client 0 takes part like the others" in told
+
+
+def test_observers_that_are_no_party_of_the_run_are_explained(small: Audit) -> None:
+    findings = tuple(
+        shares_finding(
+            "none", COHORT, (0.2, 0.8), (0.2, 0.8), observers=observers, fits=FITS_BEST
+        )
+        for observers in ((RELEASE,), (late_joiner(3),), (client(0), NETWORK))
+    )
+    told = legend(replace(small, findings=findings))
+    assert "A reader of the final model has that model and nothing else of the run." in told
+    assert "A client that joins in round 3 reads the models from that round on" in told
+    assert "The network sees who sends how many bytes to whom and when." in told
+    assert "final model takes part" not in told
     assert "Client 0 takes part like the others" in told
 
 

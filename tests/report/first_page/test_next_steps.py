@@ -75,6 +75,18 @@ def test_what_is_not_settled_asks_for_more_seeds(small: Audit) -> None:
     )
     (only,) = steps(replace(small, arms=small.arms[:1], findings=findings))
     assert only.startswith("Settle what is open (The server, about each client: label shares)")
+    assert "more seeds or clients" in only
+
+
+def test_a_recording_is_one_run_that_no_seed_repeats(small: Audit) -> None:
+    findings = (
+        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), fits=FITS_LIKE_ANY),
+        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7), fits=FITS_LIKE_ANY),
+    )
+    recorded = replace(small, arms=small.arms[:1], findings=findings, is_recorded=True)
+    told = " ".join(steps(recorded))
+    assert "record a run with more clients or rounds" in told
+    assert "more seeds or clients" not in told
 
 
 def test_a_leak_without_any_defense_says_that_none_was_tried(small: Audit) -> None:

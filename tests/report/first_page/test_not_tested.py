@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.parties import COHORT, NETWORK, RELEASE, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
 from overheard.report.evidence.standards import untested_threats
@@ -22,6 +22,20 @@ def test_questions_and_observers_that_were_not_asked_are_named(small: Audit) -> 
     assert "Observers not asked about: a client that takes part" in text
     assert len(untested_threats()) >= 5
     assert all(one.threat[1:] in text for one in untested_threats())
+
+
+def test_observers_that_are_no_party_of_the_run_are_named_until_they_are_asked(
+    small: Audit,
+) -> None:
+    assert "readers of the final model, the network." in untested(small)
+    asked = tuple(
+        shares_finding("none", COHORT, (0.2, 0.8), (0.2, 0.8), observers=one, fits=FITS_BEST)
+        for one in ((RELEASE,), (NETWORK,))
+    )
+    text = untested(replace(small, findings=(*small.findings, *asked)))
+    assert "readers of the final model" not in text
+    # They are not clients that take part.
+    assert "Observers not asked about: a client that takes part" in text
 
 
 def test_refused_attacks_are_listed_with_arm_observer_and_reason(small: Audit) -> None:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
-import pandas as pd
 import torch
 
 from overheard.core.errors import DataError
@@ -14,6 +13,9 @@ from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.fetch import RemoteFile, fetch
 from overheard.data.reading.folder import find_file, placement_hint
 from overheard.data.reading.tables import encode_columns, read_table, require_columns
+
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
 
 CLASS_NAMES = ("<=50K", ">50K")
 
@@ -81,7 +83,7 @@ class Adult(DataSource):
 
 
 def _dataset(
-    train_path: Path, train: pd.DataFrame, test_path: Path, test: pd.DataFrame
+    train_path: Path, train: "pandas.DataFrame", test_path: Path, test: "pandas.DataFrame"
 ) -> Dataset:
     columns = list(COLUMNS)
     for path, table in ((train_path, train), (test_path, test)):
@@ -95,7 +97,7 @@ def _dataset(
     )
 
 
-def _labels(path: Path, table: pd.DataFrame) -> torch.Tensor:
+def _labels(path: Path, table: "pandas.DataFrame") -> torch.Tensor:
     # UCI's test file ends each label with a full stop.
     income = table[INCOME].astype(str).str.rstrip(".")
     if not income.isin(CLASS_NAMES).all():

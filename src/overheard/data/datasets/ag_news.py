@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
-import pandas as pd
 import torch
 
 from overheard.core.errors import DataError
@@ -15,6 +14,9 @@ from overheard.data.reading.fetch import RemoteFile, fetch
 from overheard.data.reading.folder import find_file, placement_hint
 from overheard.data.reading.tables import integer_column, read_table, text_column
 from overheard.data.reading.texts import TextSettings, tokenise_texts
+
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
 
 CLASS_NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
@@ -85,7 +87,9 @@ class AgNews(DataSource):
         )
 
 
-def _read_published(path: Path) -> pd.DataFrame:
+def _read_published(path: Path) -> "pandas.DataFrame":
+    import pandas as pd
+
     table = read_table(path, column_names=COLUMN_NAMES)
     numbers = integer_column(path, table, "label", len(CLASS_NAMES) + 1)
     titles, bodies = text_column(path, table, "title"), text_column(path, table, "description")

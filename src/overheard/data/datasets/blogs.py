@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Literal, final
+from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Int64
 from torch import Tensor
@@ -38,6 +37,9 @@ from overheard.data.reading.texts import (
     split_words,
 )
 from overheard.data.reading.times import parse_dates
+
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
 
 AGE_GROUPS = ("13-17", "23-27", "33 and over")
 
@@ -168,7 +170,7 @@ class Blogs(DataSource):
         return AGE_GROUPS
 
     def _attributes(
-        self, path: Path, table: pd.DataFrame, users: CategoricalColumn
+        self, path: Path, table: "pandas.DataFrame", users: CategoricalColumn
     ) -> Mapping[str, tuple[str, ...]]:
         if self.task == "age_group":
             return read_attributes(path, table, ("gender",), users)
@@ -186,7 +188,7 @@ class _Posts:
     ages: Int64[Tensor, " posts"]
 
 
-def _read_posts(path: Path, table: pd.DataFrame) -> _Posts:
+def _read_posts(path: Path, table: "pandas.DataFrame") -> _Posts:
     require_columns(path, table, ("date",))
     texts, days = text_column(path, table, "text"), parse_dates(path, "date", table["date"])
     if days.isna().any():
@@ -205,7 +207,7 @@ def _drop_private(private: Int64[Tensor, "private tokens"], public: Examples) ->
     return public.take(~torch.isin(content_hashes(public.inputs), content_hashes(private)))
 
 
-def _drop_copied_blogs(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+def _drop_copied_blogs(path: Path, table: "pandas.DataFrame") -> "pandas.DataFrame":
     """Leave out bloggers most of whose posts also exist under an earlier name."""
     require_columns(path, table, ("text", "user"))
     first_user = table.groupby("text")["user"].transform("min")

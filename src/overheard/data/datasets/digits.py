@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import ClassVar, final
 
 import torch
-from sklearn.datasets import load_digits
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
@@ -38,6 +37,8 @@ class Digits(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Take the images from the installed scikit-learn; the folder is not used."""
+        from sklearn.datasets import load_digits
+
         bunch = load_digits()
         pixels = torch.from_numpy(bunch.images)[:, None] / MAX_LEVEL  # (examples, 1, 8, 8)
         labels = torch.from_numpy(bunch.target).long()

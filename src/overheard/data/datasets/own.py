@@ -15,8 +15,8 @@ class Own(DataSource):
 
     Args:
         reference: a path relative to the working directory, or "package.module:function", a
-            function without arguments that returns a `Dataset`. It is run, so name only
-            functions that you trust.
+            function without arguments that returns a `Dataset`, or inputs and labels as a
+            `TensorDataset` or a tuple. It is run, so name only functions that you trust.
         label: the column of the labels in a table.
         user: the column of the users; None = unknown.
         text: the column of the texts to learn from; None = all other columns are inputs, as

@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from overheard.core.errors import DataError
 from overheard.data.reading.tables import CategoricalColumn, categorical_column
 
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
+
 
 def read_attributes(
-    path: Path, table: pd.DataFrame, columns: tuple[str, ...], users: CategoricalColumn
+    path: Path, table: "pandas.DataFrame", columns: tuple[str, ...], users: CategoricalColumn
 ) -> Mapping[str, tuple[str, ...]]:
     """Return each user's value in each of these columns, in the order of the users.
 
@@ -26,7 +29,7 @@ def read_attributes(
 
 
 def _values_of_users(
-    path: Path, table: pd.DataFrame, column: str, users: CategoricalColumn
+    path: Path, table: "pandas.DataFrame", column: str, users: CategoricalColumn
 ) -> tuple[str, ...]:
     cells = categorical_column(path, table, column)
     of_user = np.zeros(len(users.names), np.int64)

@@ -9,6 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.data.reading.custom_arrays import load_arrays
 from overheard.data.reading.custom_table import TableColumns, load_table
+from overheard.data.reading.custom_tensors import dataset_of_tensors
 from overheard.data.reading.texts import TextSettings
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
@@ -31,7 +32,8 @@ def load_custom_data(
     Args:
         reference: a path to an `.npz`, `.parquet`, `.csv` or `.csv.gz` file, relative to the
             working directory; or `package.module:function`, a function without arguments that
-            returns a `Dataset`. The function is run, so name only functions that you trust.
+            returns a `Dataset`, or inputs and labels as a `TensorDataset` or a tuple. The
+            function is run, so name only functions that you trust.
         label: the column of the labels in a table.
         user: the column of the users; None = unknown.
         text: the column of the texts to learn from; None = all remaining columns are inputs, as
@@ -65,14 +67,14 @@ def load_custom_data(
         columns = TableColumns(label, user, text, time, attributes)
         return load_table(path, columns, TextSettings(vocabulary, tokens), seed)
     if REFERENCE.fullmatch(reference):
-        return _call(reference)
+        return _call(reference, seed)
     raise DataError(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
         "file, or a function as 'package.module:function'"
     )
 
 
-def _call(reference: str) -> Dataset:
+def _call(reference: str, seed: Seed) -> Dataset:
     """Call a function of the user; one message names it, its contract and the cause."""
     function = import_reference(reference, "data", DataError)
     if not callable(function):
@@ -81,7 +83,7 @@ def _call(reference: str) -> Dataset:
             "reference"
         )
     try:
-        dataset = function()
+        returned = function()
     except DataError:
         raise
     except Exception as error:
@@ -89,9 +91,6 @@ def _call(reference: str) -> Dataset:
             f"data: {reference} failed, {describe_failure(error)}: it takes nothing and "
             "returns an overheard.data.dataset.Dataset"
         ) from error
-    if not isinstance(dataset, Dataset):
-        raise DataError(
-            f"{reference} returned an object of type {type(dataset).__name__}: it must return "
-            "an overheard.data.dataset.Dataset"
-        )
-    return dataset
+    if isinstance(returned, Dataset):
+        return returned
+    return dataset_of_tensors(returned, reference, seed)

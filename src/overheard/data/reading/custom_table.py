@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples
@@ -22,6 +21,9 @@ from overheard.data.reading.tables import (
 )
 from overheard.data.reading.texts import TextSettings, tokenise_texts
 from overheard.data.reading.times import rank_times
+
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
 
 MISSING_VALUES = ("", "?", "NA", "N/A", "NaN", "nan", "None", "null", "NULL")
 """Common spellings of a missing number."""
@@ -119,8 +121,10 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
     )
 
 
-def _as_numbers(column: pd.Series) -> pd.Series:
+def _as_numbers(column: "pandas.Series") -> "pandas.Series":
     """Return the column as numbers if it has only numbers and spellings of a missing one."""
+    import pandas as pd
+
     if pd.api.types.is_numeric_dtype(column):
         return column
     present = column[~column.isin(MISSING_VALUES) & column.notna()]

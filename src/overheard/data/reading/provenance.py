@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Bool, Int, Int64, Shaped
 from torch import Tensor
@@ -99,17 +98,23 @@ def read_provenance(
         names = [str(cell) for cell in np.unique(cells).tolist()]
         user_names = checked_names(path, f"user{part}", names)
     if f"times{part}" in array_names:
-        cells = _read_column(path, f"times{part}", examples, NUMBERS_OR_DATES)
-        try:
-            time_cells = pd.Series(cells)
-        except pd.errors.OutOfBoundsDatetime as error:
-            raise DataError(
-                f"{path}: 'times{part}' has a date out of range: use numbers instead"
-            ) from error
-        times = rank_times(path, f"times{part}", time_cells)
+        times = _read_times(path, f"times{part}", examples)
     if f"records{part}" in array_names:
         records = _enumerate(_read_column(path, f"records{part}", examples, NUMBERS_OR_NAMES))
     return Provenance(users, user_names, times, records)
+
+
+def _read_times(path: Path, name: str, examples: int) -> Int64[Tensor, " examples"]:
+    import pandas as pd
+
+    cells = _read_column(path, name, examples, NUMBERS_OR_DATES)
+    try:
+        time_cells = pd.Series(cells)
+    except pd.errors.OutOfBoundsDatetime as error:
+        raise DataError(
+            f"{path}: '{name}' has a date out of range: use numbers instead"
+        ) from error
+    return rank_times(path, name, time_cells)
 
 
 def _read_column(

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float, Float32, Int64
 from scipy.linalg import eigh
 from torch import Tensor
+
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
 
 HASH_BITS = 10
 """Bits of the hash of a character 3-gram."""
@@ -37,7 +40,7 @@ class DatedTexts:
     """Texts, and the date of each."""
 
     texts: Sequence[str]
-    dates: pd.Series
+    dates: "pandas.Series"
 
 
 def style_vectors(writings: DatedTexts, fitted_to: DatedTexts) -> Float32[Tensor, "texts dims"]:

@@ -7,17 +7,18 @@ import zlib
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
 
 from overheard.core.errors import DataError
 from overheard.data.reading.arrays import MAX_SIZE, checked_names
+
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
 
 MAX_CATEGORIES = 1000
 """Largest number of different strings in a column of categories. A column with more is taken
@@ -26,7 +27,7 @@ for names or texts, which cannot be one-hot encoded."""
 
 def read_table(
     path: Path, *, column_names: tuple[str, ...] = (), skipped_lines: int = 0
-) -> pd.DataFrame:
+) -> "pandas.DataFrame":
     """Read the table in a `.csv`, `.csv.gz`, `.data`, `.test` or `.parquet` file.
 
     Only an empty cell counts as missing: `?`, `NA` and `None` may be real values.
@@ -41,6 +42,9 @@ def read_table(
             strings.
 
     """
+    import pandas as pd
+    import pyarrow as pa
+
     try:
         if path.suffix == ".parquet":
             table = _read_parquet(path)
@@ -64,7 +68,7 @@ def read_table(
     return pd.DataFrame({str(name): _plain_column(path, table[name]) for name in table.columns})
 
 
-def require_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -> None:
+def require_columns(path: Path, table: "pandas.DataFrame", columns: tuple[str, ...]) -> None:
     """Refuse a table without one of these columns.
 
     Raises:
@@ -80,7 +84,7 @@ def require_columns(path: Path, table: pd.DataFrame, columns: tuple[str, ...]) -
 
 
 def encode_columns(
-    path: Path | str, table: pd.DataFrame, fitted_to: pd.DataFrame
+    path: Path | str, table: "pandas.DataFrame", fitted_to: "pandas.DataFrame"
 ) -> Float32[Tensor, "examples columns"]:
     """Encode the columns as numbers, on the scale of the table `fitted_to`.
 
@@ -92,6 +96,8 @@ def encode_columns(
         DataError: if a column cannot be encoded.
 
     """
+    import pandas as pd
+
     parts = []
     for name in fitted_to.columns:
         column, fit = table[name], fitted_to[name]
@@ -105,7 +111,7 @@ def encode_columns(
 
 
 def integer_column(
-    path: Path, table: pd.DataFrame, column: str, below: int
+    path: Path, table: "pandas.DataFrame", column: str, below: int
 ) -> Int64[np.ndarray, " examples"]:
     """Return a column of whole numbers from 0 to `below` - 1, such as labels.
 
@@ -113,6 +119,8 @@ def integer_column(
         DataError: if a cell is missing or not such a number.
 
     """
+    import pandas as pd
+
     require_columns(path, table, (column,))
     cells = table[column]
     if not pd.api.types.is_integer_dtype(cells) or cells.min() < 0 or cells.max() >= below:
@@ -123,13 +131,15 @@ def integer_column(
     return cells.to_numpy(np.int64, copy=True)
 
 
-def text_column(path: Path, table: pd.DataFrame, column: str) -> list[str]:
+def text_column(path: Path, table: "pandas.DataFrame", column: str) -> list[str]:
     """Return a column of texts; an empty cell is an empty text.
 
     Raises:
         DataError: if the column has numbers.
 
     """
+    import pandas as pd
+
     require_columns(path, table, (column,))
     cells = table[column]
     if pd.api.types.is_numeric_dtype(cells):
@@ -145,7 +155,7 @@ class CategoricalColumn:
     names: tuple[str, ...]
 
 
-def categorical_column(path: Path, table: pd.DataFrame, column: str) -> CategoricalColumn:
+def categorical_column(path: Path, table: "pandas.DataFrame", column: str) -> CategoricalColumn:
     """Return a column of labels or users, numbered in the sorted order of its cells.
 
     Raises:
@@ -161,7 +171,11 @@ def categorical_column(path: Path, table: pd.DataFrame, column: str) -> Categori
     return CategoricalColumn(torch.from_numpy(numbers.astype(np.int64)), names)
 
 
-def _read_csv(path: Path, column_names: tuple[str, ...], skipped_lines: int) -> pd.DataFrame:
+def _read_csv(
+    path: Path, column_names: tuple[str, ...], skipped_lines: int
+) -> "pandas.DataFrame":
+    import pandas as pd
+
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
         content = stream.read(MAX_SIZE + 1)
     if len(content) > MAX_SIZE:
@@ -182,7 +196,9 @@ def _read_csv(path: Path, column_names: tuple[str, ...], skipped_lines: int) -> 
         )
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path) -> "pandas.DataFrame":
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(path) as file:
         metadata = file.metadata
         size = sum(
@@ -190,12 +206,14 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         )
         if size > MAX_SIZE or metadata.num_rows * metadata.num_columns > MAX_SIZE:
             raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
-        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
+        frame: "pandas.DataFrame" = file.read().to_pandas(ignore_metadata=True)
         return frame
 
 
-def _plain_column(path: Path, column: pd.Series) -> pd.Series:
+def _plain_column(path: Path, column: "pandas.Series") -> "pandas.Series":
     """Return the column as plain numbers or strings; dates become ISO strings."""
+    import pandas as pd
+
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     if pd.api.types.is_bool_dtype(column):
@@ -220,8 +238,10 @@ def _plain_column(path: Path, column: pd.Series) -> pd.Series:
 
 
 def _standardise(
-    path: Path | str, column: pd.Series, fit: pd.Series
+    path: Path | str, column: "pandas.Series", fit: "pandas.Series"
 ) -> Float64[np.ndarray, "examples columns"]:
+    import pandas as pd
+
     if not pd.api.types.is_numeric_dtype(column):
         raise DataError(
             f"{path}: column {fit.name!r} has strings among its numbers: correct it"
@@ -243,8 +263,10 @@ def _standardise(
 
 
 def _one_hot(
-    path: Path | str, column: pd.Series, fit: pd.Series
+    path: Path | str, column: "pandas.Series", fit: "pandas.Series"
 ) -> Float64[np.ndarray, "examples columns"]:
+    import pandas as pd
+
     if pd.api.types.is_numeric_dtype(column):
         column = column.astype(str)
     categories = sorted(fit.fillna("").unique())

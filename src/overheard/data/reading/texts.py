@@ -7,7 +7,6 @@ from itertools import chain
 
 import torch
 from jaxtyping import Int64
-from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor
 
 from overheard.core.errors import DataError, PlanError
@@ -104,6 +103,8 @@ def split_words(texts: Sequence[str]) -> list[list[str]]:
 
     Words are lower-cased runs of two or more letters, digits or underscores.
     """
+    from sklearn.feature_extraction.text import CountVectorizer
+
     split = CountVectorizer().build_analyzer()
     return [split(text) for text in texts]
 
@@ -115,6 +116,8 @@ def alphabetical_vocabulary(texts: Sequence[list[str]], size: int) -> Vocabulary
         DataError: if the texts have no words.
 
     """
+    from sklearn.feature_extraction.text import CountVectorizer
+
     # The texts are split already, so the analyzer must not change the lists of words.
     vectorizer = CountVectorizer(analyzer=_unchanged, max_features=size)
     try:

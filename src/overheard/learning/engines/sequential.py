@@ -55,7 +55,8 @@ class SequentialTrainer:
         if _leaves_zero_gradients_alone(job):
             _use_sparse_gradients(self._model)
         store_kernels_channels_last(self._model)
-        self._parameters = list(trainable_parameters(self._model).values())
+        trainable = trainable_parameters(self._model)
+        self._parameters, self._trained_names = list(trainable.values()), list(trainable)
         self._sent = {n: one for n, one in sent_tensors(self._model).items() if n in job.start}
         self._start = [job.start[name].to(job.device) for name in self._sent]
         others = {n: one for n, one in self._model.named_buffers() if n not in self._sent}
@@ -84,9 +85,14 @@ class SequentialTrainer:
         examples = self._job.pool.take(client.rows.to(self._job.pool.labels.device))
         inputs = to_channels_last(examples.inputs.to(self._job.device))
         labels = examples.labels.to(self._job.device)
-        optimizer = build_optimizer(recipe, self._parameters)
+        corrections = (
+            ()
+            if client.correction is None
+            else [client.correction[name].to(self._job.device) for name in self._trained_names]
+        )
+        optimizer = build_optimizer(recipe, self._parameters, corrections)
         total = torch.zeros((), dtype=torch.float64, device=labels.device)
-        for epoch in range(recipe.epochs):
+        for epoch in range(client.epochs_in(recipe)):
             total.zero_()
             order = epoch_order(
                 self._job.seed, self._job.round, client.name, epoch, len(labels)
@@ -139,7 +145,8 @@ def check_start_weights(start: Weights, model: nn.Module) -> None:
 def _leaves_zero_gradients_alone(job: TrainingJob) -> bool:
     """Return whether parameters with a zero gradient stay unchanged."""
     recipe = job.recipe
-    return recipe.optimizer == "sgd" and not recipe.momentum and not recipe.weight_decay
+    changes_all = (recipe.momentum, recipe.weight_decay, recipe.proximal, job.has_corrections)
+    return recipe.optimizer == "sgd" and not any(changes_all)
 
 
 def _use_sparse_gradients(model: nn.Module) -> None:

@@ -65,7 +65,7 @@ class StackedTrainer:
 
     def train(self, clients: Sequence[GroupedClient]) -> list[ClientResult]:
         """Train these clients, and return the results in input order."""
-        order = sorted(range(len(clients)), key=lambda index: -len(clients[index].client.rows))
+        order = sorted(range(len(clients)), key=lambda index: self._rank(clients[index].client))
         ranked = [clients[index] for index in order]
         results: dict[int, ClientResult] = {}
         with one_thread(), torch.no_grad():
@@ -73,7 +73,10 @@ class StackedTrainer:
             stack = [torch.stack(weights) for weights in zip(*starts, strict=True)]
             pool, rows = _merge_pools(ranked)
             losses = self._descend(
-                stack, pool, _schedule_batches(self._recipe, self._round, ranked, rows)
+                stack,
+                pool,
+                _schedule_batches(self._recipe, self._round, ranked, rows),
+                self._corrections(ranked, stack),
             )
             for rank, index in enumerate(order):
                 changes = torch._foreach_sub([weights[rank] for weights in stack], starts[rank])
@@ -82,6 +85,29 @@ class StackedTrainer:
                 }
                 results[index] = ClientResult(clients[index].client, delta, losses[rank])
         return [results[index] for index in range(len(clients))]
+
+    def _rank(self, client: ClientTask) -> tuple[int, int]:
+        """Return a key that sorts clients by steps and then by examples, most first."""
+        return -client.steps_in(self._recipe), -len(client.rows)
+
+    def _corrections(
+        self, clients: Sequence[GroupedClient], stack: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """Return the stacked corrections of all clients, 0 where a client has none, or []."""
+        given = [client.client.correction for client in clients]
+        if all(correction is None for correction in given):
+            return []
+        return [
+            torch.stack(
+                [
+                    torch.zeros_like(stacked[0])
+                    if correction is None
+                    else correction[name].to(stacked)
+                    for correction in given
+                ]
+            )
+            for name, stacked in zip(self._names, stack, strict=True)
+        ]
 
     def _starts(self, clients: Sequence[GroupedClient]) -> list[list[Tensor]]:
         """Return the start weights of each client; those of a group are copied once."""
@@ -97,7 +123,11 @@ class StackedTrainer:
         return [read[client.group] for client in clients]
 
     def _descend(
-        self, stack: list[Tensor], pool: Examples, schedule: "_BatchSchedule"
+        self,
+        stack: list[Tensor],
+        pool: Examples,
+        schedule: "_BatchSchedule",
+        corrections: list[Tensor],
     ) -> list[float]:
         """Train the stack in place; return the mean loss of each client's last epoch."""
         device = self._device
@@ -105,7 +135,7 @@ class StackedTrainer:
         shares = schedule.shares.to(device)
         gradients = [torch.empty_like(weight) for weight in stack]
         total = torch.zeros(len(stack[0]), dtype=torch.float64, device=device)
-        optimizer = build_optimizer(self._recipe, stack)
+        optimizer = build_optimizer(self._recipe, stack, corrections)
         steps = zip(schedule.active, schedule.widths, strict=True)
         for step, (active, width) in enumerate(steps):
             if active < len(stack[0]):
@@ -170,7 +200,7 @@ def _merge_pools(clients: Sequence[GroupedClient]) -> tuple[Examples, list[Tenso
 def _schedule_batches(
     recipe: Recipe, round: int, clients: Sequence[GroupedClient], rows_of: Sequence[Tensor]
 ) -> _BatchSchedule:
-    steps = max(recipe.steps(len(client_rows)) for client_rows in rows_of)
+    steps = max(client.client.steps_in(recipe) for client in clients)
     # No batch is larger than the largest client.
     batch = min(recipe.batch, max(len(client_rows) for client_rows in rows_of))
     rows = torch.zeros(len(clients), steps * batch, dtype=torch.int64)
@@ -178,13 +208,14 @@ def _schedule_batches(
     last = torch.zeros(len(clients), steps, dtype=torch.float64)
     for rank, (client, client_rows) in enumerate(zip(clients, rows_of, strict=True)):
         size = len(client_rows)
-        stride = recipe.steps(size) // recipe.epochs
-        for epoch in range(recipe.epochs):
+        epochs = client.client.epochs_in(recipe)
+        stride = recipe.steps(size, 1)
+        for epoch in range(epochs):
             begin = epoch * stride * batch
             order = epoch_order(client.group.seed, round, client.client.name, epoch, size)
             rows[rank, begin : begin + size] = client_rows[order]
             filled[rank, begin : begin + size] = True
-        last[rank, stride * (recipe.epochs - 1) : stride * recipe.epochs] = 1 / size
+        last[rank, stride * (epochs - 1) : stride * epochs] = 1 / size
     filled = filled.view(len(clients), steps, batch)
     counts = filled.sum(2)  # (clients, steps)
     weights = filled / counts.clamp(min=1).unsqueeze(2).double()  # (clients, steps, batch)

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from torch import nn
 
-from overheard.archive.atomic import write_bytes
-from overheard.archive.tensor_files import read_tensors, to_safetensors
 from overheard.core.defense import BuildModel
-from overheard.core.errors import PlanError, TranscriptError
+from overheard.core.errors import OutputError, PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import apply_update
 from overheard.core.recipe import Recipe
@@ -53,7 +52,7 @@ def pretrain(
     weights = apply_update(start, trained.delta)
     if not all(bool(one.isfinite().all()) for one in weights.values()):
         raise PlanError("the pretraining diverged: lower the rate")
-    write_bytes(path, to_safetensors(weights))
+    _write(path, save({name: one.contiguous() for name, one in weights.items()}))
     return trained.loss
 
 
@@ -74,11 +73,11 @@ def load_pretrained(network: nn.Module, path: Path, optional: tuple[str, ...]) -
     """
     parameters = dict(network.named_parameters())
     try:
-        with safe_open(path, framework="pt") as file:
-            names = tuple(file.keys())
-        stored = read_tensors(path, names)
-    except (TranscriptError, SafetensorError, OSError) as error:
+        stored = {name: one.float() for name, one in load_file(path).items()}
+    except (SafetensorError, OSError) as error:
         raise PlanError(f"model: base: {path} cannot be read: {error}") from error
+    if not all(bool(one.isfinite().all()) for one in stored.values()):
+        raise PlanError(f"model: base: {path} has NaN or infinity: train it again")
     unknown = sorted(stored.keys() - parameters.keys())
     if unknown:
         raise PlanError(
@@ -95,3 +94,13 @@ def load_pretrained(network: nn.Module, path: Path, optional: tuple[str, ...]) -
                     f"{tuple(parameters[name].shape)} in the model: take the settings and the "
                     "vocabulary with which it was trained"
                 )
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error

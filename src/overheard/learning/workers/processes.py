@@ -128,7 +128,14 @@ class WorkerPool:
         try:
             start = {name: weight.cpu().numpy() for name, weight in job.start.items()}
             request = pickle_request(
-                LoadTrainingJob(job.build_model, start, job.recipe, job.seed, job.round)
+                LoadTrainingJob(
+                    job.build_model,
+                    start,
+                    job.recipe,
+                    job.seed,
+                    job.round,
+                    job.has_corrections,
+                )
             )
         # A user's object may raise any exception while it is pickled.
         except Exception as error:
@@ -162,7 +169,7 @@ class WorkerPool:
             for client in clients:
                 if len(waiting) == window:
                     yield _client_result(*waiting.popleft())
-                request = pickle_request(TrainClient(client.name, client.rows.cpu().numpy()))
+                request = pickle_request(_training_request(client))
                 future = dispatcher.submit(request, f"training {client.name}")
                 waiting.append((client, future))
             while len(waiting) > 1:
@@ -235,6 +242,18 @@ class WorkerPool:
                         f"a worker could not load the pool of examples:\n{response.reason}"
                     )
         self._pool = (weakref.ref(pool.inputs), weakref.ref(pool.labels))
+
+
+def _training_request(client: ClientTask) -> TrainClient:
+    correction = client.correction
+    return TrainClient(
+        client.name,
+        client.rows.cpu().numpy(),
+        client.epochs,
+        None
+        if correction is None
+        else {name: tensor.cpu().numpy() for name, tensor in correction.items()},
+    )
 
 
 def _client_result(client: ClientTask, future: Future[WorkerOutput]) -> ClientResult:

@@ -66,6 +66,7 @@ class LoadTrainingJob:
     recipe: Recipe
     seed: Seed
     round: int
+    has_corrections: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class TrainClient:
 
     name: str
     rows: Array
+    epochs: int | None = None
+    correction: Mapping[str, Array] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,14 @@ def _training_job(request: LoadTrainingJob, pool: Examples | None) -> TrainingJo
     start = {name: torch.from_numpy(array.copy()) for name, array in request.start.items()}
     device = torch.device("cpu")
     return TrainingJob(
-        request.build_model, start, pool, request.recipe, request.seed, request.round, device
+        request.build_model,
+        start,
+        pool,
+        request.recipe,
+        request.seed,
+        request.round,
+        device,
+        request.has_corrections,
     )
 
 
@@ -174,7 +184,17 @@ def _train_client(
     trainer: SequentialTrainer | None, request: TrainClient
 ) -> Mapping[str, torch.Tensor]:
     assert trainer is not None, "a training job is sent before any client"
-    trained = trainer.train(ClientTask(request.name, torch.from_numpy(request.rows.copy())))
+    correction = request.correction
+    trained = trainer.train(
+        ClientTask(
+            request.name,
+            torch.from_numpy(request.rows.copy()),
+            request.epochs,
+            None
+            if correction is None
+            else {name: torch.from_numpy(array.copy()) for name, array in correction.items()},
+        )
+    )
     delta = {DELTA_PREFIX + name: part for name, part in trained.delta.items()}
     return {LOSS_KEY: torch.tensor(trained.loss, dtype=torch.float64), **delta}
 

@@ -33,7 +33,7 @@ class StoredModel:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeReply:
+class StoredReply:
     """A node's reply in a round.
 
     Args:
@@ -75,7 +75,7 @@ class Breakpoint:
         strict=True, extra="ignore", allow_inf_nan=False
     )
 
-    training_replies: dict[str, dict[str, NodeReply]]
+    training_replies: dict[str, dict[str, StoredReply]]
     aggregated_params: dict[str, StoredModel]
     # Any: settings of any kind, of which few are used, and checked then.
     training_args: dict[str, Any] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class ExperimentHistory:
 
     last: Breakpoint
     path: Path
-    replies: Mapping[int, Mapping[str, NodeReply]]
+    replies: Mapping[int, Mapping[str, StoredReply]]
     models: Mapping[int, Path]
 
 
@@ -125,7 +125,7 @@ def read_breakpoints(folder: Path) -> ExperimentHistory:
             "which contains it"
         )
     last: Breakpoint | None = None
-    replies = dict[int, Mapping[str, NodeReply]]()
+    replies = dict[int, Mapping[str, StoredReply]]()
     models = dict[int, Path]()
     for number, path in sorted(paths.items(), reverse=True):
         # An experiment that keeps its history has all rounds in its last breakpoint.

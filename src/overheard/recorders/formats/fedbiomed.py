@@ -24,7 +24,7 @@ from overheard.recorders.exported_run import (
 from overheard.recorders.formats._breakpoints import (
     Breakpoint,
     ExperimentHistory,
-    NodeReply,
+    StoredReply,
     file_name,
     has_breakpoints,
     read_breakpoints,
@@ -144,13 +144,13 @@ class _Rounds:
             sum(known) if len(known) == len(sizes) else None,
         )
 
-    def _nodes(self, number: int) -> Mapping[str, NodeReply]:
+    def _nodes(self, number: int) -> Mapping[str, StoredReply]:
         return self.history.replies[number]
 
     def _client(self, node: str) -> Party:
         return parse_client_name(node, self.history.path)
 
-    def _answer(self, node: str, reply: NodeReply) -> ExportedAnswer:
+    def _answer(self, node: str, reply: StoredReply) -> ExportedAnswer:
         client = self._client(node)
         if not reply.success or reply.params_path is None:
             reason = printable_excerpt(reply.msg)[:MAX_TEXT_LENGTH] or FAILED

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from overheard.core.parties import SERVER
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document_reader import FindingsDocument
 from overheard.findings.document_rows import RefusalRow, SummaryRow, VerdictRow
@@ -152,14 +152,19 @@ def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
     rows: tuple[SummaryRow | RefusalRow | VerdictRow, ...]
     rows = (*findings.summary, *findings.refusals, *(findings.verdicts or ()))
     asked = {one.question for one in rows}
-    observers = {frozenset(one.observers) for one in rows}
+    observers = {frozenset(map(Party, one.observers)) for one in rows}
     missing = [f"“{question_words(name)}”" for name in questions() if name not in asked]
     unseen = [
         words
         for words, is_asked in (
             ("the server", frozenset({SERVER}) in observers),
-            ("a client that takes part", any(SERVER not in one for one in observers)),
+            (
+                "a client that takes part",
+                any(SERVER not in one and any(map(is_client, one)) for one in observers),
+            ),
             ("parties that share what they read", any(len(one) > 1 for one in observers)),
+            ("readers of the final model", any(RELEASE in one for one in observers)),
+            ("the network", any(NETWORK in one for one in observers)),
         )
         if not is_asked
     ]

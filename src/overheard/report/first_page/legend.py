@@ -1,8 +1,8 @@
 """What the words of the matrix of verdicts mean, as far as this report uses them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from overheard.core.parties import SERVER
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client, joining_round
 from overheard.findings.names import name_observers
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.report.page_registry import pages_of
@@ -28,12 +28,35 @@ def _words_on_arms(
     insiders = dict.fromkeys(
         one.observers for one in results if one.observers and SERVER not in one.observers
     )
+    yield from _words_on_external(
+        dict.fromkeys(one for row in results for one in row.observers)
+    )
     for observers in insiders:
-        name = name_observers(observers)
+        clients = tuple(filter(is_client, observers))
+        if not clients:
+            continue
+        name = name_observers(clients)
         yield (
             f"{name[0].upper()}{name[1:]} takes part like the others. It is an example of one "
             "that tries to learn about them from what it receives."
         )
+
+
+def _words_on_external(observers: Iterable[Party]) -> Iterator[str]:
+    """Yield what each of these observers has that is no party of the run."""
+    for one in observers:
+        if one == RELEASE:
+            yield "A reader of the final model has that model and nothing else of the run."
+        elif one == NETWORK:
+            yield (
+                "The network sees who sends how many bytes to whom and when. The messages are "
+                "encrypted, so it reads none."
+            )
+        elif (joined := joining_round(one)) is not None:
+            yield (
+                f"A client that joins in round {joined} reads the models from that round on "
+                "and sends nothing."
+            )
 
 
 def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:

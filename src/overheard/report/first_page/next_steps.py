@@ -51,10 +51,7 @@ def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...
         one.title for one in results if one.verdict in ("inconclusive", "not enough to judge")
     ]
     if open_titles:
-        steps.append(
-            f"Settle what is open ({'; '.join(open_titles)}): repeat the audit with more seeds "
-            "or clients. Four times as many make the ranges half as wide."
-        )
+        steps.append(f"Settle what is open ({'; '.join(open_titles)}): {_settle(audit)}")
     if any(one.verdict == "unchecked" for one in results):
         steps.append(CHECK_CLAIMS)
     if not all(run.are_defenses_known for run in reference.runs):
@@ -65,6 +62,19 @@ def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...
         *steps,
         *_unsimulated(audit),
         *_untried(arm_results, has_leaks=bool(leaks)),
+    )
+
+
+def _settle(audit: Audit) -> str:
+    if audit.is_recorded:
+        return (
+            "this recording is one run, so more seeds of the plan change nothing. Have "
+            "engineers record a run with more clients or rounds, or simulate such a federation "
+            "with several seeds."
+        )
+    return (
+        "repeat the audit with more seeds or clients. Four times as many make the ranges half "
+        "as wide."
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.core.parties import SERVER
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client
 from overheard.findings.finding import Audit, Refusal
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.threat_results import ArmResult
@@ -43,11 +43,20 @@ def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     missing = []
     if (SERVER,) not in asked:
         missing.append("the server")
-    if not any(SERVER not in observers for observers in asked):
+    if not any(_takes_part(observers) for observers in asked):
         missing.append("a client that takes part")
     if not any(len(observers) > 1 for observers in asked):
         missing.append("parties that share what they see")
+    if not any(RELEASE in observers for observers in asked):
+        missing.append("readers of the final model")
+    if not any(NETWORK in observers for observers in asked):
+        missing.append("the network")
     return (f"Observers not asked about: {', '.join(missing)}.",) if missing else ()
+
+
+def _takes_part(observers: Sequence[Party]) -> bool:
+    """Return whether clients observe, without the server."""
+    return SERVER not in observers and any(map(is_client, observers))
 
 
 def _one_sided(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
@@ -55,7 +64,8 @@ def _one_sided(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     asked: dict[bool, set[str]] = {True: set(), False: set()}
     for arm in arm_results:
         for one in arm.threat_results:
-            asked[SERVER in one.observers].add(one.question)
+            if SERVER in one.observers or _takes_part(one.observers):
+                asked[SERVER in one.observers].add(one.question)
     if not all(asked.values()):
         return ()
     return tuple(

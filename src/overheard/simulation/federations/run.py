@@ -1,17 +1,23 @@
 """The training of simulated federations, all of them at once, round by round."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
-from torch import Tensor
 
+from overheard.core.algorithm.algorithm import (
+    LOCAL_STEPS,
+    Algorithm,
+    ReceivedUpdate,
+    ServerState,
+)
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Aggregate, Update, Weights, apply_update
-from overheard.core.parties import Party, client
+from overheard.core.messages import Aggregate, Update, Weights, weighted_sum
+from overheard.core.parties import client
+from overheard.core.recipe import Recipe
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
 from overheard.learning.sent_tensors import without_negative_variances
@@ -62,6 +68,7 @@ def run_simulated_federations(
         else design.start
         for federation in federations
     ]
+    states = [ServerState(start) for start in starts]
     for place in range(design.rounds):
         knowledge.compute.on_progress(DESCRIPTION, place, design.rounds)
         updates = _train_round(design, federations, starts, place, pool, knowledge, build_model)
@@ -69,12 +76,11 @@ def run_simulated_federations(
             mean_update([sent[number] for number in design.target]).delta for sent in updates
         )
         yield SimulatedRound(place, tuple(starts), deltas)
-        starts = [
-            without_negative_variances(
-                apply_update(start, _aggregate(federation, sent, place, knowledge))
-            )
-            for federation, start, sent in zip(federations, starts, updates, strict=True)
+        states = [
+            _next_state(federation, state, sent, place, knowledge)
+            for federation, state, sent in zip(federations, states, updates, strict=True)
         ]
+        starts = [state.weights for state in states]
     knowledge.compute.on_progress(DESCRIPTION, design.rounds, design.rounds)
 
 
@@ -138,18 +144,36 @@ def _group(
     return TrainingGroup(start, concatenate_examples(held_by), tasks, federation.seed)
 
 
-def _aggregate(
+def _next_state(
     federation: SimulatedFederation,
+    state: ServerState,
     updates: Sequence[Update],
     place: int,
     knowledge: Knowledge,
-) -> Mapping[str, Tensor]:
-    """Return the mean update of all clients, after the defenses of aggregates."""
-    mean = mean_update(updates)
-    parties = frozenset(Party(str(client(number))) for number in range(len(updates)))
-    aggregate = Aggregate(mean.delta, parties, mean.examples)
+) -> ServerState:
+    """Return the server's state after a round, under the known algorithm or else FedAvg."""
+    algorithm = Algorithm() if knowledge.algorithm is None else knowledge.algorithm
+    recipe = knowledge.candidate_recipes()[federation.recipe]
+    received = [
+        ReceivedUpdate(client(number), _with_steps(update, algorithm, recipe))
+        for number, update in enumerate(updates)
+    ]
+    deltas, sizes = [update.delta for update in updates], [one.examples for one in updates]
+    known = [size for size in sizes if size is not None]
+    total = sum(known) if len(known) == len(sizes) else None
+    parties = frozenset(one.sender for one in received)
+    aggregate = Aggregate(weighted_sum(deltas, algorithm.factors(received)), parties, total)
     defended = SimulatedDefenses(knowledge.defenses or (), place, federation.seed)
     for defense in defended.defenses:
         context = defended.defense_context(defense, "+".join(sorted(parties)))
         aggregate = defense.on_aggregate(aggregate, context)
-    return aggregate.delta
+    after = algorithm.next_state(place, state, aggregate.delta, received)
+    return replace(after, weights=without_negative_variances(after.weights))
+
+
+def _with_steps(update: Update, algorithm: Algorithm, recipe: Recipe) -> Update:
+    """Return the update with the number of local steps, if the algorithm reports it."""
+    steps = algorithm.reported_steps(recipe, recipe.steps(update.examples or 1))
+    if steps is None:
+        return update
+    return replace(update, metrics={**update.metrics, LOCAL_STEPS: steps})

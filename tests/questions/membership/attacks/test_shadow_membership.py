@@ -67,7 +67,7 @@ def test_catboost_defaults_to_the_published_number_of_stumps() -> None:
 def test_refuses_a_missing_extra_before_any_training(by_heart, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "catboost", None)
     shelf = CountingCache()
-    with pytest.raises(NeedsError, match=r"overheard\[membership\]"):
+    with pytest.raises(NeedsError, match=r"'\.\[membership\]'"):
         claims_of(by_heart, ShadowMembership(booster="catboost"), shelf)
     assert not shelf.saved
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import COHORT, RELEASE, SERVER, client
 from overheard.questions.membership.estimators.record_logits import (
     label_log_odds,
     read_record_logits,
@@ -48,3 +48,19 @@ def test_reads_the_updated_model_of_the_target(run) -> None:
 
 def test_reads_the_last_round_if_only_one_is_allowed(run) -> None:
     assert read(run, most_rounds=1)[1].rounds == (ROUNDS - 1,)
+
+
+def test_the_final_model_is_read_where_nothing_else_can_be(run) -> None:
+    view = run.transcript.seen_by(RELEASE)
+    readings = read_record_logits(view, (COHORT,), run.knowledge, 6)
+    ((number, weights),) = view.models_after().items()
+    model = build()
+    model.load_state_dict(dict(weights))
+    expected = model(run.knowledge.candidate_records.inputs).detach()
+    assert readings.rounds == (number,)
+    assert readings.targets[COHORT][number].allclose(expected, atol=1e-5)
+
+
+def test_nothing_is_read_of_a_single_client_without_its_updates(run) -> None:
+    view = run.transcript.seen_by(RELEASE)
+    assert read_record_logits(view, (client(0),), run.knowledge, 6).targets[client(0)] == {}

@@ -10,8 +10,10 @@ import torch
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
-from overheard.core.parties import client, shadow_device
+from overheard.core.messages import Broadcast, Message, Timestamps, Update
+from overheard.core.parties import NETWORK, SERVER, client, shadow_device
 from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
 from overheard.questions.same_sender.attacks.metadata_link import (
     RECOUNT_PROBABILITY,
     MetadataLink,
@@ -152,3 +154,36 @@ class TestMetadataLink:
     def test_refuses_invalid_settings(self):
         with pytest.raises(ValueError, match="lasting"):
             MetadataLink(lasting=1.0)
+
+
+class TestNetwork:
+    """The network links encrypted messages without reading any."""
+
+    def test_response_times_link_messages(self):
+        """Sender k answers after about 2^k seconds, in every round."""
+        assert pair_auc(network_view(tuple(2.0**own for own in range(USERS)))) > 0.8
+
+    def test_equal_sizes_and_times_link_nothing(self):
+        assert pair_auc(network_view((1.0,) * USERS)) == 0.5
+
+    def test_without_a_clock_and_with_equal_sizes_nothing_is_linked(self):
+        assert pair_auc(network_view((None,) * USERS)) == 0.5
+
+
+def network_view(seconds: Sequence[float | None]):
+    """What the network sees: a reply takes its sender's seconds, times 0.9..1.1 at random."""
+    draws, messages = torch.Generator().manual_seed(0), []
+    for number in range(ROUNDS):
+        start = 1000.0 * number
+        body = Broadcast({"w": torch.zeros(3)})
+        began = Timestamps(start, start)
+        messages.append(Message(number, SERVER, frozenset({client(0)}), body, began))
+        for own, taken in enumerate(seconds):
+            wobble = 0.9 + 0.2 * float(torch.rand((), generator=draws))
+            if len(set(seconds)) == 1:
+                wobble = 1.0
+            times = None if taken is None else Timestamps(None, start + taken * wobble)
+            reply = Update({"w": torch.ones(3)}, examples=own, metrics={"loss": float(own)})
+            sender = pseudonym(number, own)
+            messages.append(Message(number, sender, frozenset({SERVER}), reply, times))
+    return Transcript(tuple(messages)).seen_by(NETWORK)

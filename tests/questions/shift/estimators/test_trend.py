@@ -104,6 +104,12 @@ class TestShift:
         ):
             Trend(5).claim_shift({}, (0, 1, 2, 3, 7, 8), 2, "x")
 
+    def test_advises_a_shorter_trend_only_if_there_is_one(self):
+        with pytest.raises(NeedsError, match="record more rounds, or lower `trend`"):
+            Trend(3).claim_shift({}, (), 1, "x")
+        with pytest.raises(NeedsError, match=r"record more rounds$"):
+            Trend(2).claim_shift({}, (), 1, "x")
+
     def test_refuses_a_series_with_gaps_and_names_their_rounds(self):
         series = numbered([1, 1, 1]) | numbered([1, 1, 1], first=4)
         with pytest.raises(NeedsError, match=r"not finite around rounds 3$"):

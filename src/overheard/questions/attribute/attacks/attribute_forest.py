@@ -6,7 +6,6 @@ from typing import ClassVar, final
 
 import torch
 from jaxtyping import Float
-from sklearn.ensemble import RandomForestClassifier
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -92,6 +91,8 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
             NeedsError: if the attribute is known of too few users, or no updates are available.
 
         """
+        from sklearn.ensemble import RandomForestClassifier
+
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )

@@ -8,7 +8,7 @@ import torch
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, UPDATES
+from overheard.core.needs import CANDIDATES, MODEL, TRAINED_MODEL
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -27,7 +27,8 @@ class LossMembership(Attack[Membership]):
     The score is the log-odds of the true label under the target's updated model, averaged over
     rounds, minus the median over all candidate records. Half of them are thus claimed as
     members. Log-odds order records as the loss does. The attack cannot distinguish a member
-    from an easy record, so it fails at low false positive rates.
+    from an easy record, so it fails at low false positive rates. An observer who has the final
+    model alone reads that one, about the cohort.
 
     Args:
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
@@ -38,7 +39,7 @@ class LossMembership(Attack[Membership]):
 
     name: ClassVar[str] = "loss_membership"
     claim_type: ClassVar = Membership
-    needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, CANDIDATES})
+    needs: ClassVar = frozenset({TRAINED_MODEL, MODEL, CANDIDATES})
     source: ClassVar[str] = (
         "Yeom et al. 2018 (Privacy Risk in Machine Learning, CSF), Adversary 2; the threshold "
         "is Overheard's"

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
@@ -16,8 +15,8 @@ DEFAULT_STUMPS: dict[Booster, int] = {"scikit-learn": 300, "catboost": 10_000}
 """Default number of stumps; CatBoost's is that of FLiP (arXiv 2410.19548, VI-D2)."""
 
 CATBOOST_MISSING = (
-    "CatBoost is not installed: run pip install 'overheard[membership]', or omit booster to "
-    "use scikit-learn"
+    "CatBoost is not installed: run pip install '.[membership]' in a checkout of Overheard, or "
+    "omit booster to use scikit-learn"
 )
 
 LogOddsFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -70,6 +69,8 @@ def fit_boosted_stumps(
 def _fit_scikit_learn(
     rows: NDArray[np.float64], labels: NDArray[np.bool_], stumps: int, state: int
 ) -> LogOddsFunction:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     # class_weight is not used: with it, scikit-learn 1.9 spends most of its time on binning.
     model = HistGradientBoostingClassifier(
         max_depth=1, max_iter=stumps, early_stopping=False, random_state=state

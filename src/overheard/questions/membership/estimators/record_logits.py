@@ -1,6 +1,6 @@
 """Logits of the targets' updated models on the candidate records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import apply_update
-from overheard.core.parties import Party
+from overheard.core.messages import Weights, apply_update
+from overheard.core.parties import COHORT, Party
 from overheard.core.view import View
 from overheard.learning.evaluate import logits_of_models
 from overheard.statistics.evenly_spaced import select_evenly_spaced
@@ -35,14 +35,24 @@ class RecordLogits:
 def read_record_logits(
     view: View, targets: Sequence[Party], knowledge: Knowledge, most_rounds: int
 ) -> RecordLogits:
-    """Compute logits of the targets' updated models in the rounds of `rounds_to_read`."""
+    """Compute logits of the targets' updated models in the rounds of `rounds_to_read`.
+
+    Of a cohort without a readable update, the global models after the rounds are read.
+    """
     assert knowledge.build_model is not None
     assert knowledge.candidate_records is not None
     broadcasts = view.broadcasts()
     read: dict[Party, dict[int, Tensor]] = {}
-    for target, numbers in rounds_to_read(view, targets, most_rounds).items():
+    for target, with_updates in rounds_to_read(view, targets, most_rounds).items():
         updates = view.updates(target)
-        models = (apply_update(broadcasts[number], updates[number].delta) for number in numbers)
+        models: Iterator[Weights] = (
+            apply_update(broadcasts[number], updates[number].delta) for number in with_updates
+        )
+        numbers = with_updates
+        if not with_updates:
+            after = view.models_after() if target == COHORT else {}
+            numbers = select_evenly_spaced(sorted(after), most_rounds)
+            models = (after[number] for number in numbers)
         logits = logits_of_models(
             knowledge.build_model,
             models,

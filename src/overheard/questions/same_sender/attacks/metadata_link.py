@@ -12,7 +12,7 @@ from torch import Tensor
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import UPDATES
+from overheard.core.needs import METADATA
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -42,6 +42,9 @@ class MetadataLink(Attack[SameSender]):
       normal numbers with correlation rho against correlation 0. A metric that is never reported
       or always equal is left out.
 
+    The network, which can read no update, compares the bytes of encrypted messages and the
+    logarithms of their response times in the same way.
+
     For senders with several updates, the score is the mean over pairs. A target is compared
     with each sender that sent nothing in the target's rounds; all others trivially differ.
     The attacker knows no users, so the correlation is a setting and not learned.
@@ -58,7 +61,7 @@ class MetadataLink(Attack[SameSender]):
 
     name: ClassVar[str] = "metadata_link"
     claim_type: ClassVar = SameSender
-    needs: ClassVar = frozenset({UPDATES})
+    needs: ClassVar = frozenset({METADATA})
     source: ClassVar[str] = "Overheard; a likelihood ratio of the metadata of two updates"
 
     def __post_init__(self) -> None:

@@ -8,7 +8,6 @@ from typing import final
 
 import torch
 from jaxtyping import Bool, Float
-from sklearn.covariance import ledoit_wolf
 from torch import Tensor
 
 from overheard.core.claims import INTERVAL_LEVEL
@@ -165,6 +164,8 @@ def _fit_curve(
 def _covering_covariance(
     errors: Float[Tensor, "runs classes"], rising: Bool[Tensor, "runs classes"]
 ) -> Float[Tensor, "classes classes"]:
+    from sklearn.covariance import ledoit_wolf
+
     matrix, _ = ledoit_wolf(errors.numpy(), assume_centered=True)
     covariance, labels = torch.from_numpy(matrix), rising.double()
     spread = ((labels @ covariance) * labels).sum(1).clamp(min=0).sqrt()

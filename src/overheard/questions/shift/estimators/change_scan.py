@@ -5,7 +5,6 @@ from typing import final
 
 import torch
 from jaxtyping import Float, Int
-from sklearn.covariance import ledoit_wolf
 from torch import Tensor
 
 MIN_RELATIVE_VARIANCE = 1e-9
@@ -103,6 +102,8 @@ def fit_change_scan(tracks: Float[Tensor, "runs rounds numbers"]) -> ChangeScan:
 
 
 def _whitener(scaled: Float[Tensor, "runs rounds numbers"]) -> Tensor:
+    from sklearn.covariance import ledoit_wolf
+
     flat = scaled.flatten(0, 1)
     eigenvalues, directions = torch.linalg.eigh(flat.T @ flat)
     basis = directions[:, eigenvalues > MIN_RELATIVE_VARIANCE * eigenvalues.max()]

@@ -154,7 +154,7 @@ def federation_key(
 
     Args:
         design: the assumptions about the federation.
-        knowledge: how clients train, and the known defenses.
+        knowledge: how clients train, the algorithm, and the known defenses.
         build_model: builds the architecture.
         examples: the examples that clients draw from.
         settings: everything else that affects the result.
@@ -179,6 +179,7 @@ def federation_key(
         ),
         repr((knowledge.candidate_recipes(), knowledge.defenses or (), settings, shapes)),
         network_text(model),
+        "" if knowledge.algorithm is None else repr(knowledge.algorithm),
         examples.inputs,
         examples.labels,
         *(part for item in start.items() for part in item),

@@ -41,10 +41,14 @@ class Trend:
 
     def __post_init__(self) -> None:
         """Refuse too few rounds for a line."""
-        least = 3 if self.standardise else 2
-        if self.rounds < least:
+        if self.rounds < self._least:
             kind = "standardised trend" if self.standardise else "trend"
-            raise ValueError(f"a {kind} needs {least} or more rounds, got {self.rounds}")
+            raise ValueError(f"a {kind} needs {self._least} or more rounds, got {self.rounds}")
+
+    @property
+    def _least(self) -> int:
+        """The fewest rounds of a line, with a round more to see scatter around it."""
+        return 3 if self.standardise else 2
 
     def divergences(self, series: Mapping[int, float]) -> dict[int, float]:
         """Return the divergence at each round that follows enough consecutive rounds.
@@ -116,10 +120,11 @@ class Trend:
     ) -> str:
         """Explain why there is no divergence."""
         needed, longest = lag + self.rounds + 1, _longest_streak(observed)
+        shorter = ", or lower `trend` of this attack in the plan"
         explanation = (
-            f"needs {needed} consecutive rounds, as its trend is fitted to {self.rounds}, and "
-            f"reads {len(observed)} rounds, at most {longest} consecutive: "
-            "choose a shorter trend"
+            f"needs {needed} consecutive rounds, {self.rounds} of them to learn how the model "
+            f"changes without a shift, and reads {len(observed)} rounds, at most {longest} "
+            f"consecutive: record more rounds{shorter if self.rounds > self._least else ''}"
         )
         if longest < needed:
             return explanation

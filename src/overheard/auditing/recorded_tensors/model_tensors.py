@@ -1,12 +1,12 @@
 """The tensors of a recording that are the plan's model, and the check that they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from torch import nn
 
 from overheard.archive.weights import Shapes, tensor_shapes
-from overheard.auditing.tensor_selection import select_tensors
+from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast
 from overheard.core.transcript import Transcript
@@ -20,7 +20,12 @@ MOST_NAMES = 4
 
 
 def select_model_tensors(
-    recording: Path, whole: Transcript, network: nn.Module, recorded: str, record: str | None
+    recording: Path,
+    whole: Transcript,
+    network: nn.Module,
+    recorded: str,
+    record: str | None,
+    at_home: Collection[str] = (),
 ) -> Transcript:
     """Select the tensors that the model sends from all messages.
 
@@ -35,6 +40,7 @@ def select_model_tensors(
         network: the plan's model.
         recorded: what the recording states about its model.
         record: the record that is the model, if the plan names it.
+        at_home: names of tensors that stay with each client.
 
     Raises:
         PlanError: if the broadcasts do not hold the model, or two records could be it.
@@ -43,8 +49,8 @@ def select_model_tensors(
     sent = [
         tensor_shapes(m.body.weights) for m in whole.messages if isinstance(m.body, Broadcast)
     ]
-    prefix = _find_prefix(recording, sent, network, record)
-    planned = _planned_shapes(network, sent, prefix)
+    prefix = _find_prefix(recording, sent, network, record, at_home)
+    planned = _planned_shapes(network, sent, prefix, at_home)
     for shapes in sent:
         _check_shapes(recording, shapes, planned, prefix, recorded)
     names = {name: prefix + name for name in planned}
@@ -52,7 +58,11 @@ def select_model_tensors(
 
 
 def _find_prefix(
-    recording: Path, sent: Sequence[Shapes], network: nn.Module, record: str | None
+    recording: Path,
+    sent: Sequence[Shapes],
+    network: nn.Module,
+    record: str | None,
+    at_home: Collection[str],
 ) -> str:
     """Return what the names of the model's tensors begin with; empty for a single record."""
     if record is not None:
@@ -63,7 +73,7 @@ def _find_prefix(
         prefix
         for prefix in prefixes
         if all(
-            not _differences(one, _planned_shapes(network, sent, prefix), prefix)
+            not _differences(one, _planned_shapes(network, sent, prefix, at_home), prefix)
             for one in sent
         )
     ]
@@ -78,12 +88,17 @@ def _find_prefix(
     return fitting[0] if fitting else ""
 
 
-def _planned_shapes(network: nn.Module, sent: Sequence[Shapes], prefix: str) -> Shapes:
+def _planned_shapes(
+    network: nn.Module, sent: Sequence[Shapes], prefix: str, at_home: Collection[str]
+) -> Shapes:
     """Return the tensors that the run should have sent: buffers only if it sent them."""
     absent = {
-        name
-        for name in sent_buffers(network)
-        if any(prefix + name not in shapes for shapes in sent)
+        *at_home,
+        *(
+            name
+            for name in sent_buffers(network)
+            if any(prefix + name not in shapes for shapes in sent)
+        ),
     }
     return {n: shape for n, shape in sent_shapes(network).items() if n not in absent}
 

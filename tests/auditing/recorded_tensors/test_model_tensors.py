@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from overheard.auditing.model_tensors import select_model_tensors
+from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
 from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client

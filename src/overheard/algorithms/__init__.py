@@ -1,0 +1,1 @@
+"""The algorithms of a federation, one per file."""

@@ -1,0 +1,72 @@
+"""Whether a recorded run has ended: no further round will be recorded."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from overheard.archive.atomic import write_bytes
+from overheard.archive.layout import (
+    count_committed_rounds,
+    end_path,
+    messages_path,
+    path_exists,
+    read_checked_file,
+    transcript_folder,
+)
+from overheard.archive.manifest import describe_validation_error, read_manifest
+from overheard.core.errors import TranscriptError
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """The end of a recording.
+
+    Args:
+        rounds: number of committed rounds, the one with the final model included.
+
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
+
+    rounds: Annotated[int, Field(ge=0)]
+
+
+_PARSER = TypeAdapter(RunEnd)
+
+
+def mark_end(folder: Path) -> None:
+    """Write into a transcript that no further round will be recorded.
+
+    A mark does not count any more once a further round is committed.
+
+    Raises:
+        OutputError: if the folder cannot be written.
+
+    """
+    end = RunEnd(count_committed_rounds(folder))
+    write_bytes(end_path(transcript_folder(folder)), _PARSER.dump_json(end) + b"\n")
+
+
+def has_ended(folder: Path) -> bool:
+    """Return whether all planned rounds are committed, or the recorder marked the end.
+
+    Raises:
+        TranscriptError: if the folder has no transcript, or a damaged one.
+
+    """
+    transcript, planned = transcript_folder(folder), read_manifest(folder).rounds
+    # Rounds are counted only if there is a sign of the end, as a run may have thousands.
+    if planned is not None and path_exists(messages_path(transcript, planned)):
+        return count_committed_rounds(folder) == planned + 1
+    path = end_path(transcript)
+    if not path_exists(path):
+        return False
+    try:
+        end = _PARSER.validate_json(read_checked_file(path, transcript))
+    except ValidationError as error:
+        raise TranscriptError(
+            f"{path} is damaged: {describe_validation_error(error)}; delete it"
+        ) from error
+    return end.rounds == count_committed_rounds(folder)

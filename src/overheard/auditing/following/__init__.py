@@ -1,0 +1,1 @@
+"""Audits of a recording while it grows."""

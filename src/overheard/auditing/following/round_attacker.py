@@ -1,0 +1,168 @@
+"""Attacks on the latest rounds of a growing recording."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import final
+
+from overheard.auditing.attack_runner import run_attacks
+from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.following.growing_recording import GrowingRecording
+from overheard.auditing.following.pace import AttackKey, Pace
+from overheard.auditing.inputs import AuditInputs
+from overheard.auditing.progress import Progress
+from overheard.auditing.recording import CheckedRecording, check_recording
+from overheard.auditing.run import collect_audit
+from overheard.auditing.work_items import name_observers_of_run
+from overheard.core.errors import TranscriptError
+from overheard.findings.finding import Audit
+from overheard.findings.result_cache import CellResult, NoResultCache
+from overheard.plans.description import describe_recording
+from overheard.plans.plan import ThreatPlan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FollowedRound:
+    """What attacks claim after a new round of a growing recording.
+
+    Args:
+        number: the number of the round, from 0.
+        rounds: the number of rounds with updates so far.
+        delay: seconds from the round's commit to these claims.
+        audit: the latest results of all attacks.
+        notes: what a reader should know, such as an attack that is not repeated at each round.
+
+    """
+
+    number: int
+    rounds: int
+    delay: float
+    audit: Audit
+    notes: tuple[str, ...] = ()
+
+
+@final
+class RoundAttacker:
+    """Attacks the latest rounds of a growing recording.
+
+    Args:
+        audit_inputs: the inputs of the plan's audit.
+        recording: the folder of the recording.
+        growing: its latest rounds.
+
+    """
+
+    def __init__(
+        self, audit_inputs: AuditInputs, recording: Path, growing: GrowingRecording
+    ) -> None:
+        self._inputs = audit_inputs
+        self._recording = recording
+        self._growing = growing
+        self._pace = Pace()
+        self._checked: CheckedRecording | None = None
+        self._results = dict[AttackKey, tuple[CellResult, ...]]()
+        self._run: AuditedRun | None = None
+
+    def attack_quickly(self) -> FollowedRound:
+        """Run the attacks that are no slower than the rounds; return the latest claims of all.
+
+        Raises:
+            PlanError: if the plan does not fit the recording.
+            TranscriptError: if the recording is damaged.
+
+        """
+        growing = self._growing
+        self._pace.note_round(growing.rounds, monotonic())
+        run, notes = self._open_run()
+        self._run = run
+        attacks, waiting = self._attacks()
+        for key in self._pace.quick(attacks):
+            self._attack(key, attacks[key])
+        self._results = {key: self._results[key] for key in attacks if key in self._results}
+        return FollowedRound(
+            growing.newest,
+            growing.rounds,
+            growing.seconds_since_newest(),
+            self._audit(run),
+            (*notes, *waiting, *self._slow_attacks(attacks)),
+        )
+
+    def attack_slowly(self) -> None:
+        """Run one of the attacks that take longer than a round, if it has waited enough."""
+        attacks, _ = self._attacks()
+        key = self._pace.slow(attacks, self._growing.rounds)
+        if key is not None:
+            self._attack(key, attacks[key])
+
+    def _open_run(self) -> tuple[AuditedRun, tuple[str, ...]]:
+        """Return the latest rounds as a run, and a note if its claims cannot be scored yet."""
+        inputs, growing = self._inputs, self._growing
+        if self._checked is None:
+            self._checked = check_recording(inputs.plan, inputs, self._recording)
+        whole, truth = growing.transcript(), None
+        transcript = self._checked.select_model_tensors(whole)
+        notes = tuple[str, ...]()
+        try:
+            truth = self._checked.read_truth(transcript, growing.parties)
+        except TranscriptError as error:
+            notes = (f"claims are not scored yet: {error}",)
+        return self._checked.build_run(whole, transcript, truth, growing.rounds), notes
+
+    def _attacks(self) -> tuple[dict[AttackKey, ThreatPlan], tuple[str, ...]]:
+        """Return each attack as a threat of its own, and which observers are not there yet."""
+        plan, parties = self._inputs.plan, self._growing.parties
+        ready, waiting = list[ThreatPlan](), list[str]()
+        for threat in plan.threats:
+            missing = {
+                party
+                for one in threat.in_run(tuple(parties))
+                for party in one.observer_parties
+                if party not in parties
+            }
+            if missing:
+                waiting.append(
+                    f"{', '.join(sorted(missing))} took no part yet: the threat with it waits"
+                )
+            else:
+                ready.append(threat)
+        known = plan.model_copy(update={"threats": tuple(ready)})
+        return {
+            (threat.observer_parties, threat.attack_name(attack)): threat.model_copy(
+                update={"attacks": (attack,), "by_round": False}
+            )
+            for threat in name_observers_of_run(known, tuple(parties)).threats
+            for attack in threat.attacks
+        }, tuple(waiting)
+
+    def _attack(self, key: AttackKey, threat: ThreatPlan) -> None:
+        assert self._run is not None, "a round was opened"
+        begin, plan = monotonic(), self._inputs.plan
+        results = run_attacks(plan, self._run, threat, NoResultCache(), Progress(None))
+        self._results[key] = tuple(results)
+        self._pace.note_attack(key, self._growing.rounds, monotonic() - begin)
+
+    def _slow_attacks(self, attacks: Iterable[AttackKey]) -> Iterator[str]:
+        """Describe the attacks that are not repeated at each round."""
+        for key in attacks:
+            between = self._pace.rounds_between(key)
+            if between > 1:
+                yield f"{key[1]} takes longer than a round: repeated every {between} rounds"
+
+    def _audit(self, run: AuditedRun) -> Audit:
+        """Return the latest results of all attacks as those of an audit."""
+        assert self._checked is not None, "a round was opened"
+        plan, growing = self._inputs.plan, self._growing
+        about = describe_recording(
+            plan, self._checked.manifest, len(growing.parties), growing.rounds
+        )
+        return collect_audit(
+            plan.model_copy(update={"title": f"{plan.title} (the run goes on)"}),
+            f"{about}; the run goes on, and attacks saw its rounds {run.rounds[0]} to "
+            f"{run.rounds[-1]} at most",
+            self._inputs.dataset.task.class_names,
+            (run.record,),
+            [result for each in self._results.values() for result in each],
+            self._recording,
+        )

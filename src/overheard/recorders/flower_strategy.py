@@ -1,0 +1,329 @@
+"""Recording of a Flower run of the older API, by a strategy that forwards and records calls.
+
+It needs the flwr of the app, from 1.18 on, and not the extra `flower`.
+"""
+
+import logging
+import re
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from time import time
+from typing import Any, final
+
+from flwr.common import EvaluateIns, EvaluateRes, FitIns, FitRes, Parameters, Scalar
+from flwr.server.client_manager import ClientManager
+from flwr.server.client_proxy import ClientProxy
+from flwr.server.strategy import Strategy
+
+from overheard.archive.manifest import DefenseRecord
+from overheard.core.parties import Party
+from overheard.core.recipe import Recipe
+from overheard.core.task import Task
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.flower_arrays import PackedArray, PackedArrays
+from overheard.recorders.flower_rounds import (
+    FlowerReply,
+    FlowerRequest,
+    FlowerRoundRecorder,
+    ReplyContent,
+    ReplyError,
+    RequestKind,
+)
+from overheard.recorders.node_names import PARTITION_KEY, NodeNames
+from overheard.recorders.reply_values import describe_values, sanitize_text, separate_values
+from overheard.recorders.run_info import RunInfo
+
+_Requests = list[tuple[ClientProxy, FitIns]] | list[tuple[ClientProxy, EvaluateIns]]
+
+# Any: what a client sends in its place, a `FitRes` or an `EvaluateRes`.
+_Failure = tuple[ClientProxy, Any] | BaseException
+
+_SIZE = "num_examples"
+"""The field of a reply with the number of examples that the client used."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+_LOG = logging.getLogger("overheard")
+
+
+# Where flwr is not installed, mypy knows nothing of it.
+@final
+class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
+    """A strategy that records in a transcript what another one sends and receives.
+
+    Use it in place of the strategy, and change nothing else:
+
+        strategy = RecordingStrategy(FedAvg(...), "recording")
+
+    All calls are forwarded unchanged. Attributes are those of the wrapped strategy, and it
+    counts as an instance of its class. An error in recording ends the recording with a warning
+    (see `stopped`), but never the run. Pending writes finish when the app ends.
+
+    A client is the party `client/<cid>`. Clients of `NumPyClient` send arrays without names:
+    they are named by `tensors`, or else by their position, "0", "1", ... An audit then names
+    them by the state dict of the plan's model.
+
+    A strategy sees replies only when the last one has arrived, and not from whom a failure
+    comes. So the times of replies are not recorded, and a client without reply is missing.
+
+    Args:
+        strategy: the wrapped strategy.
+        folder: folder for the run. If it has a transcript, the run goes to `NAME-2` beside it.
+        tensors: names of the arrays in the order in which they are sent, such as
+            `net.state_dict()`; empty = their positions.
+        model: the architecture, in words; "" = unknown.
+        task: shape of an input and names of the classes.
+        recipe: how clients train.
+        defenses: records of all defenses in force; () = there are none; None = not stated.
+        rounds: number of planned rounds.
+        participation: share of the clients sampled in a round (0..1).
+        keep_error_texts: whether to record the texts of clients' errors, which may quote their
+            data, and not only the error codes.
+        names_key: the metric of a client's reply that contains its name in the app.
+
+    """
+
+    _strategy: Strategy
+    _recorder: "_StrategyRecorder"
+    _leave: Callable[[], object]
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        folder: Path | str,
+        *,
+        tensors: Iterable[str] = (),
+        model: str = "",
+        task: Task | None = None,
+        recipe: Recipe | None = None,
+        defenses: Iterable[DefenseRecord] | None = None,
+        rounds: int | None = None,
+        participation: float | None = None,
+        keep_error_texts: bool = False,
+        names_key: str = PARTITION_KEY,
+    ) -> None:
+        """Begin a recording; the folder is created with the first message."""
+        run_info = RunInfo(
+            f"flwr {version('flwr')}",
+            model,
+            task,
+            recipe,
+            () if defenses is None else tuple(defenses),
+            rounds,
+            participation,
+            are_defenses_stated=defenses is not None,
+        )
+        recorder = _StrategyRecorder(
+            AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr")),
+            tuple(tensors),
+            names_key,
+            keep_error_texts=keep_error_texts,
+        )
+        # All other attributes are those of the wrapped strategy.
+        self.__dict__.update(_strategy=strategy, _recorder=recorder)
+        self.__dict__["_leave"] = weakref.finalize(self, recorder.finish)
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the recording; it may change until the first message."""
+        return self._recorder.scribe.folder
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the recording stopped; None = it has not."""
+        return self._recorder.scribe.stopped
+
+    def finish(self) -> None:
+        """Record the last model, and end the recording; the strategy keeps working."""
+        self._leave()
+
+    # Not only does a server ask for it: so `isinstance` holds for the wrapped strategy's class.
+    @property  # type: ignore[misc, unused-ignore]
+    def __class__(self) -> type:
+        """The class of the wrapped strategy."""
+        return type(self._strategy)
+
+    # Other attributes of the wrapped strategy, of any class.
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the wrapped strategy."""
+        if name.startswith("__") or name == "_strategy":
+            raise AttributeError(name)
+        return getattr(self._strategy, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute of the wrapped strategy."""
+        setattr(self._strategy, name, value)
+
+    def initialize_parameters(self, client_manager: ClientManager) -> Parameters | None:
+        """Return the initial model of the wrapped strategy."""
+        return self._strategy.initialize_parameters(client_manager)
+
+    def configure_fit(
+        self, server_round: int, parameters: Parameters, client_manager: ClientManager
+    ) -> list[tuple[ClientProxy, FitIns]]:
+        """Record the requests to train."""
+        requests = self._strategy.configure_fit(server_round, parameters, client_manager)
+        self._recorder.record_requests("train", requests)
+        return requests
+
+    def aggregate_fit(
+        self,
+        server_round: int,
+        results: list[tuple[ClientProxy, FitRes]],
+        failures: list[tuple[ClientProxy, FitRes] | BaseException],
+    ) -> tuple[Parameters | None, dict[str, Scalar]]:
+        """Record the updates, before the wrapped strategy may change them."""
+        self._recorder.record_replies(results, failures)
+        aggregated, metrics = self._strategy.aggregate_fit(server_round, results, failures)
+        if aggregated is not None:
+            self._recorder.last_model = aggregated
+        return aggregated, metrics
+
+    def configure_evaluate(
+        self, server_round: int, parameters: Parameters, client_manager: ClientManager
+    ) -> list[tuple[ClientProxy, EvaluateIns]]:
+        """Record the requests to evaluate."""
+        requests = self._strategy.configure_evaluate(server_round, parameters, client_manager)
+        self._recorder.record_requests("evaluate", requests)
+        return requests
+
+    def aggregate_evaluate(
+        self,
+        server_round: int,
+        results: list[tuple[ClientProxy, EvaluateRes]],
+        failures: list[tuple[ClientProxy, EvaluateRes] | BaseException],
+    ) -> tuple[float | None, dict[str, Scalar]]:
+        """Record the evaluations."""
+        self._recorder.record_replies(results, failures)
+        return self._strategy.aggregate_evaluate(server_round, results, failures)
+
+    def evaluate(
+        self, server_round: int, parameters: Parameters
+    ) -> tuple[float, dict[str, Scalar]] | None:
+        """Evaluate by the wrapped strategy; nothing of it travels."""
+        return self._strategy.evaluate(server_round, parameters)
+
+
+@final
+class _StrategyRecorder:
+    """Records the calls of a strategy; never raises."""
+
+    def __init__(
+        self,
+        scribe: AsyncWriter,
+        tensors: tuple[str, ...],
+        names_key: str,
+        *,
+        keep_error_texts: bool,
+    ) -> None:
+        self.scribe = scribe
+        self.last_model: Parameters | None = None
+        self._tensors = tensors
+        self._names = NodeNames(names_key, scribe)
+        self._rounds = FlowerRoundRecorder(scribe, keep_error_texts=keep_error_texts)
+
+    def record_requests(self, kind: RequestKind, requests: _Requests) -> None:
+        """Record what clients are sent."""
+        self._record(
+            lambda: self._rounds.record_requests(list(self._read_requests(kind, requests)))
+        )
+
+    def record_replies(self, results: Sequence[Any], failures: Sequence[_Failure]) -> None:
+        """Record all replies to the last requests."""
+        self._record(lambda: self._record_replies(results, failures))
+
+    def finish(self) -> None:
+        """Record the last model, unless it was sent to clients, and end."""
+        model = self.last_model
+        if model is not None:
+            self._record(lambda: self._rounds.record_final_model(self._pack(model)))
+        self._record(self._rounds.end_round)
+        self.scribe.close()
+
+    def _read_requests(self, kind: RequestKind, requests: _Requests) -> Iterator[FlowerRequest]:
+        sent = time()
+        packed = dict[int, PackedArrays]()
+        for proxy, request in requests or ():
+            parameters = request.parameters
+            if id(parameters) not in packed:
+                packed[id(parameters)] = self._pack(parameters)
+            config = describe_values(_named(request.config))
+            yield FlowerRequest(_party(proxy), kind, packed[id(parameters)], config, sent)
+
+    def _record_replies(self, results: Sequence[Any], failures: Sequence[_Failure]) -> None:
+        # A failure without a client is the error of a call: its client counts as missing.
+        failed = [one for one in failures if isinstance(one, tuple)]
+        replies = [
+            *(
+                FlowerReply(_party(proxy), partial(self._read, reply))
+                for proxy, reply in results
+            ),
+            *(
+                FlowerReply(_party(proxy), partial(_read_error, reply))
+                for proxy, reply in failed
+            ),
+        ]
+        self._rounds.record_replies(replies)
+        self._rounds.end_round()
+        for proxy, reply in results:
+            self._names.read_reply(_party(proxy), partial(_find_metric, reply))
+        self._names.write()
+
+    def _read(self, reply: FitRes | EvaluateRes) -> ReplyContent:
+        """Read a reply, whose content is untrusted."""
+        values = [(_SIZE, reply.num_examples), *_named(reply.metrics)]
+        if isinstance(reply, EvaluateRes):
+            values.append(("loss", reply.loss))
+            return ReplyContent({}, separate_values(values, (_SIZE,)))
+        return ReplyContent(self._pack(reply.parameters), separate_values(values, (_SIZE,)))
+
+    def _pack(self, parameters: Parameters) -> dict[str, PackedArray]:
+        """Name the arrays; those beyond the given names keep their position."""
+        names = [*self._tensors, *map(str, range(len(self._tensors), len(parameters.tensors)))]
+        return {
+            name: PackedArray("", parameters.tensor_type, data)
+            for name, data in zip(names, parameters.tensors, strict=False)
+        }
+
+    def _record(self, call: Callable[[], None]) -> None:
+        """Call a function of the recorder; its errors end the recording, but not the run."""
+        if self.scribe.stopped is not None:
+            return
+        try:
+            call()
+        except Exception as error:
+            _LOG.debug("overheard: error while recording", exc_info=error)
+            self.scribe.stop(error)
+
+
+def _party(proxy: ClientProxy) -> Party:
+    """Return the party of a client; an id that is no plain name is replaced by its digest."""
+    number = str(proxy.cid)
+    if not _PLAIN_NAME.fullmatch(number):
+        number = blake2b(number.encode(errors="replace"), digest_size=8).hexdigest()
+    return Party(f"client/{number}")
+
+
+def _named(values: Mapping[str, Scalar] | None) -> Iterator[tuple[str, object]]:
+    """Yield every value with a plain name."""
+    for name, value in (values or {}).items():
+        yield sanitize_text(str(name)), value
+
+
+def _read_error(reply: FitRes | EvaluateRes) -> ReplyError:
+    """Read the status of a reply without success."""
+    status = reply.status
+    return ReplyError(sanitize_text(str(status.code.name)), str(status.message))
+
+
+def _find_metric(reply: FitRes | EvaluateRes, key: str) -> object:
+    """Return a metric of a reply; None if it has none or cannot be read."""
+    # Any error here comes from the sender's content.
+    try:
+        return reply.metrics.get(key)
+    except Exception:
+        return None
