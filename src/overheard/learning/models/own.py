@@ -110,7 +110,6 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
         raise PlanError(
             f"model: {reference} returns {given} for one example, but the task has "
             f"{task.classes} classes; it must return one number per class, (examples, "
-            "classes). "
-            "A recorded model that rates, or gives several labels at once, is audited as kind "
-            "= 'unknown', by attacks that read updates alone"
+            "classes). A recorded model that rates, or gives several labels at once, is "
+            "audited as kind = 'unknown', by attacks that read updates alone"
         )
