@@ -36,8 +36,9 @@ def test_the_plan_of_the_readme_is_valid():
     assert [arm.name for arm in plan.arms] == ["no defense", "local DP"]
 
 
-def test_there_are_three_example_plans():
-    assert [path.name for path in PLANS] == ["defenses.toml", "identity.toml", "shift.toml"]
+def test_there_are_four_example_plans():
+    names = ["algorithms.toml", "defenses.toml", "identity.toml", "shift.toml"]
+    assert [path.name for path in PLANS] == names
 
 
 def test_the_example_policy_names_arms_of_its_plan():

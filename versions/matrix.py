@@ -6,6 +6,7 @@ and started again. `python -m versions.matrix NAME ...` runs the rows of these n
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -38,11 +39,14 @@ BEGIN, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
 EXTRAS = "dp,flower,nvflare,fedbiomed,mlflow,wandb,docs,dev"
 """The extras that the tests need."""
 
-SUITE = ("-m", "not slow and not deployment", "--jaxtyping-packages=", "tests")
-"""The tests without the slow ones, and without type checks at calls."""
-
-RECORDERS = ("-m", "", "tests/recorders")
-"""All tests of recorders, with those that start servers and clients as processes."""
+PARTS = {
+    # Without slow tests, and without type checks at calls.
+    "quick part": ("-m", "not slow and not deployment", "--jaxtyping-packages=", "tests"),
+    # With those that start servers and clients as processes.
+    "recorders": ("-m", "", "tests/recorders"),
+    "legacy strategies": ("-m", "", "tests/recorders/test_flower_strategy.py"),
+}
+"""What can run in a row: the options of pytest by name."""
 
 PACKAGES = ("flwr", "nvflare", "torch", "numpy")
 """Packages whose versions the table shows."""
@@ -55,13 +59,15 @@ class MatrixRow:
     Args:
         python: version of Python, such as "3.13".
         packages: packages to install in place of those of the lock.
-        has_suite: whether the quick part of the whole suite runs, and not only recorders.
+        parts: the names of what runs.
+        extras: the extras to install.
 
     """
 
     python: str
     packages: tuple[str, ...] = ()
-    has_suite: bool = False
+    parts: tuple[str, ...] = ("recorders",)
+    extras: str = EXTRAS
 
     @property
     def name(self) -> str:
@@ -76,7 +82,7 @@ class MatrixResult:
     Args:
         python: exact version of Python.
         versions: installed version by package.
-        tests: what ran: "quick part, recorders" or "recorders".
+        tests: what ran, such as "quick part, recorders".
         passed: number of tests that passed.
         failed: number of tests that failed, or could not begin.
         skipped: number of tests that were skipped.
@@ -100,14 +106,28 @@ class MatrixResult:
 # flwr 1.42 asks for a certifi that the registries did not have yet: an older one does.
 FLWR_1_42 = ("flwr==1.42.0", "certifi>=2026.10.18", "uv>=0.13.5,<0.14")
 
+# The oldest whose legacy strategies are recorded; it pins old packages.
+FLWR_1_18 = (
+    "flwr==1.18.0",
+    "click<8.2",
+    "cryptography<45",
+    "pathspec<0.13",
+    "protobuf<5",
+    "rich<14",
+    "typer<0.13",
+)
+
+WHOLE = ("quick part", "recorders")
+
 ROWS = (
-    MatrixRow("3.11", has_suite=True),
+    MatrixRow("3.11", parts=WHOLE),
+    MatrixRow("3.11", FLWR_1_18, ("legacy strategies",), "dev"),
     MatrixRow("3.11", FLWR_1_42),
-    MatrixRow("3.12", has_suite=True),
-    MatrixRow("3.13", has_suite=True),
+    MatrixRow("3.12", parts=WHOLE),
+    MatrixRow("3.13", parts=WHOLE),
     MatrixRow("3.13", FLWR_1_42),
     MatrixRow("3.13", ("nvflare==2.9.1rc5",)),
-    MatrixRow("3.14", has_suite=True),
+    MatrixRow("3.14", parts=WHOLE),
 )
 
 
@@ -131,17 +151,15 @@ def run_row(row: MatrixRow, digest: str) -> MatrixResult | None:
     lock, overrides = folder / "lock.txt", folder / "overrides.txt"
     lock.write_text("".join(without_packages(lock_file(row.python), row.packages)))
     overrides.write_text("\n".join(row.packages))
-    install(python, ["--editable", f".[{EXTRAS}]"], lock=lock, overrides=overrides)
+    wanted = ["--editable", f".[{row.extras}]", *row.packages]
+    install(python, wanted, lock=lock, overrides=overrides)
     start = monotonic()
-    parts = (SUITE, RECORDERS) if row.has_suite else (RECORDERS,)
-    reports = [
-        run_tests(python, part, folder / f"tests{n}.xml") for n, part in enumerate(parts)
-    ]
+    reports = [run_tests(python, PARTS[name], folder / f"{name}.xml") for name in row.parts]
     passed, failed, skipped = (sum(numbers) for numbers in zip(*reports, strict=True))
     result = MatrixResult(
         _print(python, "import platform; print(platform.python_version())"),
         {name: _version_in(python, name) for name in PACKAGES},
-        "quick part, recorders" if row.has_suite else "recorders",
+        ", ".join(row.parts),
         passed,
         failed,
         skipped,
@@ -178,7 +196,8 @@ def page_with_table(page: str, results: Mapping[str, MatrixResult]) -> str:
     _, end, tail = rest.partition(END)
     assert begin, f"{PAGE}: {BEGIN!r} is missing"
     assert end, f"{PAGE}: {END!r} is missing"
-    return f"{head}{BEGIN}\n{matrix_table(results.values())}\n{END}{tail}"
+    table = matrix_table(results[name] for name in sorted(results))
+    return f"{head}{BEGIN}\n{table}\n{END}{tail}"
 
 
 def matrix_table(results: Iterable[MatrixResult]) -> str:
@@ -226,7 +245,7 @@ def without_packages(lock: Path, packages: Iterable[str]) -> Iterable[str]:
 
 def _name_of(requirement: str) -> str:
     """Return the package of a requirement, such as "flwr" of "flwr>=1.41,<2"."""
-    return requirement.partition("=")[0].rstrip("<>!~ ").strip()
+    return re.split(r"[<>=!~ ;]", requirement)[0]
 
 
 def run_tests(python: Path, options: Sequence[str], report: Path) -> tuple[int, int, int]:
@@ -251,10 +270,13 @@ def run_tests(python: Path, options: Sequence[str], report: Path) -> tuple[int, 
 
 
 def _version_in(python: Path, package: str) -> str:
-    """Return the version of a package in the environment of a Python."""
-    return _print(
-        python, f"from importlib.metadata import version; print(version({package!r}))"
+    """Return the version of a package in the environment of a Python; "-" = it has none."""
+    code = (
+        "from importlib.metadata import distributions\n"
+        f"found = [one.version for one in distributions() if one.name == {package!r}]\n"
+        "print(*found[:1] or '-')"
     )
+    return _print(python, code)
 
 
 def _print(python: Path, code: str) -> str:

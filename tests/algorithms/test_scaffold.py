@@ -169,6 +169,13 @@ def test_a_client_reads_the_servers_control_variate_and_no_other(
         assert plain.updates(client(0))[number].delta is update.delta
 
 
+def test_without_the_first_rounds_updates_stay_as_they_were_sent(
+    transcript: Transcript,
+) -> None:
+    late = transcript.seen_by(SERVER).during((2, 3))
+    assert Scaffold(rate=0.5).plain_updates(late) is late
+
+
 def test_control_variates_are_verified_and_counted_as_traffic(
     transcript: Transcript, tmp_path: Path, federation: Federation
 ) -> None:

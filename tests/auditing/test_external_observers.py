@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from overheard.auditing.run import audit
 from overheard.auditing.work_items import refuse_unknown_observers
@@ -11,10 +12,12 @@ from overheard.core.needs import METADATA, TRAINED_MODEL, UPDATES
 from overheard.core.parties import COHORT, NETWORK, RELEASE, SERVER, client, late_joiner
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
+from overheard.learning.models.own import Own
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.same_sender.attacks.metadata_link import MetadataLink
+from overheard.recorders.folder_import import import_recording
 from tests.auditing.conftest import HERE
 from tests.auditing.plans import SECURE_AGGREGATION, TINY, replace_tables
 
@@ -95,6 +98,46 @@ def test_a_server_and_a_client_together_learn_what_both_can_read(tmp_path: Path)
         ("secure aggregation", COHORT),
     }
     assert {one.cell.observers for one in found.findings} == {(SERVER, client(0))}
+
+
+EXPERIMENT = Path(__file__).parents[1] / "recorders" / "formats" / "experiments" / "plain"
+
+
+def test_the_same_rule_holds_for_a_recording(tmp_path: Path) -> None:
+    """A real run of Fed-BioMed with 4 rounds, whose messages have no times of a network."""
+    import_recording(EXPERIMENT, tmp_path / "run")
+    threats = tuple(
+        ThreatPlan(
+            observers=(name,),
+            attacks=(BiasInversion(),),
+            about=about,
+            by_round=False,
+        )
+        for name, about in (("late/2", "cohort"), ("release", "cohort"), ("network", "clients"))
+    )
+    plan = replace_tables(TINY, threats=threats)
+    model = Own(f"{__name__}:build_digits_net")
+    plan = replace_tables(plan, training=plan.training.model_copy(update={"model": model}))
+    found = audit(plan, tmp_path / "out", recording=tmp_path / "run", resources=HERE)
+    (late,) = found.findings
+    assert (late.cell.observers, late.sent_rounds) == ((late_joiner(2),), (2, 3))
+    refused = [(one.cell.observers[0], one.missing) for one in found.refusals]
+    assert (
+        refused == [(RELEASE, (UPDATES.description,))] + [(NETWORK, (UPDATES.description,))] * 3
+    )
+
+
+def build_digits_net() -> torch.nn.Module:
+    """A network with the tensors of the experiment, for images."""
+    return FlatLinear()
+
+
+class FlatLinear(torch.nn.Sequential):
+    def __init__(self) -> None:
+        super().__init__(torch.nn.Linear(64, 10))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return super().forward(inputs.flatten(1))
 
 
 def test_names_that_are_neither_parties_nor_external_observers_are_refused() -> None:

@@ -55,6 +55,20 @@ def test_a_plan_that_is_not_utf8_is_another_plan(tmp_path: Path):
     assert (tmp_path / "plan.toml").read_bytes() == b"\xff\xfe"
 
 
+def test_a_replaced_plan_drops_cells_and_keeps_simulations(tmp_path: Path):
+    home = AuditFolder(tmp_path)
+    home.reserve("a = 1\n")
+    for folder in (home.cells_path, home.simulation_path):
+        folder.mkdir()
+        (folder / "stored").write_text("")
+    home.replace_plan("a = 1\n")
+    assert home.cells_path.exists()
+    home.replace_plan("a = 2\n")
+    assert home.plan_text() == "a = 2\n"
+    assert not home.cells_path.exists()
+    assert home.simulation_path.exists()
+
+
 def test_each_arm_seed_and_control_has_its_own_folder():
     home = AuditFolder(Path("audit"))
     assert home.run_path("local DP", 3) == Path("audit/runs/local_DP-seed3")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from overheard.archive.layout import round_folder
 from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.reader import open_transcript
@@ -17,7 +18,11 @@ from overheard.archive.truth import truth_path
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.progress import ProgressStep
-from overheard.auditing.recording import open_recorded_run, recording_digest
+from overheard.auditing.recording import (
+    digest_of_first_rounds,
+    open_recorded_run,
+    recording_digest,
+)
 from overheard.auditing.run import audit
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.errors import OutputError, PlanError, TranscriptError
@@ -119,6 +124,22 @@ def test_distinguishes_recordings_with_the_same_folder_name(
     truth_path(other).write_text(json.dumps(truth))
     with pytest.raises(OutputError, match="another plan"):
         audit(TINY, tmp_path / "out", recording=other, resources=HERE)
+
+
+def test_the_digest_of_the_first_rounds_stays_while_a_recording_grows(copy: Path):
+    first = digest_of_first_rounds(copy, 1)
+    shutil.rmtree(round_folder(copy / "transcript", 2))
+    truth_path(copy).unlink()
+    assert digest_of_first_rounds(copy, 1) == first != digest_of_first_rounds(copy, 2)
+
+
+def test_a_simulated_run_that_is_not_finished_has_the_planned_partition(
+    copy: Path, tmp_path: Path
+):
+    for number in (1, 2):
+        shutil.rmtree(round_folder(copy / "transcript", number))
+    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    assert {finding.cell.rounds for finding in found.findings} == {(0,)}
 
 
 def spoil_truth(change: Callable[[list[dict[str, object]]], object]) -> Callable[[Path], None]:

@@ -13,7 +13,7 @@ from overheard.core.accountant import AccountedMechanism, RecomputedEpsilon
 from overheard.core.defense import RunParameters
 from overheard.core.mechanism import Mechanism
 from overheard.core.seeds import Seed
-from overheard.findings.finding import ArmDefense, Audit
+from overheard.findings.finding import ArmDefense, Audit, Refusal
 from tests.auditing.plans import COHORT_THREAT, TINY, replace_tables
 
 NOISE = Mechanism(1.0, 1.0, 1e-5, "server", "server")
@@ -57,11 +57,20 @@ def test_unchecked_claims_have_an_example_and_no_score(found: Audit) -> None:
     )
     said = line(replace(found, findings=unchecked))
     assert "label shares of 3 clients: claimed, not checked (for example, the attack" in said
+    assert " % of the data of client" in said  # with a plain space, for a terminal
     assert "guessing" not in said
 
 
-def test_says_that_no_attack_could_run(found: Audit) -> None:
+def test_says_that_nothing_was_claimed(found: Audit) -> None:
     assert line(replace(found, findings=())).endswith(": nothing was claimed")
+
+
+def test_says_what_attacks_lacked_that_could_not_run(found: Audit) -> None:
+    first = found.findings[0]
+    refusal = Refusal(first.cell, first.target, ("a reason that is long: " + 300 * "x",))
+    said = line(replace(found, findings=(), refusals=(refusal,)))
+    assert "the server, label shares: no attack could run (missing: a reason" in said
+    assert said.endswith("x…)")
 
 
 def test_states_the_epsilon_spent_so_far_beside_the_promise(found: Audit) -> None:

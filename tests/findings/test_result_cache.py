@@ -12,7 +12,7 @@ from overheard.core.errors import OutputError
 from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
 from overheard.findings.finding import Cell, Finding, Refusal
-from overheard.findings.result_cache import CELL_RESULT, CellResult, ResultCache
+from overheard.findings.result_cache import CELL_RESULT, CellResult, NoResultCache, ResultCache
 
 CELL = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
 SCORE = Score("l1", 0.1 + 0.2, "lower", {"uniform": 1 / 3}, {})
@@ -30,6 +30,12 @@ RESULT_OF_CELL = CellResult(
 def only_file(folder: Path) -> Path:
     (path,) = folder.iterdir()
     return path
+
+
+def test_a_store_that_keeps_nothing_returns_nothing():
+    store = NoResultCache()
+    store.save(RESULT_OF_CELL)
+    assert store.load(CELL) is None
 
 
 def test_loads_the_result_that_was_saved(tmp_path: Path):

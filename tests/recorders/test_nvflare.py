@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "file").touch()
     job = Path(__file__).with_name("nvflare_job.py")
     done = subprocess.run(
-        [sys.executable, job, folder], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, job, folder], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return folder

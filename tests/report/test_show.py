@@ -40,7 +40,11 @@ def test_counts_what_each_observer_can_read(tmp_path: Path):
         "server": ("1", "2", "2"),
         "total": ("1", "2", "2"),
     }
-    assert overview.readers == ("server reads the individual updates of 2 other parties.",)
+    assert overview.readers == (
+        "server reads the individual updates of 2 other parties.",
+        "The network, which carries the encrypted messages, sees who sends how many bytes, and "
+        "in which rounds.",
+    )
     assert [one.kind for one in overview.metadata] == ["examples"]
 
 

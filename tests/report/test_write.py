@@ -12,7 +12,7 @@ from overheard.core.errors import OutputError
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Cell, Refusal
-from overheard.report.write import write_report
+from overheard.report.write import write_interim_report, write_report
 from tests.runs.audits import HOSTILE
 
 FILES = {"findings.json", "findings.csv", "report.html", "digests.json"}
@@ -38,6 +38,15 @@ class Tags(HTMLParser):
 def test_writes_all_files_completely(small: Audit, tmp_path: Path) -> None:
     write_report(small, tmp_path / "new", Seed(0))
     assert {path.name for path in (tmp_path / "new").iterdir()} == FILES
+
+
+def test_a_report_so_far_removes_the_data_of_an_earlier_one(
+    small: Audit, tmp_path: Path
+) -> None:
+    write_report(small, tmp_path, Seed(0))
+    write_interim_report(replace(small, title="so far"), tmp_path, Seed(0))
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert "so far" in (tmp_path / "report.html").read_text()
 
 
 def test_the_same_audit_gives_the_same_bytes(small: Audit, tmp_path: Path) -> None:

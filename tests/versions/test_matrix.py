@@ -54,8 +54,10 @@ def test_a_page_keeps_the_text_around_its_table():
 
 def test_a_row_drops_the_locks_version_of_its_packages(tmp_path: Path):
     lock = tmp_path / "lock.txt"
-    lock.write_text("certifi==1\nflwr==1.41.0 ; os_name == 'posix'\nflwr-datasets==2\n")
-    kept = list(without_packages(lock, ("flwr==1.42.0", "certifi>=2")))
+    lock.write_text(
+        "certifi==1\nflwr==1.41.0 ; os_name == 'posix'\nflwr-datasets==2\nrich==14\n"
+    )
+    kept = list(without_packages(lock, ("flwr==1.42.0", "certifi>=2", "rich<14")))
     assert kept == ["flwr-datasets==2\n"]
 
 

@@ -126,13 +126,16 @@ class Scaffold(Algorithm):
         """Return the view with -K r times each client's mean gradient as its update.
 
         Control variates are followed from the first round, so the observers must read all
-        updates of a client, as the server does. The observers' own updates stay.
+        updates of a client, as the server does. Otherwise updates stay as they were sent, and
+        so do the observers' own.
         """
         shared = {
             message.round: message.body.control
             for message in view.messages
             if isinstance(message.body, Broadcast)
         }
+        if 0 not in shared:
+            return view
         changes = dict[Party, list[Weights]]()
         messages = list[Message]()
         for message in view.messages:

@@ -8,10 +8,19 @@ from overheard.core.accountant import format_epsilon
 from overheard.core.mechanism import INSTALL_HINT
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmDefense
-from overheard.findings.names import make_printable, name_observers, name_other_clients
+from overheard.findings.names import (
+    make_printable,
+    name_observers,
+    name_other_clients,
+    shorten,
+)
 from overheard.findings.threat_results import ThreatResult
 from overheard.report.page_registry import pages_of
+from overheard.report.refusals import list_missing
 from overheard.report.verdict_sentences import guess_words
+
+LONGEST_REASON = 160
+"""Most characters of why attacks could not run; the report has all of it."""
 
 
 def describe_round(followed: FollowedRound, seed: Seed) -> str:
@@ -32,7 +41,8 @@ def describe_round(followed: FollowedRound, seed: Seed) -> str:
         if (words := _epsilon_words(defense))
     ]
     states = "; ".join(parts) or "nothing was claimed"
-    return f"round {followed.number}, {followed.delay:.1f} s after its end: {states}"
+    line = f"round {followed.number}, {followed.delay:.1f} s after its end: {states}"
+    return line.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _threat_words(threat_result: ThreatResult, classes: Sequence[str]) -> str:
@@ -52,7 +62,8 @@ def _threat_words(threat_result: ThreatResult, classes: Sequence[str]) -> str:
         return (
             f"{subject} of {_targets_words(threat_result, count)}: claimed, not checked{more}"
         )
-    return f"{subject}: no attack could run"
+    missing = shorten(list_missing(threat_result.refusals), LONGEST_REASON)
+    return f"{subject}: no attack could run (missing: {missing})"
 
 
 def _targets_words(threat_result: ThreatResult, targets: int) -> str:

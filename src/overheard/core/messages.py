@@ -163,13 +163,14 @@ def count_bytes(body: MessageBody) -> int:
             return sum(part.numel() * part.element_size() for part in parts)
         case Evaluation() | MissingReply():
             return 0
-    return sum(_weights_bytes(weights) for weights in sent if weights is not None)
-
-
-def _weights_bytes(weights: Weights) -> int:
-    if isinstance(weights, SizedWeights):
-        return weights.count_bytes()
-    return sum(one.numel() * one.element_size() for one in weights.values())
+    # No function of its own: a run-time type check of its argument would read a tensor.
+    return sum(
+        weights.count_bytes()
+        if isinstance(weights, SizedWeights)
+        else sum(one.numel() * one.element_size() for one in weights.values())
+        for weights in sent
+        if weights is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from overheard.core.messages import (
     MissingReply,
     Update,
 )
-from overheard.core.parties import COHORT, NETWORK, SERVER, Party, is_client
-from overheard.core.transcript import Transcript
+from overheard.core.parties import COHORT, SERVER, Party, is_client
 from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
 from overheard.report.run_overview import ObserverRow, RunOverview
@@ -37,9 +36,6 @@ EXAMPLE_COUNTS = "example counts"
 
 MAX_ROWS = 20
 """Observers that get a row each; of more, those with equal counts share a row."""
-
-MAX_MEASURED = 1000
-"""Messages whose size is measured, from the first on: each opens a file."""
 
 MAX_LENGTH = 300
 """Longest text shown, in characters: it may come from anybody."""
@@ -212,14 +208,14 @@ def _reader_sentences(messages: Sequence[Message]) -> Iterator[str]:
 
 def _network_sentences(messages: Sequence[Message]) -> Iterator[str]:
     """Yield what whoever carries the encrypted messages sees of those of clients."""
-    first = Transcript(messages[:MAX_MEASURED]).seen_by(NETWORK).encrypted
-    sizes = [message.size for message in first if is_client(message.sender)]
-    if not sizes:
-        return
-    low, high = min(sizes), max(sizes)
-    size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    clock = "when" if any(message.times for message in first) else "in which rounds"
-    yield (
-        f"The network, which carries the encrypted messages, sees who sends {size} bytes, and "
-        f"{clock}."
-    )
+    sent = [
+        message
+        for message in messages
+        if is_client(message.sender) and not isinstance(message.body, MissingReply)
+    ]
+    if sent:
+        clock = "when" if any(message.times for message in sent) else "in which rounds"
+        yield (
+            "The network, which carries the encrypted messages, sees who sends how many bytes, "
+            f"and {clock}."
+        )

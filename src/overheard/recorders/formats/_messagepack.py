@@ -2,8 +2,8 @@
 
 `fedbiomed.common.serializer.Serializer` (6.4) writes a map from names to tensors. A tensor is
 `{"__type__": "torch.Tensor", "value": [bytes, dtype, shape]}`; for "np.ndarray" likewise. This
-module reads one item at a time, and accepts nothing else. So a file takes no more memory than
-its size, whatever it declares.
+module reads one item at a time, and accepts nothing else. So the memory depends on the size of
+a file, not on what it declares.
 """
 
 import math
