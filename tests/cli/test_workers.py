@@ -55,7 +55,7 @@ def test_passes_cluster_and_processes_on(overheard: Command, monkeypatch: pytest
         given.append(resources)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("overheard.auditing.run.audit", audit)
+    monkeypatch.setattr("overheard.cli.audit_and_report.audit", audit)
     overheard("audit", "--device", "cpu", "--workers", "ray")
     overheard("audit", "--device", "cpu", "--workers", "2")
     assert [(one.workers, one.cluster) for one in given] == [(None, "local"), (2, None)]

@@ -18,6 +18,7 @@ from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
+from overheard.learning.sent_tensors import trainable_parameters
 from overheard.learning.training_job import ClientTask
 
 SEED = Seed(5)
@@ -111,7 +112,7 @@ def _added_terms(
 ) -> Tensor:
     """The proximal penalty, and a linear term whose gradient is the client's correction."""
     total = torch.zeros((), dtype=torch.float64)
-    for name, weight in model.named_parameters():
+    for name, weight in trainable_parameters(model).items():
         total = total + recipe.proximal / 2 * (weight - start[name]).square().sum()
         if member.correction is not None:
             total = total + (member.correction[name] * weight).sum()

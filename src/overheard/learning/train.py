@@ -20,6 +20,7 @@ from overheard.learning.architecture import (
     has_embedding,
     is_plain_mlp,
     is_recurrent,
+    needs_two_examples,
 )
 from overheard.learning.engines.sequential import train_sequentially
 from overheard.learning.engines.stacked import GroupedClient, StackedTrainer
@@ -161,6 +162,8 @@ def train_groups(
             f"engine: 'processes' computes on the CPU, but the device is {target}; choose the "
             "device 'cpu' or the engine 'auto'"
         )
+    if needs_two_examples(model):
+        _refuse_lone_examples(groups, recipe)
     train_group: GroupTrainer = partial(train_sequentially, model=model)
     if engine == "processes":
         train_group = partial(_train_in_processes, workers=worker_count, chunk=chunk)
@@ -169,6 +172,23 @@ def train_groups(
             _train_until_workers_are_ready, model=model, workers=worker_count, chunk=chunk
         )
     return _train_groups_in_turn(train_group, jobs, groups)
+
+
+def _refuse_lone_examples(groups: Sequence[TrainingGroup], recipe: Recipe) -> None:
+    """Refuse clients that would train on batches of one example.
+
+    Raises:
+        PlanError: if the network cannot train on so few examples.
+
+    """
+    for group in groups:
+        for client in group.clients:
+            if min(len(client.rows), recipe.batch) == 1:
+                raise PlanError(
+                    f"{client.name} trains on batches of one example, which a batch norm "
+                    "cannot normalise: give each client two examples or more, and set "
+                    "training.batch to 2 or more"
+                )
 
 
 def _training_job(

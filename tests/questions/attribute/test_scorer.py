@@ -5,7 +5,7 @@ from math import log
 import pytest
 import torch
 
-from overheard.core.errors import NeedsError
+from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
@@ -79,5 +79,5 @@ def test_refuses_an_attribute_missing_from_the_truth_and_lists_the_others() -> N
 def test_refuses_a_claim_about_another_attribute() -> None:
     true = SCORER.true_claim(TRUTH, client(0), (0,), claim(0.5))
     guesses = SCORER.guesses(true, Knowledge(classes=2))
-    with pytest.raises(ValueError, match="about gender, the truth about age"):
+    with pytest.raises(ClaimError, match="about gender, the truth about age"):
         SCORER.score(claim(0.5, "gender"), true, guesses)

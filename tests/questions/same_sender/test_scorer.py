@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from overheard.core.errors import NeedsError
+from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
@@ -59,5 +59,5 @@ def test_refuses_a_comparison_with_a_target_missing_from_the_truth() -> None:
 def test_refuses_a_claim_about_other_targets_than_the_truth() -> None:
     true = SCORER.true_claim(TRUTH, OWN, (0,), compared(0, 0, 0, 0))
     guesses = SCORER.guesses(true, Knowledge(classes=2))
-    with pytest.raises(ValueError, match="different others"):
+    with pytest.raises(ClaimError, match="different others"):
         SCORER.score(compared(1.0, 2.0), true, guesses)

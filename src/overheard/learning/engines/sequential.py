@@ -6,7 +6,6 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from overheard.core.errors import PlanError
 from overheard.core.messages import Weights
 from overheard.learning.architecture import needs_two_examples
 from overheard.learning.batches import epoch_order
@@ -97,7 +96,7 @@ class SequentialTrainer:
             order = epoch_order(
                 self._job.seed, self._job.round, client.name, epoch, len(labels)
             ).to(labels.device)
-            for batch in self._split(order, client):
+            for batch in self._split(order):
                 logits = self._model(to_channels_first(inputs[batch]))
                 loss = mean_loss(logits, labels[batch], recipe.loss, recipe.label_smoothing)
                 gradients = torch.autograd.grad(loss, self._parameters)
@@ -106,23 +105,12 @@ class SequentialTrainer:
                 total += loss.detach() * len(batch)
         return float(total) / len(labels)
 
-    def _split(self, order: Tensor, client: ClientTask) -> Sequence[Tensor]:
-        """Split into batches; a rest that is too small joins the batch before it.
-
-        Raises:
-            PlanError: if the network cannot train on so few examples.
-
-        """
+    def _split(self, order: Tensor) -> Sequence[Tensor]:
+        """Split into batches; a rest that is too small joins the batch before it."""
         batches = list(torch.split(order, self._job.recipe.batch))
         if len(batches) > 1 and len(batches[-1]) < self._smallest_batch:
             rest = batches.pop()
             batches[-1] = torch.cat((batches[-1], rest))
-        if len(batches[0]) < self._smallest_batch:
-            raise PlanError(
-                f"{client.name} trains on batches of one example, which a batch norm cannot "
-                "normalise: give each client two examples or more, and set training.batch to 2 "
-                "or more"
-            )
         return batches
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy, wasserstein_distance
 
+from overheard.core.errors import ClaimError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
@@ -201,7 +202,7 @@ def test_a_client_without_examples_has_no_true_shares() -> None:
 
 
 def test_a_claim_about_another_number_of_labels_is_refused() -> None:
-    with pytest.raises(ValueError, match="has 3 labels, the truth has 2"):
+    with pytest.raises(ClaimError, match="has 3 labels, the truth has 2"):
         values(shares(0.5, 0.5, 0.0), shares(0.5, 0.5))
 
 

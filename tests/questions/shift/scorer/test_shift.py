@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.claims import Timeline
+from overheard.core.errors import ClaimError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
@@ -286,7 +287,7 @@ def test_the_auxiliary_shares_are_a_guess_at_the_new_shares() -> None:
 
 
 def test_refuses_a_claim_with_another_number_of_labels() -> None:
-    with pytest.raises(ValueError, match="has 2 labels, the ground truth 4"):
+    with pytest.raises(ClaimError, match="has 2 labels, the ground truth 4"):
         scores(shift_of(change=(0.1, -0.1)))
 
 
