@@ -23,7 +23,7 @@ SETTINGS = {"width": 8, "depth": 1, "heads": 2}
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file of weights that were trained on thirty texts."""
-    path = tmp_path_factory.mktemp("base") / "base.safetensors"
+    path = tmp_path_factory.mktemp("base") / "new folder" / "base.safetensors"
     build = partial(Transformer(**SETTINGS).build, TEXTS)
     pretrain(build, pool_of(TEXTS, torch.float32), RECIPE, path, seed=Seed(0))
     return str(path)

@@ -97,9 +97,10 @@ def load_pretrained(network: nn.Module, path: Path, optional: tuple[str, ...]) -
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; missing folders are created."""
     partial = path.with_name(f"{path.name}.partial")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_bytes(content)
         partial.replace(path)
     except OSError as error:
