@@ -1,11 +1,19 @@
 """The step that FedAdam, FedYogi and FedAdagrad share: a rate of its own for each weight."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from torch import Tensor
 
-from overheard.core.algorithm.algorithm import ServerState, move
+from overheard.core.algorithm.algorithm import (
+    Algorithm,
+    MeanKind,
+    ReceivedUpdate,
+    ServerState,
+    mean_factors,
+    move,
+)
 from overheard.core.messages import Weights
 
 MEAN = "mean"
@@ -22,6 +30,24 @@ HIDDEN_MEAN = (
 
 NextSquare = Callable[[Tensor, Tensor], Tensor]
 """Returns v(t) from v(t-1) and the square of the mean update of round t."""
+
+
+class AdaptiveAlgorithm(Algorithm):
+    """An algorithm whose server scales each weight by past updates."""
+
+    hidden_mean: ClassVar[str] = HIDDEN_MEAN
+    has_memory: ClassVar[bool] = True
+    mean: MeanKind
+    """Whether updates are weighted by their numbers of examples, or all alike."""
+
+    @property
+    def adds_mean(self) -> bool:
+        """Return false: the server does not add the mean update itself."""
+        return False
+
+    def factors(self, received: Sequence[ReceivedUpdate]) -> tuple[float, ...]:
+        """Return the weights of the mean."""
+        return mean_factors(received, self.mean)
 
 
 def adaptive_step(

@@ -6,21 +6,15 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.algorithms._adaptive_steps import HIDDEN_MEAN, adaptive_step
+from overheard.algorithms._adaptive_steps import AdaptiveAlgorithm, adaptive_step
 from overheard.algorithms._settings import check_at_least_zero, check_positive
-from overheard.core.algorithm.algorithm import (
-    Algorithm,
-    MeanKind,
-    ReceivedUpdate,
-    ServerState,
-    mean_factors,
-)
+from overheard.core.algorithm.algorithm import MeanKind, ReceivedUpdate, ServerState
 from overheard.core.messages import Weights
 
 
 @final
 @dataclass(frozen=True)
-class FedAdagrad(Algorithm):
+class FedAdagrad(AdaptiveAlgorithm):
     """The server divides the mean update by the root of the sum of all squares so far.
 
     v = v + D^2 for the mean update D; w = w + rate * D / (sqrt(v) + tau) (Reddi et al. 2021,
@@ -40,8 +34,6 @@ class FedAdagrad(Algorithm):
 
     name: ClassVar[str] = "fed_adagrad"
     source: ClassVar[str] = "Reddi et al. 2021 (arXiv 2003.00295), Algorithm 2"
-    hidden_mean: ClassVar[str] = HIDDEN_MEAN
-    has_memory: ClassVar[bool] = True
 
     rate: float = 0.1
     tau: float = 1e-3
@@ -53,15 +45,6 @@ class FedAdagrad(Algorithm):
         check_positive("rate", self.rate)
         check_positive("tau", self.tau)
         check_at_least_zero("first_square", self.first_square)
-
-    @property
-    def adds_mean(self) -> bool:
-        """Return false: the server does not add the mean update itself."""
-        return False
-
-    def factors(self, received: Sequence[ReceivedUpdate]) -> tuple[float, ...]:
-        """Return the weights of the mean."""
-        return mean_factors(received, self.mean)
 
     def next_state(
         self,

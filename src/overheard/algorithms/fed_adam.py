@@ -7,21 +7,15 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.algorithms._adaptive_steps import HIDDEN_MEAN, adaptive_step
+from overheard.algorithms._adaptive_steps import AdaptiveAlgorithm, adaptive_step
 from overheard.algorithms._settings import check_at_least_zero, check_decay, check_positive
-from overheard.core.algorithm.algorithm import (
-    Algorithm,
-    MeanKind,
-    ReceivedUpdate,
-    ServerState,
-    mean_factors,
-)
+from overheard.core.algorithm.algorithm import MeanKind, ReceivedUpdate, ServerState
 from overheard.core.messages import Weights
 
 
 @final
 @dataclass(frozen=True)
-class FedAdam(Algorithm):
+class FedAdam(AdaptiveAlgorithm):
     """The server divides a decaying mean of mean updates by the root of their mean square.
 
     m = beta_1 m + (1 - beta_1) D and v = beta_2 v + (1 - beta_2) D^2 for the mean update D;
@@ -47,8 +41,6 @@ class FedAdam(Algorithm):
 
     name: ClassVar[str] = "fed_adam"
     source: ClassVar[str] = "Reddi et al. 2021 (arXiv 2003.00295), Algorithm 2"
-    hidden_mean: ClassVar[str] = HIDDEN_MEAN
-    has_memory: ClassVar[bool] = True
 
     rate: float = 0.1
     beta_1: float = 0.9
@@ -65,15 +57,6 @@ class FedAdam(Algorithm):
         check_decay("beta_1", self.beta_1)
         check_decay("beta_2", self.beta_2)
         check_at_least_zero("first_square", self.first_square)
-
-    @property
-    def adds_mean(self) -> bool:
-        """Return false: the server does not add the mean update itself."""
-        return False
-
-    def factors(self, received: Sequence[ReceivedUpdate]) -> tuple[float, ...]:
-        """Return the weights of the mean."""
-        return mean_factors(received, self.mean)
 
     def next_state(
         self,

@@ -6,21 +6,15 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.algorithms._adaptive_steps import HIDDEN_MEAN, adaptive_step
+from overheard.algorithms._adaptive_steps import AdaptiveAlgorithm, adaptive_step
 from overheard.algorithms._settings import check_at_least_zero, check_decay, check_positive
-from overheard.core.algorithm.algorithm import (
-    Algorithm,
-    MeanKind,
-    ReceivedUpdate,
-    ServerState,
-    mean_factors,
-)
+from overheard.core.algorithm.algorithm import MeanKind, ReceivedUpdate, ServerState
 from overheard.core.messages import Weights
 
 
 @final
 @dataclass(frozen=True)
-class FedYogi(Algorithm):
+class FedYogi(AdaptiveAlgorithm):
     """The server divides a decaying mean of mean updates by the root of slow squares.
 
     m = beta_1 m + (1 - beta_1) D and v = v - (1 - beta_2) D^2 sign(v - D^2) for the mean update
@@ -33,7 +27,7 @@ class FedYogi(Algorithm):
     Args:
         rate: the server's learning rate.
         beta_1: decay of the mean, in [0, 1).
-        beta_2: 1 minus the largest share of D^2 by which v changes, in [0, 1).
+        beta_2: v changes by (1 - beta_2) D^2 in a round, in [0, 1).
         tau: added to the root of v.
         first_square: v before the first round.
         mean: whether updates are weighted by their numbers of examples, or all alike.
@@ -42,8 +36,6 @@ class FedYogi(Algorithm):
 
     name: ClassVar[str] = "fed_yogi"
     source: ClassVar[str] = "Reddi et al. 2021 (arXiv 2003.00295), Algorithm 2"
-    hidden_mean: ClassVar[str] = HIDDEN_MEAN
-    has_memory: ClassVar[bool] = True
 
     rate: float = 0.01
     beta_1: float = 0.9
@@ -59,15 +51,6 @@ class FedYogi(Algorithm):
         check_decay("beta_1", self.beta_1)
         check_decay("beta_2", self.beta_2)
         check_at_least_zero("first_square", self.first_square)
-
-    @property
-    def adds_mean(self) -> bool:
-        """Return false: the server does not add the mean update itself."""
-        return False
-
-    def factors(self, received: Sequence[ReceivedUpdate]) -> tuple[float, ...]:
-        """Return the weights of the mean."""
-        return mean_factors(received, self.mean)
 
     def next_state(
         self,

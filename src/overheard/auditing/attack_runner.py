@@ -98,7 +98,7 @@ def observed_view(
     transcript: Transcript,
     observers: Sequence[Party],
 ) -> View:
-    """Return what the observers of a threat read, with what the algorithm lets them compute."""
+    """Return the view of these observers, with the mean updates that they can compute."""
     view = transcript.seen_by(*observers)
     algorithm, is_known = plan.algorithm_of(arm), "recipe" in threat.knows
     if is_known and threat.pseudonyms == "run":

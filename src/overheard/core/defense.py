@@ -16,7 +16,7 @@ from overheard.core.seeds import Seed
 BuildModel = Callable[[], nn.Module]
 
 HOOKS = ("on_data", "on_training", "on_update", "on_aggregate")
-"""The methods by which a defense acts."""
+"""The methods that a defense may override."""
 
 TrainingPart = Literal["model", "loss", "steps"]
 """A part of how clients train. "steps": optimizer, rate, epochs and batch."""

@@ -117,8 +117,8 @@ def _build_smooth_model(build_model: BuildModel) -> nn.Module:
     model = fresh_model(build_model, Seed(0))
     if has_batch_norm(model) or sent_buffers(model) or unsent_tensors(model):
         raise PlanError(
-            "distillation needs a network whose parameters are all trained and sent, without "
-            "buffers or batch norm: take group norm in its place, and no frozen parameters"
+            "distillation needs a network whose parameters are all trained and sent: replace "
+            "batch norm by group norm, and remove other buffers and frozen parameters"
         )
     if has_embedding(model) or is_recurrent(model) or has_dropout(model):
         raise PlanError(
