@@ -1,5 +1,6 @@
 """Worker processes give the bits of the sequential engine, and none is left over."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask, TrainingJob
 from overheard.learning.workers import processes
 from overheard.learning.workers.processes import WorkerError, acquire_for_training
+from overheard.learning.workers.worker_process import WorkerProcess
 from tests.learning.cases import (
     CLIENTS,
     CONVOLUTIONS,
@@ -111,6 +113,22 @@ def test_an_idle_pool_can_be_ended():
 
 
 @pytest.mark.slow
+def test_an_interrupted_start_ends_the_workers_that_had_started(monkeypatch):
+    started = list[WorkerProcess]()
+
+    def start(core):
+        if started:
+            raise KeyboardInterrupt
+        started.append(WorkerProcess(core))
+        return started[0]
+
+    monkeypatch.setattr(processes, "WorkerProcess", start)
+    with pytest.raises(KeyboardInterrupt):
+        processes.WorkerPool(2)
+    gc.collect()
+    assert started[0].process.poll() == -signal.SIGKILL
+
+
 def test_names_a_dead_worker():
     worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
     number = worker_pool._workers[0].process.pid

@@ -111,10 +111,11 @@ class WorkerPool:
     def __init__(self, workers: int) -> None:
         self.import_path = import_path()
         pinned = _allowed_cores() if workers == available_cores() else []
-        self._workers = [
-            WorkerProcess(pinned[number] if pinned else None) for number in range(workers)
-        ]
+        self._workers = list[WorkerProcess]()
+        # Before the first worker starts, so that Ctrl-C between two starts ends the first.
         self._end = weakref.finalize(self, _end, self._workers)
+        for number in range(workers):
+            self._workers.append(WorkerProcess(pinned[number] if pinned else None))
         self._pool: tuple[weakref.ref[Tensor], weakref.ref[Tensor]] | None = None
         self._starting = list(self._workers)
 
