@@ -12,6 +12,7 @@ from overheard.core.examples import Examples
 from overheard.core.known_users import KnownUsers
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
+from overheard.core.task import TokenWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Knowledge:
         algorithm: the algorithm of the run, which belongs to the recipe.
         background: public examples of the task that everyone has, clients included; defenses
             may mix them into clients' examples (see `core.defense.DefenseContext`).
+        token_words: the words of the tokens; None if inputs are no texts.
 
     """
 
@@ -45,6 +47,7 @@ class Knowledge:
     background: Examples | None = None
     candidate_records: Examples | None = None
     algorithm: Algorithm | None = None
+    token_words: TokenWords | None = None
 
     def __post_init__(self) -> None:
         """Check that there are 2 labels or more."""

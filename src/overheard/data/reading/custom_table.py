@@ -94,7 +94,7 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
         fitted_to = features[~held_out]
         train_inputs = encode_columns(path, fitted_to, fitted_to)
         test_inputs = encode_columns(path, features[held_out], fitted_to)
-        task = Task((train_inputs.shape[1],), labels.names)
+        task, words = Task((train_inputs.shape[1],), labels.names), None
     else:
         cells = text_column(path, table, columns.text)
         tokens = tokenise_texts(
@@ -107,7 +107,8 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
             texts,
         )
         train_inputs, test_inputs = tokens.train, tokens.test
-        task = Task((texts.tokens,), labels.names, tokens.vocabulary)
+        words = tokens.words
+        task = Task((texts.tokens,), labels.names, words.tokens)
     return Dataset(
         Examples(train_inputs, labels.numbers[~test]),
         Examples(test_inputs, labels.numbers[test]),
@@ -118,6 +119,7 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
         attributes=NO_ATTRIBUTES
         if users is None
         else read_attributes(path, table, columns.attributes, users),
+        token_words=words,
     )
 
 

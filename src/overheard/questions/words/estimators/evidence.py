@@ -1,0 +1,112 @@
+"""The evidence of each word in the updates of a target, by the part of the model it is in."""
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Update, Weights
+from overheard.core.parties import Party
+from overheard.core.task import TokenWords
+from overheard.core.view import View
+from overheard.learning.last_layer import LastLayer, find_last_layer
+from overheard.questions.words.estimators.robust_scores import robust_scores
+from overheard.questions.words.estimators.word_vectors import find_word_tables, row_changes
+
+Evidence = Callable[[Update, Weights | None], Float[Tensor, " words"]]
+"""Returns the evidence of each word in one update, given the broadcast if it is known."""
+
+
+def embedding_evidence(model: nn.Module, words: TokenWords) -> Evidence:
+    """Return how far an update moves the vector of each word.
+
+    Raises:
+        NeedsError: if the model has no word vectors, or they are never sent.
+
+    """
+    tables = find_word_tables(model, words)
+
+    def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
+        squares = [row_changes(update, start, one, words).square().sum(1) for one in tables]
+        return torch.stack(squares).sum(0).sqrt()
+
+    return cast(Evidence, read)
+
+
+def output_evidence(model: nn.Module, words: TokenWords, classes: int) -> Evidence:
+    """Return how far an update raises the outputs of each word.
+
+    A label pulls its row of the last layer and its bias up, and all other labels push them
+    down. Used are the change of the bias and the product of the row with the median row, which
+    points to where absent labels are pushed. Both are robust scores. Words that are no label
+    get the lowest evidence.
+
+    Raises:
+        NeedsError: if labels are no words, or the last layer is not sent.
+
+    """
+    if words.first_label is None:
+        raise NeedsError(
+            "the attack reads the outputs of words, but the labels of this task are no words: "
+            "choose attacks that read word vectors"
+        )
+    layer, first = find_last_layer(model, classes), words.first_label - words.first
+
+    def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
+        of_labels = _label_evidence(update, layer)
+        lowest = of_labels.min()
+        labels = torch.arange(classes) + first
+        is_word = (labels >= 0) & (labels < len(words))
+        evidence = lowest.expand(len(words)).clone()
+        evidence[labels[is_word]] = of_labels[is_word]
+        return evidence
+
+    return cast(Evidence, read)
+
+
+def pool_evidence(
+    evidence: Evidence, view: View, target: Party, words: TokenWords
+) -> Float[Tensor, " words"]:
+    """Return the sum over rounds of the robust scores of a target's updates."""
+    total = torch.zeros(len(words), dtype=torch.float64)
+    broadcasts = view.broadcasts()
+    for number, update in sorted(view.updates(target).items()):
+        total = total + robust_scores(evidence(update, broadcasts.get(number)))
+    return total
+
+
+def available_evidence(knowledge: Knowledge) -> Mapping[str, Evidence]:
+    """Return the sources of evidence that the model sends, by name.
+
+    Raises:
+        NeedsError: if it sends none, with the reason for each.
+
+    """
+    assert knowledge.build_model is not None
+    assert knowledge.token_words is not None
+    model, words = knowledge.build_model(), knowledge.token_words
+    found, reasons = dict[str, Evidence](), list[str]()
+    for name, build in (
+        ("word vectors", lambda: embedding_evidence(model, words)),
+        ("last layer", lambda: output_evidence(model, words, knowledge.classes)),
+    ):
+        try:
+            found[name] = build()
+        except NeedsError as reason:
+            reasons.append(str(reason))
+    if not found:
+        raise NeedsError("; ".join(reasons))
+    return found
+
+
+def _label_evidence(update: Update, layer: LastLayer) -> Float[Tensor, " classes"]:
+    rows = update.delta[layer.weight].double()
+    push = rows.median(0).values
+    evidence = robust_scores(-(rows @ push) / push.norm().clamp(min=1e-30))
+    if layer.bias is not None:
+        evidence = evidence + robust_scores(update.delta[layer.bias].double())
+    return evidence
