@@ -97,7 +97,11 @@ def simulate_words(*, is_leaking: bool) -> WordsRun:
             for name, part in zip(everyone, parts, strict=True)
         },
         {},
-        partition=Partition(pool, {(0, one.name): one.rows for one in tasks}, TOKEN_WORDS),
+        partition=Partition(
+            pool,
+            {(0, name): one.rows for name, one in zip(everyone, tasks, strict=True)},
+            TOKEN_WORDS,
+        ),
     )
     public = write_texts(torch.arange(WORDS), 30, Seed(91))
     knowledge = Knowledge(WORDS, build, public, RECIPE, token_words=TOKEN_WORDS)

@@ -8,7 +8,7 @@ import torch
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import MODEL, TEXTS, UPDATES
+from overheard.core.needs import TEXTS, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -32,7 +32,7 @@ class CombinedRows(Attack[Words]):
 
     name: ClassVar[str] = "combined_rows"
     claim_type: ClassVar = Words
-    needs: ClassVar = frozenset({UPDATES, MODEL, TEXTS})
+    needs: ClassVar = frozenset({UPDATES, TEXTS})
     source: ClassVar[str] = (
         "Overheard; the groups of used and unused words: Efron 2008 (Statistical Science 23), "
         "section 2"
@@ -48,14 +48,12 @@ class CombinedRows(Attack[Words]):
 
         """
         assert knowledge.token_words is not None
-        sources, words = available_evidence(knowledge), knowledge.token_words
+        sources, words = available_evidence(view, targets, knowledge), knowledge.token_words
         counts = count_public_words(knowledge)
         public = None if counts is None else counts.double().numpy()
         claims = {}
         for target in targets:
-            evidence = [
-                pool_evidence(one, view, target, words).numpy() for one in sources.values()
-            ]
+            evidence = [pool_evidence(one, view, target, words).numpy() for one in sources]
             log_odds = torch.from_numpy(log_odds_of_use(evidence, public))
             claims[target] = claim_words(log_odds, knowledge)
         return claims

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import MODEL, TEXTS, UPDATES
+from overheard.core.needs import TEXTS, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -27,6 +27,8 @@ class EmbeddingRows(Attack[Words]):
     (`estimators.word_vectors`). Noise moves all rows too, and hides words that move less. A
     table that is also the last layer moves in all rows, since absent labels push theirs.
 
+    If the model is unknown, the table is the tensor with a row for each token.
+
     The lengths of a round are compared with those of most words (`estimators.robust_scores`),
     and summed over rounds.
 
@@ -35,7 +37,7 @@ class EmbeddingRows(Attack[Words]):
 
     name: ClassVar[str] = "embedding_rows"
     claim_type: ClassVar = Words
-    needs: ClassVar = frozenset({UPDATES, MODEL, TEXTS})
+    needs: ClassVar = frozenset({UPDATES, TEXTS})
     source: ClassVar[str] = (
         "Melis et al. 2019 (Exploiting Unintended Feature Leakage in Collaborative Learning, "
         "S&P), section 4.1; weight decay and several rounds: Overheard"
@@ -50,10 +52,9 @@ class EmbeddingRows(Attack[Words]):
             NeedsError: if the model has no word vectors, or they are never sent.
 
         """
-        assert knowledge.build_model is not None
         assert knowledge.token_words is not None
         words = knowledge.token_words
-        evidence = embedding_evidence(knowledge.build_model(), words)
+        evidence = embedding_evidence(view, targets, knowledge)
         return {
             target: claim_words(pool_evidence(evidence, view, target, words), knowledge)
             for target in targets

@@ -49,10 +49,9 @@ class OutputRows(Attack[Words]):
             NeedsError: if labels are no words, or the last layer is not sent.
 
         """
-        assert knowledge.build_model is not None
         assert knowledge.token_words is not None
         words = knowledge.token_words
-        evidence = output_evidence(knowledge.build_model(), words, knowledge.classes)
+        evidence = output_evidence(knowledge)
         return {
             target: claim_words(pool_evidence(evidence, view, target, words), knowledge)
             for target in targets

@@ -1,34 +1,47 @@
 """The evidence of each word in the updates of a target, by the part of the model it is in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights
+from overheard.core.needs import MODEL
 from overheard.core.parties import Party
 from overheard.core.task import TokenWords
 from overheard.core.view import View
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.questions.words.estimators.robust_scores import robust_scores
-from overheard.questions.words.estimators.word_vectors import find_word_tables, row_changes
+from overheard.questions.words.estimators.word_vectors import (
+    find_tables_by_shape,
+    find_word_tables,
+    row_changes,
+)
 
 Evidence = Callable[[Update, Weights | None], Float[Tensor, " words"]]
 """Returns the evidence of each word in one update, given the broadcast if it is known."""
 
 
-def embedding_evidence(model: nn.Module, words: TokenWords) -> Evidence:
+def embedding_evidence(view: View, targets: Sequence[Party], knowledge: Knowledge) -> Evidence:
     """Return how far an update moves the vector of each word.
+
+    If the model is unknown, the table is found by its shape.
 
     Raises:
         NeedsError: if the model has no word vectors, or they are never sent.
 
     """
-    tables = find_word_tables(model, words)
+    assert knowledge.token_words is not None
+    words = knowledge.token_words
+    if knowledge.build_model is None:
+        updates = next(iter(view.updates(targets[0]).values()))
+        tables = find_tables_by_shape(updates.delta, words, knowledge.classes)
+    else:
+        tables = find_word_tables(knowledge.build_model(), words)
 
     def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
         squares = [row_changes(update, start, one, words).square().sum(1) for one in tables]
@@ -37,7 +50,7 @@ def embedding_evidence(model: nn.Module, words: TokenWords) -> Evidence:
     return cast(Evidence, read)
 
 
-def output_evidence(model: nn.Module, words: TokenWords, classes: int) -> Evidence:
+def output_evidence(knowledge: Knowledge) -> Evidence:
     """Return how far an update raises the outputs of each word.
 
     A label pulls its row of the last layer and its bias up, and all other labels push them
@@ -46,15 +59,20 @@ def output_evidence(model: nn.Module, words: TokenWords, classes: int) -> Eviden
     get the lowest evidence.
 
     Raises:
-        NeedsError: if labels are no words, or the last layer is not sent.
+        NeedsError: if labels are no words, or the last layer is not sent or not known.
 
     """
+    assert knowledge.token_words is not None
+    words, classes = knowledge.token_words, knowledge.classes
+    if knowledge.build_model is None:
+        raise NeedsError(f"the outputs of words need {MODEL.description}")
     if words.first_label is None:
         raise NeedsError(
             "the attack reads the outputs of words, but the labels of this task are no words: "
             "choose attacks that read word vectors"
         )
-    layer, first = find_last_layer(model, classes), words.first_label - words.first
+    layer = find_last_layer(knowledge.build_model(), classes)
+    first = words.first_label - words.first
 
     def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
         of_labels = _label_evidence(update, layer)
@@ -79,28 +97,27 @@ def pool_evidence(
     return total
 
 
-def available_evidence(knowledge: Knowledge) -> Mapping[str, Evidence]:
-    """Return the sources of evidence that the model sends, by name.
+def available_evidence(
+    view: View, targets: Sequence[Party], knowledge: Knowledge
+) -> tuple[Evidence, ...]:
+    """Return the sources of evidence that are sent: word vectors, the last layer, or both.
 
     Raises:
-        NeedsError: if it sends none, with the reason for each.
+        NeedsError: if neither is, with both reasons.
 
     """
-    assert knowledge.build_model is not None
-    assert knowledge.token_words is not None
-    model, words = knowledge.build_model(), knowledge.token_words
-    found, reasons = dict[str, Evidence](), list[str]()
-    for name, build in (
-        ("word vectors", lambda: embedding_evidence(model, words)),
-        ("last layer", lambda: output_evidence(model, words, knowledge.classes)),
-    ):
-        try:
-            found[name] = build()
-        except NeedsError as reason:
-            reasons.append(str(reason))
+    found, reasons = list[Evidence](), list[str]()
+    try:
+        found.append(embedding_evidence(view, targets, knowledge))
+    except NeedsError as reason:
+        reasons.append(str(reason))
+    try:
+        found.append(output_evidence(knowledge))
+    except NeedsError as reason:
+        reasons.append(str(reason))
     if not found:
         raise NeedsError("; ".join(reasons))
-    return found
+    return tuple(found)
 
 
 def _label_evidence(update: Update, layer: LastLayer) -> Float[Tensor, " classes"]:

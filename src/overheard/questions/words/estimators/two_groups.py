@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import brentq
 from scipy.stats import rankdata
-from sklearn.isotonic import IsotonicRegression
 
 BINS = 100
 """Groups of words with about the same rank of evidence; a density is constant within one."""
@@ -85,14 +84,14 @@ def _fit_log_ratios(
 
     Each group has one extra word, spread over the bins (Laplace).
     """
+    from sklearn.isotonic import isotonic_regression
+
     sizes = np.bincount(bins, minlength=BINS).astype(np.float64)
     of_used = np.bincount(bins, used, BINS) + sizes / len(bins)
     of_unused = np.bincount(bins, 1 - used, BINS) + sizes / len(bins)
     seen = sizes > 0
     ratio = of_used[seen] / (of_used[seen] + of_unused[seen])
-    rising = IsotonicRegression().fit_transform(
-        np.flatnonzero(seen), ratio, sample_weight=sizes[seen]
-    )
+    rising = isotonic_regression(ratio, sample_weight=sizes[seen])
     log_ratios = np.zeros(BINS)
     log_ratios[seen] = np.log(rising / (1 - rising)) - np.log(of_used.sum() / of_unused.sum())
     found: Float[np.ndarray, " words"] = log_ratios[bins]

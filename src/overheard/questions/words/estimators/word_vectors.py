@@ -10,7 +10,7 @@ from overheard.core.task import TokenWords
 from overheard.learning.sent_tensors import trainable_parameters
 
 BINS = 64
-"""Values of weights by which the change of unused rows is told apart."""
+"""Ranges of weights; the change of unused rows is estimated within each."""
 
 
 def find_word_tables(model: nn.Module, words: TokenWords) -> tuple[str, ...]:
@@ -43,6 +43,27 @@ def find_word_tables(model: nn.Module, words: TokenWords) -> tuple[str, ...]:
             "last layer, or all that is sent"
         )
     return names
+
+
+def find_tables_by_shape(sent: Weights, words: TokenWords, classes: int) -> tuple[str, ...]:
+    """Return the names of tensors with a row for each token, for an unknown model.
+
+    If labels are as many as tokens, the last layer has that shape too; the first tensor is then
+    taken for the table.
+
+    Raises:
+        NeedsError: if there is no such tensor.
+
+    """
+    names = tuple(
+        name for name, one in sent.items() if one.ndim == 2 and len(one) == words.tokens
+    )
+    if not names:
+        raise NeedsError(
+            "the attack reads word vectors, but no tensor that is sent has a row for each of "
+            f"{words.tokens} tokens: choose attacks that read all that is sent"
+        )
+    return names[:1] if classes == words.tokens else names
 
 
 def row_changes(
