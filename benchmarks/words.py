@@ -5,22 +5,24 @@
 Bloggers train a transformer to name the next word: whole, by adapters of rank 8 and the last
 layer, or by the adapters alone. Clients with news train a bag of word vectors to name the
 section. Each is tried with defenses. A base for the transformer may be given, as
-`benchmarks/adapters.py` makes it. The same command resumes.
+`benchmarks/adapters.py` makes it. A run of whole transformers takes 1 GB of disk, so each run
+is removed once it is attacked.
 """
 
 import argparse
+import shutil
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.finding import ArmRun, Finding, Refusal
 from overheard.plans.plan import parse_plan
 
 BLOGS = """
 title = "Words of bloggers, rank {rank}"
-seeds = [0, 1, 2]
+seeds = [{seed}]
 [data]
 source = {{ kind = "blogs", task = "next_word" }}
 split = "by_user"
@@ -29,18 +31,18 @@ examples = 96
 test = 500
 [training]
 model = {{ kind = "transformer", rank = {rank}{base} }}
-rounds = 2
+rounds = 1
 rate = 0.001
 batch = 16
 optimizer = "adam"
 [[threats]]
-attacks = {attacks}
+attacks = ["embedding_rows", "output_rows", "combined_rows"]
 by_round = false
 """
 
 NEWS = """
 title = "Words of news"
-seeds = [0, 1, 2]
+seeds = [{seed}]
 [data]
 source = "ag_news"
 split = {{ kind = "dirichlet", alpha = 0.5 }}
@@ -54,40 +56,45 @@ rounds = 4
 rate = 0.5
 batch = 20
 [[threats]]
-attacks = {attacks}
+attacks = ["embedding_rows", "output_rows", "combined_rows"]
 by_round = false
 """
 
-ATTACKS = ("embedding_rows", "output_rows", "combined_rows")
-
-NO_DEFENSE = """
+ARM = """
 [[arms]]
-name = "no defense"
+name = "{name}"
+{settings}
 """
 
-HEAD_AT_HOME = """
-[[arms]]
-name = "last layer at home"
-algorithm = "partial_sharing"
-"""
+NO_DEFENSE = {"no defense": ""}
 
-TABLE_AT_HOME = """
-[[arms]]
-name = "word vectors at home"
-algorithm = {{ kind = "partial_sharing", stays = ["{table}"] }}
-"""
+HEAD_AT_HOME = {"last layer at home": 'algorithm = "partial_sharing"'}
 
-KEPT = """
-[[arms]]
-name = "a tenth is sent"
-defenses = [{ kind = "compression", keep = 0.1 }]
-"""
+TABLE_AT_HOME = 'algorithm = {{ kind = "partial_sharing", stays = ["{}"] }}'
 
-NOISY = """
-[[arms]]
-name = "clip {clip} noise {noise}"
-defenses = [{{ kind = "local_dp", clip = {clip}, noise_multiplier = {noise} }}]
-"""
+KEPT = {"a tenth is sent": 'defenses = [{ kind = "compression", keep = 0.1 }]'}
+
+NOISY = {
+    f"clip 1 noise {noise}": 'defenses = [{ kind = "local_dp", clip = 1.0, noise_multiplier = '
+    f"{noise} }}]"
+    for noise in (0.0005, 0.002, 0.01)
+}
+
+FEDERATIONS = {
+    "bloggers, all": (
+        0,
+        NO_DEFENSE
+        | HEAD_AT_HOME
+        | {"word vectors at home": TABLE_AT_HOME.format("table.*")}
+        | NOISY,
+    ),
+    "bloggers, rank 8": (8, NO_DEFENSE | HEAD_AT_HOME | NOISY),
+    "news": (
+        None,
+        NO_DEFENSE | {"word vectors at home": TABLE_AT_HOME.format("0.*")} | KEPT | NOISY,
+    ),
+}
+"""By federation, the rank of the adapters (None = no transformer) and the settings of arms."""
 
 
 def main() -> None:
@@ -99,59 +106,58 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=40)
     given = parser.parse_args()
     base = "" if given.base is None else f', base = "{given.base.as_posix()}"'
-    noises = [NOISY.format(clip=1.0, noise=noise) for noise in (0.001, 0.01, 0.1)]
-    arms = {
-        0: [NO_DEFENSE, HEAD_AT_HOME, TABLE_AT_HOME.format(table="table.*"), KEPT, *noises],
-        8: [NO_DEFENSE, HEAD_AT_HOME, KEPT, *noises],
-    }
-    attacks = str(list(ATTACKS)).replace("'", '"')
-    for rank, of_rank in arms.items():
-        text = BLOGS.format(rank=rank, clients=given.clients, base=base, attacks=attacks)
-        _run(f"bloggers-{rank}", text + "".join(of_rank), given.data, given.out)
-    of_news = [NO_DEFENSE, TABLE_AT_HOME.format(table="0.*"), KEPT, *noises]
-    _run("news", NEWS.format(attacks=attacks) + "".join(of_news), given.data, given.out)
+    resources = Resources(data=given.data, device="cpu", workers=1)
+    for federation, (rank, arms) in FEDERATIONS.items():
+        for arm, settings in arms.items():
+            findings, refusals, runs = list[Finding](), list[Refusal](), list[ArmRun]()
+            for seed in range(3):
+                plan = (
+                    NEWS.format(seed=seed)
+                    if rank is None
+                    else BLOGS.format(rank=rank, seed=seed, clients=given.clients, base=base)
+                ) + ARM.format(name=arm, settings=settings)
+                folder = given.out / f"{federation} {arm} {seed}".replace(" ", "-")
+                found = audit(parse_plan(plan, "benchmark"), folder, resources=resources)
+                shutil.rmtree(folder)
+                findings += found.findings
+                refusals += found.refusals
+                runs += found.arms
+            _print_rows(f"{federation}; {arm}", findings, refusals, runs)
 
 
-def _run(name: str, plan: str, data: Path, out: Path) -> None:
-    resources = Resources(data=data, device="cpu", workers=1)
-    _print_rows(name, audit(parse_plan(plan, "benchmark"), out / name, resources=resources))
-
-
-def _print_rows(name: str, found: Audit) -> None:
-    """Print the mean scores of each attack and arm, with guess and control, and refusals."""
-    groups = defaultdict[tuple[str, str], list[Finding]](list)
-    for finding in found.findings:
-        groups[finding.cell.arm, finding.cell.part].append(finding)
-    for (arm, attack), findings in groups.items():
+def _print_rows(
+    where: str, findings: list[Finding], refusals: list[Refusal], runs: list[ArmRun]
+) -> None:
+    """Print the mean scores of each attack, with guess and other clients, and refusals."""
+    groups = defaultdict[str, list[Finding]](list)
+    for finding in findings:
+        groups[finding.cell.part].append(finding)
+    for attack, members in groups.items():
         by_seed = [
-            mean(
-                _score(one, "rare_word_precision") for one in findings if one.cell.seed == seed
-            )
-            for seed in sorted({one.cell.seed for one in findings})
+            mean(_score(one, "rare_word_precision") for one in members if one.cell.seed == seed)
+            for seed in sorted({one.cell.seed for one in members})
         ]
         others = [
             (sum(one.redrawn_fits[1:]) - one.redrawn_fits[0]) / (len(one.redrawn_fits) - 2)
-            for one in findings
-            if len(one.redrawn_fits) > 2
+            for one in members
         ]
-        guesses = [
+        guess = mean(
             score.best_uninformed or 0.0
-            for one in findings
+            for one in members
             for score in one.scores
             if score.name == "rare_word_precision"
-        ]
-        named = [_score(one, "rare_words_named") for one in findings]
-        print(
-            f"{name:12} {arm:22} {attack:15} rare AP {mean(by_seed):.3f}",
-            "(" + " ".join(map("{:.3f}".format, by_seed)) + ")",
-            f"guess {mean(guesses):.3f} others {mean(others) if others else 0:.3f}",
-            f"named {mean(named):.3f}",
         )
-    for refused in {(one.cell.arm, one.cell.part, one.missing) for one in found.refusals}:
-        print(name, "refused:", *refused)
-    for arm in {one.arm for one in found.arms}:
-        last = [run.accuracy[max(run.accuracy)] for run in found.arms if run.arm == arm]
-        print(f"{name:12} {arm:22} accuracy {mean(last):.3f}")
+        seeds = ", ".join(map("{:.3f}".format, by_seed))
+        named = mean(_score(one, "rare_words_named") for one in members)
+        print(
+            f"{where}; {attack}: {mean(by_seed):.3f} ({seeds}); guess {guess:.3f}; against "
+            f"others {mean(others):.3f}; first 100 named {named:.3f}",
+            flush=True,
+        )
+    for attack, missing in sorted({(one.cell.part, one.missing) for one in refusals}):
+        print(f"{where}; {attack} refused: {'; '.join(missing)}", flush=True)
+    accuracy = mean(run.accuracy[max(run.accuracy)] for run in runs if run.accuracy)
+    print(f"{where}; accuracy {accuracy:.3f}", flush=True)
 
 
 def _score(finding: Finding, name: str) -> float:

@@ -27,7 +27,8 @@ class CombinedRows(Attack[Words]):
     other part is not sent. `estimators.two_groups` fits to each target how evidence and public
     frequency combine. So words that occur in the text alone, or as labels alone, are both
     found. Under noise, the claim falls back on public text word by word, and no virtual clients
-    are needed to know how far to trust the evidence.
+    are needed to know how far to trust the evidence. Without public text, the robust scores of
+    both are added.
     """
 
     name: ClassVar[str] = "combined_rows"
@@ -50,10 +51,15 @@ class CombinedRows(Attack[Words]):
         assert knowledge.token_words is not None
         sources, words = available_evidence(view, targets, knowledge), knowledge.token_words
         counts = count_public_words(knowledge)
-        public = None if counts is None else counts.double().numpy()
         claims = {}
         for target in targets:
-            evidence = [pool_evidence(one, view, target, words).numpy() for one in sources]
-            log_odds = torch.from_numpy(log_odds_of_use(evidence, public))
-            claims[target] = claim_words(log_odds, knowledge)
+            evidence = [pool_evidence(one, view, target, words) for one in sources]
+            scores = (
+                torch.stack(evidence).sum(0)
+                if counts is None
+                else torch.from_numpy(
+                    log_odds_of_use([one.numpy() for one in evidence], counts.double().numpy())
+                )
+            )
+            claims[target] = claim_words(scores, knowledge)
         return claims

@@ -17,9 +17,11 @@ from overheard.core.view import View
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.questions.words.estimators.robust_scores import robust_scores
 from overheard.questions.words.estimators.word_vectors import (
+    find_shared_table,
     find_tables_by_shape,
     find_word_tables,
     row_changes,
+    without_push,
 )
 
 Evidence = Callable[[Update, Weights | None], Float[Tensor, " words"]]
@@ -36,15 +38,21 @@ def embedding_evidence(view: View, targets: Sequence[Party], knowledge: Knowledg
 
     """
     assert knowledge.token_words is not None
-    words = knowledge.token_words
+    words, shared = knowledge.token_words, None
     if knowledge.build_model is None:
         updates = next(iter(view.updates(targets[0]).values()))
         tables = find_tables_by_shape(updates.delta, words, knowledge.classes)
     else:
-        tables = find_word_tables(knowledge.build_model(), words)
+        model = knowledge.build_model()
+        tables, shared = find_word_tables(model, words), find_shared_table(model)
 
     def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
-        squares = [row_changes(update, start, one, words).square().sum(1) for one in tables]
+        squares = []
+        for table in tables:
+            changes = row_changes(update, start, table, words)
+            if table == shared:
+                changes = without_push(changes)
+            squares.append(changes.square().sum(1))
         return torch.stack(squares).sum(0).sqrt()
 
     return cast(Evidence, read)
@@ -71,11 +79,13 @@ def output_evidence(knowledge: Knowledge) -> Evidence:
             "the attack reads the outputs of words, but the labels of this task are no words: "
             "choose attacks that read word vectors"
         )
-    layer = find_last_layer(knowledge.build_model(), classes)
+    model = knowledge.build_model()
+    shared = find_shared_table(model)
+    layer = find_last_layer(model, classes) if shared is None else LastLayer(shared, None)
     first = words.first_label - words.first
 
     def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
-        of_labels = _label_evidence(update, layer)
+        of_labels = _label_evidence(update, layer, classes)
         lowest = of_labels.min()
         labels = torch.arange(classes) + first
         is_word = (labels >= 0) & (labels < len(words))
@@ -120,8 +130,10 @@ def available_evidence(
     return tuple(found)
 
 
-def _label_evidence(update: Update, layer: LastLayer) -> Float[Tensor, " classes"]:
-    rows = update.delta[layer.weight].double()
+def _label_evidence(
+    update: Update, layer: LastLayer, classes: int
+) -> Float[Tensor, " classes"]:
+    rows = update.delta[layer.weight][:classes].double()
     push = rows.median(0).values
     evidence = robust_scores(-(rows @ push) / push.norm().clamp(min=1e-30))
     if layer.bias is not None:

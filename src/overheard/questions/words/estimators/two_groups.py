@@ -22,7 +22,7 @@ FIRST_SHARE = 0.05
 
 def log_odds_of_use(
     evidence: Sequence[Float[np.ndarray, " words"]],
-    public: Float[np.ndarray, " words"] | None,
+    public: Float[np.ndarray, " words"],
 ) -> Float[np.ndarray, " words"]:
     """Return the log-odds that each word was used, after fitting to all words of a target.
 
@@ -31,20 +31,22 @@ def log_odds_of_use(
     with probability 1 - exp(-c f), since it is drawn many times. Given the group, sources of
     evidence are taken to be independent, and the ratio of their densities rises with the
     evidence. The scale c and the ratios are fitted by expectation and maximisation: if the
-    evidence says nothing, the ratios are about 1, and public text alone ranks the words.
+    evidence says nothing, the ratios are near 1, and the order is about that of public text.
+
+    It is public text that tells the two groups from each other. So it must use words as clients
+    do, at least the frequent ones: evidence that goes against it is taken for chance.
 
     Args:
         evidence: for each source, larger = more probably used.
-        public: how many public examples have each word; None = not known.
+        public: how many public examples have each word.
 
     """
-    words = len(evidence[0])
-    frequency = np.ones(words) if public is None else public + 0.5
+    frequency = public + 0.5
     bins = [_bin_by_rank(one) for one in evidence]
     # At the start, evidence counts as much as its rank.
     log_ratios = [np.log((one + 0.5) / BINS) - np.log(0.5) for one in bins]
     share = FIRST_SHARE
-    log_odds = np.zeros(words)
+    log_odds = np.zeros(len(public))
     for _ in range(STEPS):
         prior = _probability_of_use(frequency, share)
         log_odds = np.log(prior / (1 - prior)) + np.sum(log_ratios, axis=0)

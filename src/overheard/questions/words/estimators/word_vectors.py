@@ -66,6 +66,25 @@ def find_tables_by_shape(sent: Weights, words: TokenWords, classes: int) -> tupl
     return names[:1] if classes == words.tokens else names
 
 
+def find_shared_table(model: nn.Module) -> str | None:
+    """Return the name of the table that is also the last linear layer; None if none is."""
+    linear = [one for one in model.modules() if isinstance(one, nn.Linear)]
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    if not linear or not any(one.weight is linear[-1].weight for one in tables):
+        return None
+    sent = {id(one): name for name, one in trainable_parameters(model).items()}
+    return sent.get(id(linear[-1].weight))
+
+
+def without_push(rows: Float[Tensor, "words dims"]) -> Float[Tensor, "words dims"]:
+    """Return rows without their part along the median row, where absent labels push them."""
+    push = rows.median(0).values
+    length = push.norm()
+    if not bool(length > 0):
+        return rows
+    return rows - torch.outer(rows @ push / length, push / length)
+
+
 def row_changes(
     update: Update, start: Weights | None, table: str, words: TokenWords
 ) -> Float[Tensor, "words dims"]:
