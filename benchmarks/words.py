@@ -103,12 +103,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base", type=Path)
-    parser.add_argument("--clients", type=int, default=40)
+    parser.add_argument("--clients", type=int, default=40, help="bloggers")
+    parser.add_argument("--only", default="", help="a part of the name of a federation or arm")
     given = parser.parse_args()
     base = "" if given.base is None else f', base = "{given.base.as_posix()}"'
     resources = Resources(data=given.data, device="cpu", workers=1)
     for federation, (rank, arms) in FEDERATIONS.items():
         for arm, settings in arms.items():
+            if given.only not in f"{federation}; {arm}":
+                continue
             findings, refusals, runs = list[Finding](), list[Refusal](), list[ArmRun]()
             for seed in range(3):
                 plan = (
