@@ -145,7 +145,8 @@ class Scaffold(Algorithm):
                     changes.setdefault(message.sender, []).append(body.control)
                 seen = tuple(changes.get(message.sender, ()))
                 if control is not None and body.control is not None:
-                    body = replace(body, delta=_PlainUpdate(body.delta, control, seen))
+                    plain = _PlainUpdate(body.delta, control, seen)
+                    body = replace(body, delta=plain, control=None)
             messages.append(replace(message, body=body))
         return replace(view, messages=tuple(messages))
 
