@@ -1,6 +1,5 @@
 """Corrected updates are compared with those of known users in the same round."""
 
-
 import pytest
 import torch
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.algorithm.lazy_weights import LinearCombination
 from overheard.core.messages import Broadcast, Update, Weights
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import SERVER
 from overheard.core.view import View
 
 
