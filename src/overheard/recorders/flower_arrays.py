@@ -84,8 +84,8 @@ class ArrayDecoder:
         """Decode a reply, and return its difference from the broadcast model.
 
         In the precision of the reply, where differences of nearby floats are exact. Records
-        that were not broadcast are returned as they were sent; broadcast records that the reply
-        lacks are left out.
+        that were not broadcast are returned as they were sent; broadcast records that are not
+        in the reply are left out.
 
         Raises:
             ValueError: if the reply has no record of the broadcast, or one with other tensors,
