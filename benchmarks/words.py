@@ -52,9 +52,11 @@ auxiliary_per_class = 250
 test = 1000
 [training]
 model = "text_bag"
-rounds = 4
-rate = 0.5
+rounds = 5
+rate = 0.01
+epochs = 2
 batch = 20
+optimizer = "adam"
 [[threats]]
 attacks = ["embedding_rows", "output_rows", "combined_rows"]
 by_round = false

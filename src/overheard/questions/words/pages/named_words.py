@@ -29,8 +29,8 @@ def example_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         word for word, is_used in zip(best.candidates, best.true, strict=True) if is_used > 0
     ]
     return (
-        f"For {name_target(best.target, threat_result.observers)} it lists "
-        f"{len(correct)} used words among {len(best.candidates)}, such as "
+        f"For {name_target(best.target, threat_result.observers)}, {len(correct)} of the "
+        f"{len(best.candidates)} words that the attack lists are used, such as "
         f"{_quote(correct[:MOST_EXAMPLES])}.",
     )
 

@@ -129,8 +129,8 @@ def _named_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     measure, observers = MEASURES[NAMED], name_observers(threat_result.observers)
     return (
         f"Of the first 100 rare words that {observers} can list for a client, or of as many "
-        f"as the client used, {measure.format(row.value.mean)} are correct; guessing from "
-        f"public text: {measure.format(row.blind)}.",
+        f"as the client used, {measure.format(row.value.mean)} are correct; "
+        f"guessing: {measure.format(row.blind)}.",
     )
 
 

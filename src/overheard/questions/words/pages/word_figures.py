@@ -77,8 +77,8 @@ def _threat_figure(
     )
     return ReportFigure(
         where,
-        f"{CURVES_NOTE} Dashes: public text, among its first 100 rare words or as many as the "
-        "client used.",
+        f"{CURVES_NOTE} Dashes: the best guess, among its first 100 rare words or as many as "
+        "the client used.",
         legend_chart(short, guess is not None, f"Legend: {where}"),
         (Panel("Used words among the first rare words listed", chart),),
         _table(attacks, shares, where),
