@@ -136,7 +136,7 @@ class Wisdm(DataSource):
     ) -> Examples:
         """Return all examples with the labels of the task."""
         if self.task == "acceleration":
-            numbers = torch.from_numpy(table[[RESULTANT]].to_numpy(np.float32))
+            numbers = torch.from_numpy(table[[RESULTANT]].to_numpy(np.float32, copy=True))
             return without_classes(inputs, standardise_numbers(numbers, is_test))
         labels = torch.from_numpy(integer_column(path, table, "label", len(CLASS_NAMES)))
         if self.task == "activity":

@@ -1,9 +1,17 @@
 """Labels that are no classes: several labels of an example, or numbers to predict."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from jaxtyping import Bool, Float, Float32, Shaped
 from torch import Tensor
 
 from overheard.core.task import TaskKind
+
+OUTPUT_WORDS: Mapping[TaskKind, str] = MappingProxyType(
+    {"classification": "class", "multi_label": "label", "regression": "number"}
+)
+"""What an output of a model stands for."""
 
 
 def kind_of_labels(labels: Shaped[Tensor, "examples ..."]) -> TaskKind:
@@ -61,6 +69,5 @@ def standardise_numbers(
 
 
 def output_names(kind: TaskKind, count: int) -> tuple[str, ...]:
-    """Return names of this many outputs of a task without classes, where none are given."""
-    word = "label" if kind == "multi_label" else "number"
-    return tuple(f"{word} {number}" for number in range(count))
+    """Return names of this many outputs of a task, where none are given."""
+    return tuple(f"{OUTPUT_WORDS[kind]} {number}" for number in range(count))
