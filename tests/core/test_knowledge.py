@@ -26,7 +26,7 @@ def test_without_auxiliary_examples_there_are_no_shares(auxiliary: Examples | No
 
 @pytest.mark.parametrize("classes", [1, 0, -1])
 def test_refuses_fewer_than_two_labels(classes: int):
-    with pytest.raises(ValueError, match="2 labels or more"):
+    with pytest.raises(ValueError, match="2 classes or more"):
         Knowledge(classes)
 
 

@@ -26,13 +26,13 @@ class Own(DataSource):
             input. None = unknown.
         attributes: columns of sensitive attributes of the users, each with one value per user;
             never inputs.
+        vocabulary: the number of words in the vocabulary of a text column.
+        tokens: the number of words that are read of a text.
         task: what a table's labels are. "classification": names or numbers of classes.
             "multi_label": columns of 0 and 1, one for each label that may apply. "regression":
             columns of numbers to predict, which are standardised. A function shows it by the
             form of its labels; arrays have classes.
         more_labels: further columns of labels, for "multi_label" and "regression".
-        vocabulary: the number of words in the vocabulary of a text column.
-        tokens: the number of words that are read of a text.
 
     """
 
@@ -42,10 +42,10 @@ class Own(DataSource):
     text: str | None = None
     time: str | None = None
     attributes: tuple[str, ...] = ()
-    task: TaskKind = "classification"
-    more_labels: tuple[str, ...] = ()
     vocabulary: int = 20_000
     tokens: int = 40
+    task: TaskKind = "classification"
+    more_labels: tuple[str, ...] = ()
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"

@@ -163,13 +163,9 @@ def draw_partition(
 
     """
     _check_sizes(split_settings, clients)
+    split = None if split_settings is None else split_settings.split
     refuse_classes_in_settings(
-        dataset.task,
-        None if split_settings is None else split_settings.split,
-        auxiliary.per_class,
-        schedule,
-        known_users,
-        candidates,
+        dataset.task, split, auxiliary.per_class, schedule, known_users, candidates
     )
     reserved = reserve_examples(
         dataset, split_settings, clients, auxiliary, seed, known_users, candidates

@@ -105,9 +105,8 @@ def _class_names(
         names = [str(number) for number in range(min(int(labels.max()), MAX_CLASSES) + 1)]
     else:
         raise DataError(
-            f"{path}: labels must be whole numbers or names, but are {labels.dtype}: return "
-            "numbers to predict from a function, or give them as a table with task = "
-            "'regression'"
+            f"{path}: labels must be whole numbers or names, but are {labels.dtype}. "
+            "Numbers to predict come from a function, or from a table with task = 'regression'"
         )
     if not 2 <= len(names) <= MAX_CLASSES:
         raise DataError(

@@ -60,8 +60,8 @@ def load_custom_data(
     if of_tables and not reference.endswith(TABLE_SUFFIXES):
         raise DataError(
             "time, attributes, task and more_labels are for the columns of a table, but "
-            f"{reference} is no table: leave them out; arrays have `times` in their file, a "
-            "function returns all in its Dataset, and shows the task by the form of its labels"
+            f"{reference} is no table: leave them out. Arrays have `times` in their file. A "
+            "function returns all in its Dataset, or shows the task by the form of its labels"
         )
     if reference.endswith((".npz", *TABLE_SUFFIXES)):
         path = Path(reference)
