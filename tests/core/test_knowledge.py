@@ -39,3 +39,10 @@ def test_by_default_no_user_and_no_background_is_known():
     assert Knowledge(2).known_users == KnownUsers()
     assert Knowledge(2).known_users.all_prior_examples() == {}
     assert Knowledge(2).background is None
+
+
+def test_a_task_without_classes_counts_all_examples_as_alike():
+    known = Knowledge(classes=1, kind="regression")
+    assert not known.has_classes
+    with pytest.raises(ValueError, match="has no classes, got 2"):
+        Knowledge(classes=2, kind="multi_label")

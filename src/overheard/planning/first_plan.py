@@ -144,8 +144,10 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
     recording = request.recording
     if request.data is not None:
         is_table = request.data.endswith((".csv", ".csv.gz", ".parquet"))
-        columns = {"label": request.label, "user": request.user} if is_table else {}
-        return OwnData(request.data, **columns)  # type: ignore[arg-type]
+        if not is_table:
+            return OwnData(request.data)
+        task = "classification" if recording is None else recording.task_kind
+        return OwnData(request.data, request.label, request.user, task=task)
     if recording is None:
         return Digits()
     task = recording.manifest.task
