@@ -120,7 +120,7 @@ def test_times_and_attributes_are_columns_of_a_table(directory: Path) -> None:
 def test_refuses_time_and_attributes_of_data_that_are_no_table(reference: str) -> None:
     with pytest.raises(DataError, match="are for the columns of a table"):
         load_custom_data(reference, time="year")
-    with pytest.raises(DataError, match="are columns of a table"):
+    with pytest.raises(DataError, match="are for the columns of a table"):
         load_custom_data(reference, attributes=("sex",))
 
 
