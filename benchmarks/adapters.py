@@ -1,6 +1,6 @@
 """Compare re-identification of 40 bloggers from adapters with that from full updates.
 
-    python benchmarks/adapters.py --data DATA --out DIR            about an hour of one core
+    python benchmarks/adapters.py --data DATA --out DIR [--seeds 10]       two hours of one core
 
 A transformer is pretrained on posts of other bloggers. 40 bloggers then train it: whole, or by
 adapters of rank 8 and the last layer. A server that holds six other posts of each names the
@@ -31,7 +31,7 @@ WINDOWS = 64_000
 
 PLAN = """
 title = "Re-identification of bloggers, rank {rank}"
-seeds = [0, 1, 2]
+seeds = {seeds}
 [data]
 source = {{ kind = "blogs", task = "next_word" }}
 split = "by_user"
@@ -75,6 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=10, help="number of seeds")
     given = parser.parse_args()
     base = given.out / "base.safetensors"
     if not base.exists():
@@ -84,7 +85,12 @@ def main() -> None:
             ATTACK.format(layers=f", layers = {layers}" if layers else "")
             for layers in parts.values()
         ]
-        text = PLAN.format(rank=rank, base=base.as_posix(), attacks=", ".join(attacks))
+        text = PLAN.format(
+            rank=rank,
+            base=base.as_posix(),
+            attacks=", ".join(attacks),
+            seeds=list(range(given.seeds)),
+        )
         resources = Resources(data=given.data, device="cpu", workers=1)
         found = audit(
             parse_plan(text, "benchmark"), given.out / f"rank-{rank}", resources=resources
