@@ -146,8 +146,8 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
         is_table = request.data.endswith((".csv", ".csv.gz", ".parquet"))
         if not is_table:
             return OwnData(request.data)
-        task = "classification" if recording is None else recording.task_kind
-        return OwnData(request.data, request.label, request.user, task=task)
+        kind = "classification" if recording is None else recording.task_kind
+        return OwnData(request.data, request.label, request.user, task=kind)
     if recording is None:
         return Digits()
     task = recording.manifest.task
