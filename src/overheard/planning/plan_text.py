@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import Defense
 from overheard.core.escape import escape_unprintable
 from overheard.core.parties import Party
@@ -73,6 +74,7 @@ class PlanFacts:
         has_classes: whether examples have classes; else auxiliary examples are counted in all.
         loss: the loss of the task, where the recording states no recipe.
         candidates: candidate records of each client, and of nobody; None = none.
+        algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
 
     """
 
@@ -103,6 +105,7 @@ class PlanFacts:
     has_classes: bool = True
     loss: LossName = "cross_entropy"
     candidates: tuple[int, int] | None = None
+    algorithm: Algorithm | None = None
 
     @property
     def is_model_known(self) -> bool:
@@ -188,6 +191,7 @@ def _training(facts: PlanFacts) -> Iterator[str]:
     yield f"model = {plan_value(facts.model)}"
     yield "rounds = " + str(facts.rounds)
     yield from _recipe(facts)
+    yield from _algorithm(facts)
 
 
 def _recipe(facts: PlanFacts) -> Iterator[str]:
@@ -214,6 +218,15 @@ def _recipe(facts: PlanFacts) -> Iterator[str]:
     loss = facts.loss if recipe is None else recipe.loss
     if loss != "cross_entropy":
         yield f"loss = {toml_text(loss)}"
+
+
+def _algorithm(facts: PlanFacts) -> Iterator[str]:
+    if facts.algorithm is not None:
+        yield "# The algorithm that the recording states."
+        yield f"algorithm = {plan_value(facts.algorithm)}"
+    elif facts.recording is not None:
+        yield "# The recording does not state the algorithm, so it is taken for FedAvg. If it"
+        yield "# is another one, name it: `overheard list algorithms` prints all."
 
 
 def _arms(facts: PlanFacts) -> Iterator[str]:
