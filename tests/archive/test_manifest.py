@@ -37,7 +37,8 @@ def test_no_defenses_are_known_only_if_that_is_stated(
     write_manifest(tmp_path, untold)
     assert "are_defenses_stated" not in json.loads(manifest_path(tmp_path).read_text())
     assert not read_manifest(tmp_path).are_defenses_known
-    stated = replace(untold, are_defenses_stated=True)
+    assert "algorithm" not in json.loads(manifest_path(tmp_path).read_text())
+    stated = replace(untold, are_defenses_stated=True, algorithm="FedAvg()")
     write_manifest(tmp_path, stated)
     assert read_manifest(tmp_path) == stated
     assert read_manifest(tmp_path).are_defenses_known

@@ -8,6 +8,8 @@ import pytest
 from sklearn.datasets import load_digits
 from torch import nn
 
+from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.fed_avg import FedAvg
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
@@ -53,6 +55,33 @@ def test_everything_that_a_recording_states_is_in_its_plan(foreign: ForeignRecor
     assert written.attacks == ("llg", "ilrg")
     assert "auxiliary examples" in written.missing["decaf"]
     assert "# Left out: decaf needs labelled auxiliary examples" in written.text
+
+
+def test_the_stated_algorithm_is_in_the_plan_with_its_settings(foreign: ForeignRecording):
+    folder = foreign(
+        task=STATED_TASK, model="Logistic()", algorithm="FedAdam(rate=0.3, tau=0.01)"
+    )
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(folder)), HERE)
+    assert written.plan.training.algorithm == FedAdam(rate=0.3, tau=0.01)
+    assert 'algorithm = { kind = "fed_adam", rate = 0.3, tau = 0.01 }' in written.text
+    assert "taken for FedAvg" not in written.text
+
+
+@pytest.mark.parametrize("stated", ["", "Own(rate=1)", "FedAdam(rate=-1)", "exec('1')\n[x]"])
+def test_an_algorithm_that_is_not_known_is_called_so(foreign: ForeignRecording, stated: str):
+    folder = foreign(task=STATED_TASK, model="Logistic()", algorithm=stated)
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(folder)), HERE)
+    assert written.plan.training.algorithm == FedAvg()
+    assert "so it is taken for FedAvg" in written.text
+
+
+def test_an_algorithm_that_the_recorded_recipe_rules_out_is_left_out(foreign: ForeignRecording):
+    recipe = STATED_RECIPE | {"momentum": 0.5}
+    folder = foreign(
+        task=STATED_TASK, recipe=recipe, model="Logistic()", algorithm="Scaffold()"
+    )
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(folder)), HERE)
+    assert written.plan.training.algorithm == FedAvg()
 
 
 def test_a_first_plan_of_a_recording_runs(foreign: ForeignRecording, tmp_path: Path):

@@ -441,3 +441,15 @@ def test_a_dropped_grid_has_written_everything(
         FedAvg().start(RecordingGrid(Nodes(answer), tmp_path), record_of(START), num_rounds=1)
     assert not caplog.records
     assert outline(tmp_path)[-1] == "1 Evaluation"
+
+
+def test_the_strategy_that_is_named_tells_the_algorithm(tmp_path: Path) -> None:
+    strategy = FedAvg()
+    named = RecordingGrid(Nodes(answer), tmp_path / "named", strategy=strategy)
+    strategy.start(named, record_of(START), num_rounds=1)
+    named.finish()
+    assert read_manifest(named.folder).algorithm == "FedAvg(rate=1.0, mean='examples')"
+    silent = RecordingGrid(Nodes(answer), tmp_path / "silent")
+    FedAvg().start(silent, record_of(START), num_rounds=1)
+    silent.finish()
+    assert read_manifest(silent.folder).algorithm == ""

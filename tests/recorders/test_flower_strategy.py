@@ -142,6 +142,7 @@ def test_records_all_that_a_strategy_sends_and_receives(tmp_path: Path):
     manifest = read_manifest(tmp_path)
     assert manifest.model == "two tensors"
     assert manifest.framework.startswith("flwr 1.")
+    assert manifest.algorithm == "FedAvg(rate=1.0, mean='examples')"
     assert set(manifest.parties) == {SERVER, *updates}
 
 

@@ -44,6 +44,9 @@ def test_records_a_broadcast_per_round_and_a_closing_one(run: Path) -> None:
     assert [m.round for m in broadcasts] == [0, 1, 2, 3]
     assert [m.readers for m in broadcasts[:3]] == [frozenset(SITES)] * 3
     assert read_manifest(run / "server").rounds == 3
+    assert read_manifest(run / "server").algorithm == "FedAvg(rate=1.0, mean='examples')"
+    # A site does not read the server's controller.
+    assert read_manifest(run / "sites" / "site-1" / "before").algorithm == ""
     # 3 + 2 + 3 updates and 4 broadcasts.
     assert verify_transcript(run / "server") == 12
 

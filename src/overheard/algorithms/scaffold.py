@@ -37,7 +37,8 @@ class Scaffold(Algorithm):
     Leak: more than FedAvg to the server. The two messages of a client differ by the factor
     K r, so that its number of local steps is revealed also where its number of examples is
     hidden. The sum of its changes is its mean gradient of the round, without the correction:
-    attackers that know the recipe read it in place of the update. Broadcasts show clients c,
+    attackers that know the recipe read it in place of the update. Behind pseudonyms that last
+    one round they simulate the control variates of known users. Broadcasts show clients c,
     the mean gradient of all clients in their last rounds. Defenses that clip, noise or mask
     updates do not cover control variates, and are refused.
 
@@ -145,7 +146,8 @@ class Scaffold(Algorithm):
                     changes.setdefault(message.sender, []).append(body.control)
                 seen = tuple(changes.get(message.sender, ()))
                 if control is not None and body.control is not None:
-                    body = replace(body, delta=_PlainUpdate(body.delta, control, seen))
+                    plain = _PlainUpdate(body.delta, control, seen)
+                    body = replace(body, delta=plain, control=None)
             messages.append(replace(message, body=body))
         return replace(view, messages=tuple(messages))
 

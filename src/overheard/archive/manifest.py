@@ -77,6 +77,8 @@ class Manifest:
             are not in the transcript.
         are_defenses_stated: whether a recording states that `defenses` are all that there are,
             so that () means none and not that nobody told.
+        algorithm: the algorithm of a recording with its settings, such as
+            "FedProx(mu=0.1, mean='examples')"; "" if unknown, or if `protocol` has it.
 
     """
 
@@ -99,6 +101,7 @@ class Manifest:
     framework: str = SIMULATION
     left_out: tuple[str, ...] = ()
     are_defenses_stated: bool = False
+    algorithm: str = ""
     overheard: str = _OVERHEARD
     torch: str = _TORCH
     python: str = platform.python_version()
@@ -149,14 +152,16 @@ def begin_run(folder: Path, manifest: Manifest) -> int:
 def write_manifest(transcript: Path, manifest: Manifest) -> None:
     """Write the manifest of a transcript.
 
-    Without a proximal term, and without a statement on defenses, it has the keys that older
-    versions read.
+    Without a proximal term, and without a statement on defenses or on the algorithm, it has the
+    keys that older versions read.
     """
     left_out: dict[str, bool | set[str]] = {}
     if manifest.recipe is not None and not manifest.recipe.proximal:
         left_out["recipe"] = {"proximal"}
     if not manifest.are_defenses_stated:
         left_out["are_defenses_stated"] = True
+    if not manifest.algorithm:
+        left_out["algorithm"] = True
     content = _PARSER.dump_json(manifest, indent=2, exclude=left_out)
     write_bytes(manifest_path(transcript), content + b"\n")
 

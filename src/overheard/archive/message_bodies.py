@@ -13,6 +13,7 @@ from overheard.archive.message_lines import (
     EvaluationLine,
     Line,
     MissingReplyLine,
+    Parameter,
     StoredFile,
     UpdateLine,
     stored_files,
@@ -89,9 +90,9 @@ def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> M
         raise location.error(str(error)) from error
 
 
-def declared_shapes(body: BroadcastLine) -> Shapes:
-    """Return the tensor shapes that a broadcast declares."""
-    return {parameter.name: parameter.shape for parameter in body.parameters}
+def declared_shapes(parameters: Sequence[Parameter]) -> Shapes:
+    """Return the tensor shapes that a line declares."""
+    return {parameter.name: parameter.shape for parameter in parameters}
 
 
 def _check_file(file: StoredFile, location: LineLocation) -> Path:
@@ -125,9 +126,11 @@ def _read_body(
     control = StoredWeights(rest[0], shapes) if rest else None
     if isinstance(body, BroadcastLine):
         return Broadcast(StoredWeights(path, shapes), body.config, control)
-    delta, examples = StoredWeights(path, shapes), _check_examples(body.examples, location)
+    examples = _check_examples(body.examples, location)
     if isinstance(body, UpdateLine):
-        return Update(delta, examples, body.metrics, control)
+        sent = shapes if body.parameters is None else declared_shapes(body.parameters)
+        return Update(StoredWeights(path, sent), examples, body.metrics, control)
+    delta = StoredWeights(path, shapes)
     return Aggregate(delta, frozenset(parse_party(name) for name in body.cohort), examples)
 
 

@@ -39,13 +39,18 @@ class BroadcastLine:
 
 @dataclass(frozen=True, slots=True)
 class UpdateLine:
-    """An update with its metadata."""
+    """An update with its metadata.
+
+    It has the tensors of the broadcast, or those of `parameters`: some of the broadcast's
+    records, and records of its own.
+    """
 
     kind: Literal["update"]
     delta: StoredFile
     examples: int | None
     metrics: dict[str, float]
     control: StoredFile | None = None
+    parameters: tuple[Parameter, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
         location = LineLocation(transcript, number, count)
         line = _parse_line(raw, location)
         if isinstance(line.body, BroadcastLine):
-            shapes = declared_shapes(line.body)
+            shapes = declared_shapes(line.body.parameters)
         yield _Entry(line, read_message(line, location, shapes))
 
 

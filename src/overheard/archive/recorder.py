@@ -32,6 +32,7 @@ from overheard.archive.message_lines import (
     UpdateLine,
 )
 from overheard.archive.safetensors_buffers import to_safetensors_buffers
+from overheard.archive.tensor_records import shares_records
 from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.core.messages import (
     Aggregate,
@@ -172,11 +173,11 @@ class OpenRound:
                 control = self._write_control(message.sender, body.control)
                 return BroadcastLine("broadcast", file, parameters, dict(body.config), control)
             case Update():
-                self._check_shapes(body.delta)
+                own = self._own_parameters(body.delta)
                 file = self._write_tensors(message.sender, "update", body.delta)
                 control = self._write_control(message.sender, body.control)
                 metrics = _check_finite(body.metrics)
-                return UpdateLine("update", file, body.examples, metrics, control)
+                return UpdateLine("update", file, body.examples, metrics, control, own)
             case Aggregate():
                 self._check_shapes(body.delta)
                 file = self._write_tensors(message.sender, "aggregate", body.delta)
@@ -208,6 +209,19 @@ class OpenRound:
         for buffer in content:
             digest.update(buffer)
         return StoredFile(name, sum(map(len, content)), digest.hexdigest())
+
+    def _own_parameters(self, delta: Weights) -> tuple[Parameter, ...] | None:
+        """Return the tensors of an update that has other records than the broadcast.
+
+        None = it has the tensors of the broadcast. What both have must have the same shapes.
+        """
+        shapes, start = tensor_shapes(delta), self._shapes or {}
+        common = {name: shape for name, shape in shapes.items() if name in start}
+        is_part = shapes != start and shares_records(shapes, start)
+        if not is_part or any(start[name] != shape for name, shape in common.items()):
+            self._check_shapes(delta)
+            return None
+        return tuple(Parameter(name, shape) for name, shape in shapes.items())
 
     def _check_shapes(self, delta: Weights) -> None:
         if self._shapes is None:

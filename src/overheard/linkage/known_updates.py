@@ -1,6 +1,6 @@
 """Updates of known users to learn from, and updates of senders in the view."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Update, Weights
@@ -16,8 +17,12 @@ from overheard.core.parties import Party, is_shadow_device
 from overheard.core.view import View
 from overheard.linkage.count_sketch import make_count_sketch
 from overheard.linkage.layers import Layer, layer_tensors
-from overheard.linkage.prior_client import split_priors
-from overheard.linkage.simulated_updates import simulate_updates
+from overheard.linkage.prior_client import PriorClient, split_priors
+from overheard.linkage.simulated_updates import (
+    SimulatedUpdates,
+    simulate_corrected_updates,
+    simulate_updates,
+)
 
 UpdateSource = Literal["shadow", "simulated"]
 """Source of updates of known users. "shadow": shadow devices, which take part in the run with
@@ -122,6 +127,10 @@ def load_known_updates(
     It follows the recipe, and applies the defenses that the attacker knows. All layers are
     cached in `knowledge.means`, so no attack repeats the training.
 
+    If the observed updates were corrected by control variates, so are those of known users:
+    each follows its own variate from the first round on. It takes part in a round as often as
+    clients do on average, as nobody knows who sent an update.
+
     Args:
         view: the view with broadcasts and shadow devices.
         knowledge: the known users, and how clients train.
@@ -131,7 +140,7 @@ def load_known_updates(
             by its own virtual client; fewer if the user has fewer examples. Shadow devices
             train on all prior examples.
         max_rounds: most rounds to simulate, evenly spaced over the available ones; updates of
-            shadow devices are taken from all rounds.
+            shadow devices are taken from all rounds, and so are corrected updates.
 
     Raises:
         NeedsError: if something is missing; the message names it.
@@ -153,9 +162,7 @@ def load_known_updates(
         raise NeedsError(
             f"updates of known users need {USERS.description}, but no known user has an example"
         )
-    simulated = simulate_updates(
-        broadcasts, knowledge, clients, layer_tensors(layer, next(iter(broadcasts.values())))
-    )
+    simulated = _simulate(view, knowledge, broadcasts, clients, layer)
     user_indices = {name: index for index, name in enumerate(names)}
     return KnownUpdates(
         simulated.vectors,
@@ -167,6 +174,41 @@ def load_known_updates(
         names,
         len(users.prior_examples),
     )
+
+
+def _simulate(
+    view: View,
+    knowledge: Knowledge,
+    broadcasts: Mapping[int, Weights],
+    clients: Sequence[PriorClient],
+    layer: Layer,
+) -> SimulatedUpdates:
+    """Simulate known users: all rounds if their updates are corrected, else these."""
+    names = layer_tensors(layer, next(iter(broadcasts.values())))
+    history = corrected_history(view)
+    if not history or knowledge.algorithm is None:
+        return simulate_updates(broadcasts, knowledge, clients, names)
+    observed = _rounds_of_others(view, knowledge)
+    history = {number: history[number] for number in sorted(history) if number <= max(observed)}
+    simulated = simulate_corrected_updates(
+        history, _participation(view, observed), knowledge, clients, names
+    )
+    rows = torch.isin(simulated.rounds, torch.tensor(sorted(observed)))
+    return SimulatedUpdates(
+        simulated.vectors[rows], simulated.clients[rows], simulated.rounds[rows]
+    )
+
+
+def _participation(view: View, rounds: Collection[int]) -> float:
+    """Return the share of the clients that send an update in a round, on average."""
+    readers = [m.readers - {m.sender} for m in view.messages if isinstance(m.body, Broadcast)]
+    clients = sum(not is_shadow_device(party) for party in frozenset[Party]().union(*readers))
+    sent = sum(
+        isinstance(message.body, Update) and not is_shadow_device(message.sender)
+        for message in view.messages
+        if message.round in rounds
+    )
+    return min(1.0, sent / (clients * len(rounds))) if clients else 1.0
 
 
 def _shadow_updates(
@@ -196,14 +238,7 @@ def _shadow_updates(
 
 def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int, Weights]:
     """Select the broadcasts from which known users are trained, by round."""
-    devices = knowledge.known_users.shadow_devices.keys()
-    observed = {
-        m.round
-        for m in view.messages
-        if isinstance(m.body, Update)
-        and m.sender not in devices
-        and not is_shadow_device(m.sender)
-    }
+    observed = _rounds_of_others(view, knowledge)
     broadcasts = {
         m.round: m.body.weights
         for m in view.messages
@@ -226,6 +261,18 @@ def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int,
     rounds = sorted(broadcasts)
     indices = torch.linspace(0, len(rounds) - 1, min(most_rounds, len(rounds))).round().int()
     return {rounds[index]: broadcasts[rounds[index]] for index in indices.tolist()}
+
+
+def _rounds_of_others(view: View, knowledge: Knowledge) -> frozenset[int]:
+    """Return the rounds with an update of a party that is no shadow device."""
+    devices = knowledge.known_users.shadow_devices.keys()
+    return frozenset(
+        m.round
+        for m in view.messages
+        if isinstance(m.body, Update)
+        and m.sender not in devices
+        and not is_shadow_device(m.sender)
+    )
 
 
 def _read_vectors(deltas: Sequence[Weights], layer: Layer) -> Float[Tensor, "updates dims"]:

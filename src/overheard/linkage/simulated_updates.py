@@ -8,17 +8,24 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
+from overheard.core.messages import Broadcast, Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.workers.job import TensorBundle
+from overheard.linkage.corrected_training_job import (
+    ROUND,
+    CorrectedTrainingJob,
+    pack_history,
+)
 from overheard.linkage.count_sketch import MAX_UNSKETCHED, SKETCH_WIDTH
 from overheard.linkage.prior_client import PriorClient, concatenate_users
 from overheard.linkage.user_training_job import ANSWERED, SKETCH_PREFIX, UserTrainingJob
 from overheard.simulation.cache_keys import broadcast_key, combined_key, network_text
 from overheard.simulation.cached_jobs import (
+    CachedJob,
     JobInputs,
     JobResult,
     run_cached_jobs,
@@ -80,27 +87,94 @@ def simulate_updates(
                 single_result_job(number, combined_key(round_key, repr(job_clients)), job)
             )
             starts.append(first)
+    return _run(
+        jobs,
+        starts,
+        names,
+        JobInputs(lambda: _shared_inputs(knowledge, pool), broadcasts),
+        means,
+    )
+
+
+def simulate_corrected_updates(
+    history: Mapping[int, Broadcast],
+    participation: float,
+    knowledge: Knowledge,
+    clients: Sequence[PriorClient],
+    names: Sequence[str],
+) -> SimulatedUpdates:
+    """Simulate the update of each virtual client in all rounds, with its control variate.
+
+    One job trains `CHUNK` clients in all rounds, as each round depends on those before.
+
+    Args:
+        history: the broadcasts of all rounds from the first on.
+        participation: probability with which a client takes part in a round.
+        knowledge: knowledge with a model, a recipe and the algorithm.
+        clients: the virtual clients, in the order of `knowledge.people.examples`.
+        names: names of the tensors to return.
+
+    """
+    assert knowledge.algorithm is not None
+    means, packed = knowledge.compute, pack_history(history)
+    pool = concatenate_users(knowledge.known_users.all_prior_examples())
+    seed = means.seed.child("known users")
+    common = combined_key(
+        _shared_key(knowledge, pool, seed),
+        repr((knowledge.algorithm, participation)),
+        *(part for item in packed.items() for part in item),
+    )
+    starts, jobs = range(0, len(clients), CHUNK), []
+    for first in starts:
+        job_clients = tuple(clients[first : first + CHUNK])
+        one_round = _job(knowledge, 0, job_clients, seed)
+        job = CorrectedTrainingJob(
+            one_round, tuple(sorted(history)), knowledge.algorithm, participation
+        )
+        jobs.append(single_result_job(0, combined_key(common, repr(job_clients)), job))
+
+    def shared() -> tuple[TensorBundle, ...]:
+        return (*_shared_inputs(knowledge, pool), TensorBundle(packed))
+
+    # Jobs read the broadcasts of all rounds, and none of one round alone.
+    return _run(jobs, starts, names, JobInputs(shared, {0: {}}), means)
+
+
+def _run(
+    jobs: Sequence[CachedJob],
+    starts: Sequence[int],
+    names: Sequence[str],
+    inputs: JobInputs,
+    means: ComputeSettings,
+) -> SimulatedUpdates:
+    """Run jobs, or load their results, and return the updates ordered by round.
+
+    Args:
+        jobs: the jobs.
+        starts: index of the first virtual client of each job.
+        names: names of the tensors to return.
+        inputs: what jobs read.
+        means: the compute settings.
+
+    """
     parts: dict[int, SimulatedUpdates] = {}
 
     def take(index: int, _: int, result: JobResult) -> None:
+        numbers = torch.full_like(result[ANSWERED], jobs[index].round)
         parts[index] = SimulatedUpdates(
             torch.cat([result[SKETCH_PREFIX + name] for name in names], 1),
             starts[index] + result[ANSWERED],
-            torch.full_like(result[ANSWERED], jobs[index].round),
+            result.get(ROUND, numbers),
         )
 
-    run_cached_jobs(
-        PROGRESS_LABEL,
-        jobs,
-        JobInputs(lambda: _shared_inputs(knowledge, pool), broadcasts),
-        means,
-        take,
-    )
+    run_cached_jobs(PROGRESS_LABEL, jobs, inputs, means, take)
     in_order = [parts[index] for index in range(len(jobs))]
+    rounds = torch.cat([part.rounds for part in in_order])
+    order = rounds.argsort(stable=True)
     return SimulatedUpdates(
-        torch.cat([part.vectors for part in in_order]),
-        torch.cat([part.clients for part in in_order]),
-        torch.cat([part.rounds for part in in_order]),
+        torch.cat([part.vectors for part in in_order])[order],
+        torch.cat([part.clients for part in in_order])[order],
+        rounds[order],
     )
 
 

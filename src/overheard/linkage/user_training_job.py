@@ -1,6 +1,6 @@
 """A worker job that trains some known users in one round and sketches their updates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -9,11 +9,12 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
+from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
-from overheard.learning.training_job import ClientTask
+from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.learning.workers.job import Job
 from overheard.linkage.count_sketch import make_count_sketch
 from overheard.linkage.prior_client import PriorClient
@@ -67,41 +68,74 @@ class UserTrainingJob(Job):
 
         """
         broadcast = unpack_broadcast(tensors)
+        with one_thread():
+            return self.sketch(broadcast, self.train(tensors, broadcast))
+
+    def train(
+        self,
+        tensors: Mapping[str, Tensor],
+        broadcast: Weights,
+        corrections: Sequence[Weights | None] = (),
+    ) -> Iterator[tuple[int, ClientResult]]:
+        """Train the clients that have examples; yield the index and the result of each.
+
+        Args:
+            tensors: those of the job.
+            broadcast: the weights from which the clients start.
+            corrections: what each client adds to its gradients; () = nothing.
+
+        """
+        users, background = unpack_examples(tensors, "users"), unpack_background(tensors)
+        client_data = [
+            self._simulated_defenses.defended_examples(
+                client.select_examples(users), client.name, background
+            )
+            for client in self.clients
+        ]
+        answered = [index for index, data in enumerate(client_data) if len(data)]
+        pool = Examples(
+            torch.cat([data.inputs for data in client_data]).to(self.device),
+            torch.cat([data.labels for data in client_data]).to(self.device),
+        )
+        rows = torch.split(torch.arange(len(pool)), [len(data) for data in client_data])
+        trained = train_cohort(
+            self.build_model,
+            broadcast,
+            pool,
+            [
+                ClientTask(
+                    self.clients[index].name,
+                    rows[index],
+                    correction=corrections[index] if corrections else None,
+                )
+                for index in answered
+            ],
+            self.recipe,
+            seed=self.seed.child("training"),
+            round=self.round,
+            chunk=len(self.clients),
+            workers=1,
+            device=self.device,
+        )
+        return zip(answered, trained, strict=True)
+
+    def sketch(
+        self, broadcast: Weights, trained: Iterable[tuple[int, ClientResult]]
+    ) -> dict[str, Tensor]:
+        """Return the sketches of trained clients' updates, after the defenses.
+
+        They are sketched one by one, so that only one update at a time needs to be in memory.
+        """
         sketches = {
             name: make_count_sketch(name, tuple(w.shape)) for name, w in broadcast.items()
         }
-        users, background = unpack_examples(tensors, "users"), unpack_background(tensors)
-        simulated_defenses = SimulatedDefenses(self.defenses, self.round, self.seed)
-        with one_thread():
-            client_data = [
-                simulated_defenses.defended_examples(
-                    client.select_examples(users), client.name, background
-                )
-                for client in self.clients
-            ]
-            answered = [index for index, data in enumerate(client_data) if len(data)]
-            pool = Examples(
-                torch.cat([data.inputs for data in client_data]).to(self.device),
-                torch.cat([data.labels for data in client_data]).to(self.device),
-            )
-            rows = torch.split(torch.arange(len(pool)), [len(data) for data in client_data])
-            trained = train_cohort(
-                self.build_model,
-                broadcast,
-                pool,
-                [ClientTask(self.clients[index].name, rows[index]) for index in answered],
-                self.recipe,
-                seed=self.seed.child("training"),
-                round=self.round,
-                chunk=len(self.clients),
-                workers=1,
-                device=self.device,
-            )
-            # Sketched one by one, so that only one update at a time needs to be in memory.
-            sketched = [
+        answered, sketched = list[int](), list[dict[str, Tensor]]()
+        for index, one in trained:
+            update = self._simulated_defenses.defended_update(one)
+            answered.append(index)
+            sketched.append(
                 {name: sketch.apply(update.delta[name]) for name, sketch in sketches.items()}
-                for update in map(simulated_defenses.defended_update, trained)
-            ]
+            )
         result = {
             SKETCH_PREFIX + name: torch.stack([row[name] for row in sketched])
             if sketched
@@ -109,3 +143,7 @@ class UserTrainingJob(Job):
             for name, sketch in sketches.items()
         }
         return {ANSWERED: torch.tensor(answered, dtype=torch.long), **result}
+
+    @property
+    def _simulated_defenses(self) -> SimulatedDefenses:
+        return SimulatedDefenses(self.defenses, self.round, self.seed)

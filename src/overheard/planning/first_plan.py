@@ -9,6 +9,7 @@ import torch
 
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.recorded_tensors.tensor_selection import names_by_position
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import AuditError, PlanError
@@ -29,7 +30,7 @@ from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
 from overheard.planning.recorded_plugins import parse_model, parse_plugin
 from overheard.plans.plan import Plan, parse_plan
-from overheard.plans.registries import DEFENSES
+from overheard.plans.registries import ALGORITHMS, DEFENSES
 
 FIRST_ATTACKS = ("mean_softmax", "bias_inversion", "decaf", "llg", "ilrg")
 """Attacks on label shares that take seconds."""
@@ -196,6 +197,7 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         is_shape_known=request.data is not None
         or recording is None
         or recording.manifest.task is not None,
+        algorithm=None if recording is None else _recorded_algorithm(recording, defenses),
     )
 
 
@@ -250,6 +252,17 @@ def _recorded_defenses(recording: RecordedFacts) -> tuple[Defense, ...]:
     found = [parse_plugin(one.settings, DEFENSES) for one in stated]
     known = tuple(one for one in found if one is not None)
     return known if [repr(one) for one in known] == [one.settings for one in stated] else ()
+
+
+def _recorded_algorithm(
+    recording: RecordedFacts, defenses: tuple[Defense, ...]
+) -> Algorithm | None:
+    """Return the recorded algorithm if the plan can name it, with the recipe and defenses."""
+    found = parse_plugin(recording.manifest.algorithm, ALGORITHMS)
+    recipe = recording.manifest.recipe
+    if found is None or (recipe is not None and found.conflict(recipe, defenses)):
+        return None
+    return found
 
 
 def _with_fitting_sizes(

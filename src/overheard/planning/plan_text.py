@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import Defense
 from overheard.core.escape import escape_unprintable
 from overheard.core.parties import Party
@@ -70,6 +71,7 @@ class PlanFacts:
         threats: the threats.
         missing: by attack that is left out, what is missing.
         is_shape_known: whether the shape of an input is stated.
+        algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
 
     """
 
@@ -97,6 +99,7 @@ class PlanFacts:
     threats: tuple[ThreatText, ...] = (ThreatText(("shift",)),)
     missing: Mapping[str, str] = field(default_factory=lambda: NOTHING_MISSING)
     is_shape_known: bool = True
+    algorithm: Algorithm | None = None
 
     @property
     def is_model_known(self) -> bool:
@@ -174,6 +177,7 @@ def _training(facts: PlanFacts) -> Iterator[str]:
     yield f"model = {plan_value(facts.model)}"
     yield "rounds = " + str(facts.rounds)
     yield from _recipe(facts)
+    yield from _algorithm(facts)
 
 
 def _recipe(facts: PlanFacts) -> Iterator[str]:
@@ -199,6 +203,15 @@ def _recipe(facts: PlanFacts) -> Iterator[str]:
             yield f"weight_decay = {recipe.weight_decay!r}"
         if recipe.loss != "cross_entropy":
             yield f"loss = {toml_text(recipe.loss)}"
+
+
+def _algorithm(facts: PlanFacts) -> Iterator[str]:
+    if facts.algorithm is not None:
+        yield "# The algorithm that the recording states."
+        yield f"algorithm = {plan_value(facts.algorithm)}"
+    elif facts.recording is not None:
+        yield "# The recording does not state the algorithm, so it is taken for FedAvg. If it"
+        yield "# is another one, name it: `overheard list algorithms` prints all."
 
 
 def _arms(facts: PlanFacts) -> Iterator[str]:

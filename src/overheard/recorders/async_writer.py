@@ -311,6 +311,7 @@ class _Queue:
                 framework=run_info.framework,
                 left_out=left_out,
                 are_defenses_stated=run_info.are_defenses_stated,
+                algorithm=run_info.algorithm,
             )
             if not self._goes_on:
                 self.folder = find_unused_folder(self.folder)

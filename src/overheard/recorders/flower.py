@@ -34,6 +34,7 @@ from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NameSource, NodeNames
 from overheard.recorders.reply_values import SIZE_KEYS
 from overheard.recorders.run_info import RunInfo
+from overheard.recorders.stated_algorithm import describe_algorithm
 
 __all__ = ["RecordingGrid", "recording_mod"]
 
@@ -72,6 +73,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             "num-examples".
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
             data, and not only the error codes.
+        strategy: the strategy of the run. If it is one of Flower's own, its class tells the
+            algorithm; None = not stated.
         node_names: where the names of nodes come from: the name of a value in their replies'
             metrics or configuration, a mapping from node ids, or a function of the node id.
 
@@ -91,11 +94,20 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         examples_key: str = "",
         keep_error_texts: bool = False,
         node_names: NameSource = PARTITION_KEY,
+        strategy: object = None,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
         records, are_stated = stated_defenses(defenses)
         run_info = RunInfo(
-            FRAMEWORK, model, task, recipe, records, rounds, participation, are_stated
+            FRAMEWORK,
+            model,
+            task,
+            recipe,
+            records,
+            rounds,
+            participation,
+            are_stated,
+            describe_algorithm(strategy),
         )
         self._grid = grid
         self._scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))

@@ -10,6 +10,8 @@ import torch
 from numpy.lib import format as npy
 from torch import Tensor
 
+from overheard.archive.tensor_records import group_by_record, shares_records
+
 NPY_SERIALIZATION = "numpy.ndarray"
 """Flower's name for arrays that are serialised as .npy files."""
 
@@ -28,6 +30,9 @@ class PackedArray:
     stype: str
     data: bytes
 
+
+DEFAULT_RECORD = "arrays"
+"""The name under which Flower's strategies send the model."""
 
 PackedArrays = Mapping[str, PackedArray]
 """The arrays of one message, by name."""
@@ -78,13 +83,16 @@ class ArrayDecoder:
     def decode_update(self, sent: PackedArrays, start: PackedArrays) -> dict[str, Tensor]:
         """Decode a reply, and return its difference from the broadcast model.
 
-        In the precision of the reply, where differences of nearby floats are exact.
+        In the precision of the reply, where differences of nearby floats are exact. Records
+        that were not broadcast are returned as they were sent; broadcast records that are not
+        in the reply are left out.
 
         Raises:
-            ValueError: if the reply has other tensors, or an array without plain numbers.
+            ValueError: if the reply has no record of the broadcast, or one with other tensors,
+                or an array without plain numbers.
 
         """
-        if sent.keys() != start.keys():
+        if not shares_records(sent, start):
             raise ValueError(
                 f"it has other tensors than the broadcast model: extra "
                 f"{_list_names(set(sent) - set(start))}, missing "
@@ -92,7 +100,7 @@ class ArrayDecoder:
             )
         tensors = {}
         for name, part in start.items():
-            if not self._is_kept.get(name, True):
+            if not self._is_kept.get(name, True) or name not in sent:
                 continue
             before, after = _unpack(name, part), _unpack(name, sent[name])
             if before.shape != after.shape:
@@ -107,7 +115,50 @@ class ArrayDecoder:
                 reference = after if _is_floating(after) else before
                 change = np.asarray(change, reference.dtype.newbyteorder("="))
             tensors[name] = _tensor(change, sent[name] if reference is after else part)
-        return tensors
+        extra = {name: part for name, part in sent.items() if name not in start}
+        return {**tensors, **self._decode_extra(extra)}
+
+    def _decode_extra(self, extra: PackedArrays) -> dict[str, Tensor]:
+        """Decode the floating-point arrays of records that were not broadcast."""
+        numbers = {name: _unpack(name, part) for name, part in extra.items()}
+        return {
+            name: _tensor(np.array(one, one.dtype.newbyteorder("=")), extra[name])
+            for name, one in numbers.items()
+            if self._is_kept.setdefault(name, _is_floating(one))
+        }
+
+
+def align_records(sent: PackedArrays, record: str, start: PackedArrays) -> PackedArrays:
+    """Return the arrays of a reply under the names that they have in the broadcast.
+
+    Arrays are named `record/tensor` if a message has several records. A reply with fewer or
+    more records than the broadcast thus has other names. Of several records that fit, it is
+    the one of the same name, or else Flower's own.
+
+    Args:
+        sent: the arrays of the reply.
+        record: the name of its record; "" = it has several, or the name is unknown.
+        start: the arrays of the broadcast.
+
+    """
+    if sent.keys() == start.keys():
+        return sent
+    if record:
+        chosen = _choose_record(start, set(sent), record)
+        return {f"{chosen}/{name}": part for name, part in sent.items()} if chosen else sent
+    chosen = _choose_record(sent, set(start))
+    return {name.removeprefix(f"{chosen}/"): part for name, part in sent.items()}
+
+
+def _choose_record(parts: PackedArrays, names: set[str], wanted: str = DEFAULT_RECORD) -> str:
+    """Return the record that has exactly these names; "" if there is none, or no clear one."""
+    fitting = [
+        record for record, found in group_by_record(parts).items() if record and found == names
+    ]
+    for record in (wanted, DEFAULT_RECORD):
+        if record in fitting:
+            return record
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def _unpack(name: str, part: PackedArray) -> _Numbers:

@@ -97,8 +97,11 @@ def _read_content(reply: Message, sizes: tuple[str, ...]) -> ReplyContent | Repl
     if reply.has_error():
         code = reply.error.code
         return ReplyError(_CODES.get(code, f"error {code}"), reply.error.reason or "")
+    records = list(reply.content.array_records)
     return ReplyContent(
-        extract_arrays(reply.content), read_answer_metadata(reply.content, sizes)
+        extract_arrays(reply.content),
+        read_answer_metadata(reply.content, sizes),
+        records[0] if len(records) == 1 else "",
     )
 
 

@@ -17,7 +17,12 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import SERVER, Party
 from overheard.recorders.async_writer import AsyncWriter
-from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, count_bytes
+from overheard.recorders.flower_arrays import (
+    ArrayDecoder,
+    PackedArrays,
+    align_records,
+    count_bytes,
+)
 from overheard.recorders.reply_values import AnswerMetadata, sanitize_text
 
 MAX_ERROR_LENGTH = 10_000
@@ -53,10 +58,18 @@ class FlowerRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReplyContent:
-    """What a reply contains, if it contains no error."""
+    """What a reply contains, if it contains no error.
+
+    Args:
+        arrays: its arrays.
+        metadata: its metadata.
+        record: the name of its only record of arrays; "" = it has several, or no names.
+
+    """
 
     arrays: PackedArrays
     metadata: AnswerMetadata
+    record: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +270,9 @@ class FlowerRoundRecorder:
             )
         if request.kind == "evaluate":
             return write(partial(Evaluation, metadata.metrics, metadata.examples))
+        arrays = align_records(content.arrays, content.record, request.parts)
         return write(
-            partial(_decode_update, self._decoder, content.arrays, request.parts, metadata),
+            partial(_decode_update, self._decoder, arrays, request.parts, metadata),
             count_bytes(content.arrays),
         )
 

@@ -36,6 +36,7 @@ from overheard.recorders.flower_rounds import (
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
 from overheard.recorders.reply_values import describe_values, sanitize_text, separate_values
 from overheard.recorders.run_info import RunInfo
+from overheard.recorders.stated_algorithm import describe_algorithm
 
 _Requests = list[tuple[ClientProxy, FitIns]] | list[tuple[ClientProxy, EvaluateIns]]
 
@@ -116,6 +117,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
             rounds,
             participation,
             are_defenses_stated=defenses is not None,
+            algorithm=describe_algorithm(strategy),
         )
         recorder = _StrategyRecorder(
             AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr")),

@@ -17,6 +17,7 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.abstract.model import ModelLearnableKey
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
+from nvflare.private.fed.server.server_runner import ServerRunner
 from pydantic import TypeAdapter
 
 from overheard.archive.excerpt import printable_excerpt
@@ -26,6 +27,7 @@ from overheard.recorders.nvflare_contents import STEPS
 from overheard.recorders.nvflare_folders import is_later_round, last_run_folder, resolve_folder
 from overheard.recorders.nvflare_rounds import NvflareRoundRecorder, site_party
 from overheard.recorders.run_info import RunInfo
+from overheard.recorders.stated_algorithm import describe_algorithm
 
 FRAMEWORK = f"nvflare {version('nvflare')}"
 
@@ -149,6 +151,13 @@ def encode_run_info(facts: RunInfo | str) -> str:
     return text
 
 
+def _read_algorithm(fl_ctx: FLContext) -> str:
+    """Return the algorithm of the server's controller; "" = unknown."""
+    runner = fl_ctx.get_prop(FLContextKey.RUNNER)
+    workflow = runner.current_wf if isinstance(runner, ServerRunner) else None
+    return "" if workflow is None else describe_algorithm(workflow.controller)
+
+
 @final
 class _EventRecorder:
     """Records tasks and results, for both components.
@@ -239,6 +248,8 @@ class _EventRecorder:
         run_info = _RUN_INFO.validate_json(self._facts) if self._facts else RunInfo(FRAMEWORK)
         folder, is_resumed = resolve_folder(self._folder, fl_ctx), False
         if self._seat == SERVER:
+            if not run_info.algorithm:
+                run_info = replace(run_info, algorithm=_read_algorithm(fl_ctx))
             rounds = data.get_header(AppConstants.NUM_ROUNDS)
             if run_info.rounds is None and isinstance(rounds, int) and rounds > 0:
                 run_info = replace(run_info, rounds=rounds)

@@ -20,6 +20,8 @@ class RunInfo:
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
         are_defenses_stated: whether `defenses` are all that there are, so that () means none.
+        algorithm: the algorithm with its settings, such as "FedProx(mu=0.1, mean='examples')";
+            "" = unknown.
 
     """
 
@@ -31,3 +33,4 @@ class RunInfo:
     rounds: int | None = None
     participation: float | None = None
     are_defenses_stated: bool = False
+    algorithm: str = ""

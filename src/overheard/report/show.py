@@ -73,6 +73,8 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
         else f"{task.classes} ({list_names(task.class_names, 10)})",
     )
     yield "recipe", "not recorded" if manifest.recipe is None else repr(manifest.recipe)
+    if manifest.algorithm:
+        yield "algorithm", shorten(manifest.algorithm, MAX_LENGTH)
     yield from _defenses(manifest)
     recorded = count_committed_rounds(folder)
     if manifest.rounds is None:

@@ -1,9 +1,12 @@
 from dataclasses import replace
+from functools import partial
 
 import torch
 
+from overheard.algorithms.scaffold import Scaffold
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, apply_update
+from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import mean_update
 from overheard.defenses.noise import Noise
@@ -60,3 +63,37 @@ def test_known_defenses_act_on_simulated_clients() -> None:
     plain, noisy = rounds_of()[0], rounds_of(replace(KNOWN, defenses=(Noise(1.0),)))[0]
     moved = noisy.target_deltas[0]["1.weight"] - plain.target_deltas[0]["1.weight"]
     assert float(moved.std()) > 0.5
+
+
+def test_clients_follow_their_own_control_variates() -> None:
+    """Full batches and one step: an update is -r times the gradient, plus its correction."""
+    recipe = Recipe(rate=0.1, epochs=1, batch=30)
+    known = replace(KNOWN, recipe=recipe, algorithm=Scaffold())
+    plain = rounds_of(known)
+    sent = rounds_of(known, replace(DESIGN, is_plain=False))
+    for federation in FEDERATIONS:
+        place = FEDERATIONS.index(federation)
+        # In round 0 all variates are 0.
+        assert torch.equal(
+            plain[0].target_deltas[place]["1.bias"], sent[0].target_deltas[place]["1.bias"]
+        )
+        firsts, seconds = (
+            list(
+                train_cohort(
+                    BUILD,
+                    plain[number].broadcasts[place],
+                    POOL.examples,
+                    [ClientTask(f"client/{k}", federation.rows[number][k]) for k in range(2)],
+                    recipe,
+                    seed=federation.seed,
+                    round=number,
+                )
+            )
+            for number in (0, 1)
+        )
+        own = [one.delta["1.bias"] / -0.1 for one in firsts]
+        correction = (own[0] + own[1]) / 2 - own[1]
+        expected = seconds[1].delta["1.bias"]
+        close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-6)
+        close(plain[1].target_deltas[place]["1.bias"], expected)
+        close(sent[1].target_deltas[place]["1.bias"], expected - 0.1 * correction)

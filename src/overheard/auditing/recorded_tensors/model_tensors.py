@@ -5,10 +5,11 @@ from pathlib import Path
 
 from torch import nn
 
+from overheard.archive.tensor_records import group_by_record
 from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.core.errors import PlanError
-from overheard.core.messages import Broadcast
+from overheard.core.messages import Broadcast, Update
 from overheard.core.transcript import Transcript
 from overheard.learning.sent_tensors import sent_buffers, sent_shapes
 
@@ -32,7 +33,7 @@ def select_model_tensors(
     Clients that send all of a `state_dict` send buffers too, others their parameters alone; so
     buffers are selected if the run sent them. A run that sends several records, such as a
     model and control variates, has tensors named `record/tensor`. The model is the record with
-    its names and shapes; the others count as traffic only.
+    its names and shapes; the others count as traffic only. Updates may lack other records.
 
     Args:
         recording: the folder of the recording, for errors.
@@ -49,10 +50,19 @@ def select_model_tensors(
     sent = [
         tensor_shapes(m.body.weights) for m in whole.messages if isinstance(m.body, Broadcast)
     ]
-    prefix = _find_prefix(recording, sent, network, record, at_home)
+    replies = [
+        tensor_shapes(m.body.delta) for m in whole.messages if isinstance(m.body, Update)
+    ]
+    prefix = _find_prefix(recording, sent, replies, network, record, at_home)
     planned = _planned_shapes(network, sent, prefix, at_home)
     for shapes in sent:
         _check_shapes(recording, shapes, planned, prefix, recorded)
+    if any(prefix + name not in shapes for shapes in replies for name in planned):
+        raise PlanError(
+            f"{recording}: some updates do not have the record {prefix.removesuffix('/')!r}. "
+            "Set training.record of the plan to one that both broadcasts and updates have: "
+            f"{', '.join(_common_records(sent, replies)) or 'there is none'}"
+        )
     names = {name: prefix + name for name in planned}
     return Transcript(tuple(select_tensors(message, names) for message in whole.messages))
 
@@ -60,11 +70,15 @@ def select_model_tensors(
 def _find_prefix(
     recording: Path,
     sent: Sequence[Shapes],
+    replies: Sequence[Shapes],
     network: nn.Module,
     record: str | None,
     at_home: Collection[str],
 ) -> str:
-    """Return what the names of the model's tensors begin with; empty for a single record."""
+    """Return what the names of the model's tensors begin with; empty for a single record.
+
+    Of records that fit, those that updates have too come first, as clients change the model.
+    """
     if record is not None:
         return f"{record}/"
     records = {name.partition("/")[0] for shapes in sent for name in shapes if "/" in name}
@@ -77,6 +91,8 @@ def _find_prefix(
             for one in sent
         )
     ]
+    answered = {f"{one}/" for one in _common_records(sent, replies)}
+    fitting = [one for one in fitting if one in answered or not one] or fitting
     if len(fitting) > 1 and f"{DEFAULT_RECORD}/" in fitting:
         return f"{DEFAULT_RECORD}/"
     if len(fitting) > 1 and "" not in fitting:
@@ -86,6 +102,12 @@ def _find_prefix(
             "the plan to the one that is the model"
         )
     return fitting[0] if fitting else ""
+
+
+def _common_records(sent: Sequence[Shapes], replies: Sequence[Shapes]) -> list[str]:
+    """Return the records, in order, that all broadcasts and all updates have."""
+    records = [set(group_by_record(shapes)) for shapes in (*sent, *replies)]
+    return sorted(set.intersection(*records) - {""}) if records else []
 
 
 def _planned_shapes(

@@ -46,7 +46,8 @@ class ServerState:
 
     Args:
         weights: the global model.
-        memory: further tensors that the algorithm keeps between rounds, by name.
+        memory: further tensors that the algorithm keeps between rounds, by name. A control
+            variate has the name of the party that holds it.
         clients: number of clients of the federation.
 
     """
@@ -164,7 +165,8 @@ class Algorithm:
     def plain_updates(self, view: View) -> View:
         """Return the view with the updates that clients would send without corrections.
 
-        It is called for attackers that know the algorithm and the senders of all updates.
+        These have no control variate. It is called for attackers that know the algorithm and
+        the senders of all updates.
         """
         return view
 

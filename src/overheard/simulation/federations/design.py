@@ -42,6 +42,7 @@ class FederationDesign:
         splits: label splits, all equally likely; () = `CONCENTRATIONS` around `label_shares`.
         recipes: number of recipes, all equally likely; a federation follows one.
         start: the weights of the first round; None = built anew for every federation.
+        is_plain: whether the observer reads the target's updates without their corrections.
 
     """
 
@@ -55,6 +56,7 @@ class FederationDesign:
     splits: tuple[Split, ...] = ()
     recipes: int = 1
     start: Weights | None = None
+    is_plain: bool = True
 
     def __post_init__(self) -> None:
         """Refuse numbers that do not fit together."""

@@ -28,6 +28,7 @@ from overheard.testing.planted_runs.planted_identity import (
     simulate_users,
 )
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
+from tests.runs.scaffold_users import simulate_scaffold
 
 PLAIN = ReidentifyWccn(link=False, at_most_one=False)
 
@@ -304,3 +305,24 @@ class TestBadInput:
     def test_refuses_settings_out_of_range(self, settings) -> None:
         with pytest.raises(ValueError, match=r"or more"):
             ReidentifyWccn(**settings)
+
+
+class TestUnderScaffold:
+    """Updates are changes of gradients, which known users follow with their own variates."""
+
+    def test_simulated_variates_name_most_users_of_single_updates(self, tmp_path) -> None:
+        run = simulate_scaffold(tmp_path, seed=2)
+        found = share_identified(run, infer_claims(PLAIN, run))
+        plain = [
+            replace(m, body=replace(m.body, control=None)) if isinstance(m.body, Update) else m
+            for m in run.transcript.messages
+        ]
+        without = with_messages(run, plain)
+        # Guessing is right for 1 of 8. Round 0 has no correction and is right in both cases.
+        assert found > 0.85
+        assert share_identified(without, infer_claims(PLAIN, without)) < 0.6
+
+    def test_one_to_one_assignment_raises_accuracy(self, tmp_path) -> None:
+        run = simulate_scaffold(tmp_path)
+        alone = share_identified(run, infer_claims(PLAIN, run))
+        assert share_identified(run, infer_claims(ReidentifyWccn(), run)) > alone

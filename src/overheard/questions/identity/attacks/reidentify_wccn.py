@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, USERS
@@ -18,6 +19,7 @@ from overheard.linkage.known_updates import UpdateSource, load_known_updates
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.projected_updates import project_updates, select_layers
+from overheard.linkage.round_evidence import CHUNK_FACTOR, RoundEvidence, fit_round_evidence
 from overheard.linkage.update_linking import link_updates
 from overheard.linkage.user_evidence import fit_user_evidence
 from overheard.linkage.wccn import mean_by_user
@@ -25,6 +27,7 @@ from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.sinkhorn_assignment import sinkhorn_assignment
 from overheard.questions.identity.estimators.user_classes import (
     NO_UPDATE_SCORE,
+    UserClasses,
     build_user_classes,
 )
 
@@ -50,6 +53,9 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     5. No user replies twice in a round or under two lasting pseudonyms. Probabilities are
        fitted to that (`estimators.sinkhorn_assignment`). `unseen` is calibrated on left-out
        users and on holdout users.
+
+    Updates that control variates corrected are compared with those of known users in the same
+    round alone, and are not linked. Prior examples are then cut into twice as many chunks.
 
     With `link` and `at_most_one` both false, a claim about a pseudonym that lasts one round
     rests on its update alone, as the claims of the other attacks do. With the defaults it rests
@@ -104,15 +110,22 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable.
 
         """
+        is_corrected = self.updates == "simulated" and bool(corrected_history(view))
+        chunks = self.pieces * (CHUNK_FACTOR if is_corrected else 1)
         known = {
             layer: load_known_updates(
-                view, knowledge, self.updates, layer, self.pieces, self.most_rounds
+                view, knowledge, self.updates, layer, chunks, self.most_rounds
             )
             for layer in self.layers or select_layers(view)
         }
         classes = build_user_classes(next(iter(known.values())), self.name)
+        devices = knowledge.known_users.shadow_devices
+        if is_corrected:
+            return self._infer_by_round(
+                fit_round_evidence(view, known, devices), classes, targets
+            )
         evidence = fit_user_evidence(known)
-        crowd = project_updates(view, knowledge.known_users.shadow_devices, evidence)
+        crowd = project_updates(view, devices, evidence)
         senders, rounds, count = crowd.senders, crowd.rounds, len(crowd.sender_indices)
         is_lasting = len(senders) > count
         groups = senders
@@ -131,6 +144,32 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
                 log_probabilities, senders, rounds, is_lasting
             )
         numbers = {target: crowd.index_of(target) for target in targets}
+        return {
+            target: classes.build_claim(
+                log_probabilities[number].clamp(min=NO_UPDATE_SCORE).float(),
+                float(unseen[number]),
+            )
+            for target, number in numbers.items()
+        }
+
+    def _infer_by_round(
+        self, evidence: RoundEvidence, classes: UserClasses, targets: Sequence[Party]
+    ) -> Mapping[Party, Identity]:
+        """Claim the user of each target from updates that are compared round by round.
+
+        Updates of one pseudonym count alike, and updates of different ones are not linked.
+        """
+        senders, count = evidence.senders, len(evidence.sender_indices)
+        log_probabilities = evidence.scores.new_zeros(count, evidence.scores.shape[1])
+        log_probabilities.index_add_(0, senders, evidence.scores.log_softmax(1))
+        log_probabilities = log_probabilities.log_softmax(1)
+        unseen = mean_by_user(evidence.unseen[:, None], senders, count)[:, 0]
+        if self.at_most_one:
+            is_lasting = len(senders) > count
+            log_probabilities = _assign_one_to_one(
+                log_probabilities, senders, evidence.rounds, is_lasting
+            )
+        numbers = {target: evidence.index_of(target) for target in targets}
         return {
             target: classes.build_claim(
                 log_probabilities[number].clamp(min=NO_UPDATE_SCORE).float(),

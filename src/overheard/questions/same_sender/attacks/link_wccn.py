@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, USERS
@@ -13,7 +14,8 @@ from overheard.core.view import View
 from overheard.linkage.known_updates import UpdateSource, load_known_updates
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.projected_updates import project_updates, select_layers
+from overheard.linkage.projected_updates import ProjectedUpdates, project_updates, select_layers
+from overheard.linkage.round_evidence import CHUNK_FACTOR, RoundEvidence, fit_round_evidence
 from overheard.linkage.user_evidence import fit_user_evidence
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.estimators.disjoint_rounds import compare_senders
@@ -29,6 +31,9 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
     rounds: a sender sends one update per round. The score of two targets is the mean similarity
     of their updates, -1..1. As with `link_siamese`, a control with permuted examples does not
     reduce the result to chance: clients that keep the same examples send similar updates.
+
+    Updates that control variates corrected differ from round to round. Their score is the
+    log-probability that one known user sent both.
 
     Args:
         updates: source of known updates.
@@ -66,24 +71,28 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
                 with every other sender.
 
         """
+        is_corrected = self.updates == "simulated" and bool(corrected_history(view))
+        chunks = self.pieces * (CHUNK_FACTOR if is_corrected else 1)
         known = {
             layer: load_known_updates(
-                view, knowledge, self.updates, layer, self.pieces, self.most_rounds
+                view, knowledge, self.updates, layer, chunks, self.most_rounds
             )
             for layer in self.layers or select_layers(view)
         }
-        evidence = fit_user_evidence(known)
-        embedded = project_updates(view, knowledge.known_users.shadow_devices, evidence)
-        similarity = evidence.similarity(embedded.projections)
-        crowd, senders, rounds = (
-            tuple(embedded.sender_indices),
-            embedded.senders,
-            embedded.rounds,
-        )
+        devices = knowledge.known_users.shadow_devices
+        read: RoundEvidence | ProjectedUpdates
+        if is_corrected:
+            read = fit_round_evidence(view, known, devices)
+            similarity = read.same_user()
+        else:
+            evidence = fit_user_evidence(known)
+            read = project_updates(view, devices, evidence)
+            similarity = evidence.similarity(read.projections)
+        crowd, senders, rounds = tuple(read.sender_indices), read.senders, read.rounds
         return {
             target: compare_senders(
                 self.name, crowd, senders, rounds, own, similarity[own].float()
             )
             for target in targets
-            for own in ((senders == embedded.index_of(target)).nonzero().flatten(),)
+            for own in ((senders == read.index_of(target)).nonzero().flatten(),)
         }

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
+from overheard.core.messages import Update, Weights
 from overheard.core.parties import COHORT, SERVER
 from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
@@ -84,7 +84,18 @@ def assume_federation(
         splits=knowledge.prior.splits,
         recipes=len(knowledge.candidate_recipes()),
         start=None if is_fresh else start,
+        is_plain=_reads_plain_updates(view),
     )
+
+
+def _reads_plain_updates(view: View) -> bool:
+    """Return whether the observer reads updates of others, and none with a control variate."""
+    controls = [
+        message.body.control
+        for message in view.messages
+        if isinstance(message.body, Update) and message.sender not in view.observers
+    ]
+    return bool(controls) and all(control is None for control in controls)
 
 
 def _expected_cohort(view: View, group: TargetGroup) -> int:

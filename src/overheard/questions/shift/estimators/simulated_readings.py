@@ -175,6 +175,7 @@ def federation_key(
                 design.sizes,
                 design.label_shares,
                 design.splits,
+                design.is_plain,
             )
         ),
         repr((knowledge.candidate_recipes(), knowledge.defenses or (), settings, shapes)),
