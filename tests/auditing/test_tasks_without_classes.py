@@ -79,8 +79,8 @@ NEED_CLASSES = frozenset(
 )
 """Attacks whose question, or whose simulation, is about classes."""
 
-NEED_OTHERS = frozenset({"match_cross_modal"})
-"""Attacks that need what these data lack: a second modality."""
+NEED_OTHERS = frozenset({"match_cross_modal", "embedding_rows", "output_rows", "combined_rows"})
+"""Attacks that need what these data lack: a second modality, or texts."""
 
 
 def write_table(folder: Path, kind: TaskKind) -> Own:
