@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overheard.auditing.canaries import draw_canaries
 from overheard.auditing.run import audit
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.attack import Attack
@@ -16,7 +17,7 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import client
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.seeds import Seed
-from overheard.core.task import UTILITIES, TaskKind
+from overheard.core.task import OUTPUTS_OF, UTILITIES, TaskKind
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
@@ -33,6 +34,7 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.registries import ATTACKS
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.report.page import render_page
+from overheard.report.show import show
 from tests.auditing.conftest import HERE
 
 COLUMNS = {"regression": ("level",), "multi_label": ("warm", "loud", "late")}
@@ -281,3 +283,21 @@ def test_shifts_of_inputs_work_and_shifts_of_classes_are_refused(plan: Plan, tmp
     assert {one.target for one in found.findings} >= {client(0)}
     with pytest.raises(PlanError, match="shift by distortion or new_user"):
         audit(shifted(DataShift(0, 3, shares=(1.0,))), tmp_path / "b", resources=HERE)
+
+
+def test_canaries_keep_their_numbers_and_what_is_shown_names_the_outputs(
+    found: Audit, plan: Plan, out: Path, kind: TaskKind, tmp_path: Path
+):
+    data = plan.data.model_copy(
+        update={
+            "people": None,
+            "candidates": CandidateSettings(members=4, outsiders=20, canaries="labelled"),
+        }
+    )
+    drawn = draw_canaries(plan.model_copy(update={"data": data}), tmp_path, resources=HERE)
+    with np.load(drawn.files[client(0)]) as arrays:
+        assert arrays["y"].shape == (drawn.counts[client(0)], len(COLUMNS[kind]))
+        assert arrays["y"].dtype == np.float32
+    shown = str(show(out / RUN))
+    assert OUTPUTS_OF[kind] in shown
+    assert ", ".join(COLUMNS[kind]) in shown
