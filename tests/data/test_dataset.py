@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples, without_classes
-from overheard.core.task import Task
+from overheard.core.task import Task, TokenWords
 from overheard.data.dataset import Dataset
 
 TASK = Task((2,), ("a", "b"))
@@ -40,6 +40,15 @@ def test_refuses_tokens_outside_the_vocabulary() -> None:
     assert Dataset(valid, valid, task).task.vocabulary == 5
     with pytest.raises(ValueError, match="between 0 and 4"):
         Dataset(valid, examples(torch.tensor([[1, 5]]), [0]), task)
+
+
+def test_refuses_words_of_another_vocabulary() -> None:
+    task = Task((2,), ("a", "b"), vocabulary=5)
+    valid = examples(torch.tensor([[1, 4]]), [0])
+    assert Dataset(valid, valid, task).known_token_words() == TokenWords(5)
+    assert Dataset(VALID, VALID, TASK).known_token_words() is None
+    with pytest.raises(ValueError, match="token_words has 4 tokens, but the task has 5"):
+        Dataset(valid, valid, task, token_words=TokenWords(4))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from overheard.core.examples import Examples
 from overheard.core.known_users import KnownUsers
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
-from overheard.core.task import TaskKind
+from overheard.core.task import TaskKind, TokenWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Knowledge:
         algorithm: the algorithm of the run, which belongs to the recipe.
         background: public examples of the task that everyone has, clients included; defenses
             may mix them into clients' examples (see `core.defense.DefenseContext`).
+        token_words: the words of the tokens; None if inputs are no texts.
         kind: what the model predicts of an example.
 
     """
@@ -47,6 +48,7 @@ class Knowledge:
     background: Examples | None = None
     candidate_records: Examples | None = None
     algorithm: Algorithm | None = None
+    token_words: TokenWords | None = None
     kind: TaskKind = "classification"
 
     def __post_init__(self) -> None:

@@ -98,6 +98,10 @@ CANDIDATES: Final = Need(
     "candidate records (data.candidates)",
     lambda view, target, knowledge: knowledge.candidate_records is not None,
 )
+TEXTS: Final = Need(
+    "texts as inputs, whose tokens stand for words",
+    lambda view, target, knowledge: knowledge.token_words is not None,
+)
 USERS: Final = Need(
     "prior examples of two users or more (data.people)",
     lambda view, target, knowledge: len(knowledge.known_users.prior_examples) > 1,
@@ -117,5 +121,6 @@ NEEDS: Final = (
     CROSS_ENTROPY,
     CANDIDATES,
     USERS,
+    TEXTS,
 )
 """Built-in needs, in the order in which a refusal names them; those of plugins follow."""

@@ -106,7 +106,7 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
         fitted_to = features[~held_out]
         train_inputs = encode_columns(path, fitted_to, fitted_to)
         test_inputs = encode_columns(path, features[held_out], fitted_to)
-        task = Task((train_inputs.shape[1],), labels.names, kind=columns.task)
+        task, words = Task((train_inputs.shape[1],), labels.names, kind=columns.task), None
     else:
         cells = text_column(path, table, columns.text)
         tokens = tokenise_texts(
@@ -119,7 +119,8 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
             texts,
         )
         train_inputs, test_inputs = tokens.train, tokens.test
-        task = Task((texts.tokens,), labels.names, tokens.vocabulary, columns.task)
+        words = tokens.words
+        task = Task((texts.tokens,), labels.names, words.tokens, columns.task)
     return Dataset(
         labels.examples(path, train_inputs, test, is_test=False),
         labels.examples(path, test_inputs, test, is_test=True),
@@ -130,6 +131,7 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
         attributes=NO_ATTRIBUTES
         if users is None
         else read_attributes(path, table, columns.attributes, users),
+        token_words=words,
     )
 
 
