@@ -24,11 +24,13 @@ from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
+from overheard.data.splits.iid import Iid
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.defenses.label_smoothing import LabelSmoothing
 from overheard.findings.finding import Audit, Finding
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.text_bag import TextBag
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.registries import ATTACKS
@@ -81,8 +83,8 @@ NEED_CLASSES = frozenset(
 )
 """Attacks whose question, or whose simulation, is about classes."""
 
-NEED_OTHERS = frozenset({"match_cross_modal"})
-"""Attacks that need what these data lack: a second modality."""
+NEED_OTHERS = frozenset({"combined_rows", "embedding_rows", "match_cross_modal", "output_rows"})
+"""Attacks that need what these data lack: words, or a second modality."""
 
 
 def write_table(folder: Path, kind: TaskKind) -> Own:
@@ -301,3 +303,41 @@ def test_canaries_keep_their_numbers_and_what_is_shown_names_the_outputs(
     shown = str(show(out / RUN))
     assert OUTPUTS_OF[kind] in shown
     assert ", ".join(COLUMNS[kind]) in shown
+
+
+def test_words_are_read_from_texts_without_classes(kind: TaskKind, tmp_path: Path):
+    draws = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(30)]
+    table = pd.DataFrame({"text": [" ".join(draws.choice(words, 6)) for _ in range(120)]})
+    first, *more = COLUMNS[kind]
+    for name in (first, *more):
+        table[name] = draws.integers(0, 2, size=120).astype(float)
+    table.to_csv(tmp_path / "texts.csv", index=False)
+    source = Own(
+        str(tmp_path / "texts.csv"),
+        label=first,
+        text="text",
+        tokens=6,
+        task=kind,
+        more_labels=tuple(more),
+    )
+    plan = Plan(
+        data=DataPlan(source=source, split=Iid(), clients=3, examples=8, auxiliary=30),
+        training=TrainingPlan(
+            model=TextBag(dim=4, hidden=4), rounds=2, rate=0.1, loss=LOSSES_OF_TASKS[kind][0]
+        ),
+        threats=(
+            ThreatPlan(
+                attacks=(
+                    quick_attack("embedding_rows"),
+                    quick_attack("combined_rows"),
+                    quick_attack("output_rows"),
+                    quick_attack("mean_softmax"),
+                ),
+                by_round=False,
+            ),
+        ),
+    )
+    found = audit(plan, tmp_path / "out", resources=HERE)
+    assert names(found.findings) == {"combined_rows", "embedding_rows"}
+    assert names(found.refusals) == {"mean_softmax", "output_rows"}
