@@ -67,6 +67,7 @@ def attacker_knowledge(
         candidate_records=partition.candidates,
         algorithm=algorithm if is_recipe_known else None,
         token_words=audit_inputs.dataset.known_token_words(),
+        kind=audit_inputs.dataset.task.kind,
     )
 
 

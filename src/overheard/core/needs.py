@@ -52,6 +52,10 @@ def _is_cross_entropy_possible(view: View, target: Party, knowledge: Knowledge) 
     return knowledge.recipe is None or knowledge.recipe.loss == "cross_entropy"
 
 
+CLASSES: Final = Need(
+    "a task with classes; the run's is multi-label or regression",
+    lambda view, target, knowledge: knowledge.has_classes,
+)
 BROADCASTS: Final = Need(
     "the broadcast of a round with an update of the target", _has_broadcasts
 )
@@ -104,6 +108,7 @@ USERS: Final = Need(
 )
 
 NEEDS: Final = (
+    CLASSES,
     TRAINED_MODEL,
     METADATA,
     BROADCASTS,

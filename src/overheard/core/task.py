@@ -1,6 +1,28 @@
-"""The learning task: the shape of an input and the labels."""
+"""The learning task: the shape of an input, and what is predicted of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+TaskKind = Literal["classification", "multi_label", "regression"]
+"""What a model predicts of an example.
+
+"classification": one of several classes. "multi_label": for each of several labels, whether it
+applies. "regression": one number or more.
+"""
+
+Utility = Literal["accuracy", "label accuracy", "explained variance"]
+"""How well a trained model does its task, as a share from 0 to 1; see `learning.evaluate`."""
+
+UTILITIES: Mapping[TaskKind, Utility] = MappingProxyType(
+    {
+        "classification": "accuracy",
+        "multi_label": "label accuracy",
+        "regression": "explained variance",
+    }
+)
+"""The utility that is measured in each kind of task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,25 +32,40 @@ class Task:
     Args:
         shape: the shape of one input: (channels, height, width), (columns,) or, for texts,
             (tokens,).
-        class_names: the meaning of each label, in order; public.
+        class_names: the meaning of each output of the model, in order; public. These are the
+            classes, the labels of which any may apply, or the numbers of a regression.
         vocabulary: number of tokens, padding (0) included; None where inputs are numbers.
+        kind: what is predicted of an example.
 
     """
 
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
     vocabulary: int | None = None
+    kind: TaskKind = "classification"
 
     def __post_init__(self) -> None:
-        """Check that there are 2 classes or more and that inputs are not empty."""
-        if len(self.class_names) < 2:
+        """Check that there are 2 classes or more, or an output, and that inputs have values."""
+        if self.has_classes and len(self.class_names) < 2:
             raise ValueError(f"a task needs 2 classes or more, got {self.class_names}")
+        if not self.class_names:
+            raise ValueError("a task needs a name for each output, one or more, got none")
         if not self.shape or min(self.shape) < 1:
             raise ValueError(f"the lengths of a shape must be 1 or more, got {self.shape}")
 
     @property
+    def has_classes(self) -> bool:
+        """Whether each example is of one class."""
+        return self.kind == "classification"
+
+    @property
     def classes(self) -> int:
-        """The number of labels."""
+        """The number of classes; 1 if examples have none, since all are then alike."""
+        return len(self.class_names) if self.has_classes else 1
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs of a model for one example."""
         return len(self.class_names)
 
 

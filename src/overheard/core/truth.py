@@ -57,7 +57,8 @@ class GroundTruth:
         counts: label counts of each client, by (round, client); only with a reply in that
             round. They are counted before any defense changes the examples, since scores
             measure what the defense is meant to hide.
-        accuracy: the accuracy of broadcast models on the test set, by round (0..1).
+        accuracy: the accuracy of broadcast models on the test set, by round (0..1); without
+            classes, the utility of the task (`core.task.UTILITIES`).
         shifts: by client, the rounds in which its data distribution changed, in order. New
             examples of the same distribution are no shift.
         users: the user of each client that stands for one user.

@@ -141,7 +141,27 @@ def _check_examples(part: str, examples: Examples, task: Task) -> None:
             raise ValueError(f"{part} inputs contain NaN or infinity")
     elif int(inputs.min()) < 0 or int(inputs.max()) >= task.vocabulary:
         raise ValueError(f"{part} tokens must lie between 0 and {task.vocabulary - 1}")
+    _check_float_labels(part, examples, task)
     if labels.dtype != torch.int64:
         raise ValueError(f"{part} labels must be torch.int64, got {labels.dtype}")
     if int(labels.min()) < 0 or int(labels.max()) >= task.classes:
         raise ValueError(f"{part} labels must lie between 0 and {task.classes - 1}")
+
+
+def _check_float_labels(part: str, examples: Examples, task: Task) -> None:
+    """Refuse labels of another kind than the task's."""
+    rows = examples.float_labels
+    if (rows is None) != task.has_classes:
+        given = "classes" if rows is None else "numbers"
+        raise ValueError(f"{part} labels are {given}, but the task is {task.kind}")
+    if rows is None:
+        return
+    if rows.dtype != torch.float32 or rows.shape[1] != task.outputs:
+        raise ValueError(
+            f"{part} labels must be torch.float32 of shape (examples, {task.outputs}), got "
+            f"{rows.dtype} of shape {tuple(rows.shape)}"
+        )
+    if not bool(rows.isfinite().all()):
+        raise ValueError(f"{part} labels contain NaN or infinity")
+    if task.kind == "multi_label" and not bool(((rows == 0) | (rows == 1)).all()):
+        raise ValueError(f"{part} labels of a multi_label task must be 0 or 1")

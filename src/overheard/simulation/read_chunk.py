@@ -7,7 +7,6 @@ from typing import final
 from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
-from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Update, Weights
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
@@ -109,7 +108,7 @@ class ReadChunk(Job):
         pool, members = self._simulated_defenses.defended_tasks(
             pool, members, unpack_background(tensors)
         )
-        pool = Examples(pool.inputs.to(self.device), pool.labels.to(self.device))
+        pool = pool.to(self.device)
         updates: dict[str, Update] = {}
         for number, recipe in enumerate(self.recipes):
             same_recipe = [
