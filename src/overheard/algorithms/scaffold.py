@@ -38,7 +38,7 @@ class Scaffold(Algorithm):
     K r, so that its number of local steps is revealed also where its number of examples is
     hidden. The sum of its changes is its mean gradient of the round, without the correction:
     attackers that know the recipe read it in place of the update. Behind pseudonyms that last
-    one round they simulate the control variates of known users. Broadcasts show clients c,
+    one round they simulate those of known users and virtual clients. Broadcasts show clients c,
     the mean gradient of all clients in their last rounds. Defenses that clip, noise or mask
     updates do not cover control variates, and are refused.
 
