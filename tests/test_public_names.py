@@ -21,7 +21,9 @@ TYPES = (
     "Transcript", "View",
 )  # fmt: skip
 
-CLAIMS = ("Attribute", "Identity", "LabelShares", "Membership", "SameSender", "Shift")
+CLAIMS = (
+    "Attribute", "Identity", "LabelShares", "Membership", "SameSender", "Shift", "Words",
+)  # fmt: skip
 
 FUNCTIONS = (
     "audit", "built_in_plan", "check", "draw_canaries", "import_recording", "knowledge",

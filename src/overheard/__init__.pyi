@@ -50,6 +50,7 @@ from .questions.label_shares.claim import LabelShares as LabelShares
 from .questions.membership.claim import Membership as Membership
 from .questions.same_sender.claim import SameSender as SameSender
 from .questions.shift.claim import Shift as Shift
+from .questions.words.claim import Words as Words
 
 # What can go wrong.
 from .core.errors import AuditError as AuditError
@@ -78,8 +79,10 @@ from .questions.label_shares.attacks.amortised import Amortised as Amortised
 from .questions.attribute.attacks.attribute_forest import AttributeForest as AttributeForest
 from .questions.attribute.attacks.attribute_mlp import AttributeMlp as AttributeMlp
 from .questions.label_shares.attacks.bias_inversion import BiasInversion as BiasInversion
+from .questions.words.attacks.combined_rows import CombinedRows as CombinedRows
 from .questions.label_shares.attacks.decaf import Decaf as Decaf
 from .questions.label_shares.attacks.distilled_labels import DistilledLabels as DistilledLabels
+from .questions.words.attacks.embedding_rows import EmbeddingRows as EmbeddingRows
 from .questions.membership.attacks.fed_mia import FedMia as FedMia
 from .questions.membership.attacks.gradient_membership import (
     GradientMembership as GradientMembership,
@@ -97,6 +100,7 @@ from .questions.identity.attacks.match_siamese import MatchSiamese as MatchSiame
 from .questions.label_shares.attacks.mean_softmax import MeanSoftmax as MeanSoftmax
 from .questions.identity.attacks.metadata import Metadata as Metadata
 from .questions.same_sender.attacks.metadata_link import MetadataLink as MetadataLink
+from .questions.words.attacks.output_rows import OutputRows as OutputRows
 from .questions.label_shares.attacks.ppa import Ppa as Ppa
 from .questions.identity.attacks.profile import Profile as Profile
 from .questions.label_shares.attacks.ramakrishna import Ramakrishna as Ramakrishna
@@ -166,12 +170,14 @@ from .questions.label_shares.question import LabelSharesQuestion as LabelSharesQ
 from .questions.membership.question import MembershipQuestion as MembershipQuestion
 from .questions.same_sender.question import SameSenderQuestion as SameSenderQuestion
 from .questions.shift.question import ShiftQuestion as ShiftQuestion
+from .questions.words.question import WordsQuestion as WordsQuestion
 from .questions.attribute.scorer import AttributeScorer as AttributeScorer
 from .questions.identity.scorer import IdentityScorer as IdentityScorer
 from .questions.label_shares.scorer.label_shares import LabelSharesScorer as LabelSharesScorer
 from .questions.membership.scorer import MembershipScorer as MembershipScorer
 from .questions.same_sender.scorer import SameSenderScorer as SameSenderScorer
 from .questions.shift.scorer.shift import ShiftScorer as ShiftScorer
+from .questions.words.scorer.words import WordsScorer as WordsScorer
 from .data.splits.by_user import ByUser as ByUser
 from .data.splits.dirichlet import Dirichlet as Dirichlet
 from .data.splits.faces import Faces as Faces

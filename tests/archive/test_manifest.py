@@ -14,6 +14,7 @@ from overheard.archive.manifest import (
     write_manifest,
 )
 from overheard.core.errors import TranscriptError
+from overheard.core.task import Task
 
 SILENCE = DefenseRecord("silence", "Silence()", "client", "the client")
 
@@ -44,6 +45,16 @@ def test_no_defenses_are_known_only_if_that_is_stated(
     assert read_manifest(tmp_path).are_defenses_known
     assert replace(untold, defenses=(SILENCE,)).are_defenses_known
     assert replace(untold, framework="overheard").are_defenses_known
+
+
+def test_the_kind_of_a_task_is_written_only_without_classes(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    write_manifest(tmp_path, replace(manifest, task=Task((4,), ("a", "b"))))
+    assert "kind" not in json.loads(manifest_path(tmp_path).read_text())["task"]
+    number = replace(manifest, task=Task((4,), ("age",), kind="regression"))
+    write_manifest(tmp_path, number)
+    assert read_manifest(tmp_path) == number
 
 
 def test_has_format_and_software_versions(manifest: Manifest) -> None:

@@ -25,6 +25,7 @@ from overheard.core.needs import (
     NEEDS,
     RECIPE,
     RECIPES,
+    TEXTS,
     TRAINED_MODEL,
     UPDATES,
     USERS,
@@ -34,6 +35,7 @@ from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.core.task import TokenWords
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.questions.label_shares.claim import LabelShares
@@ -48,6 +50,7 @@ ALL = Knowledge(
     recipe=Recipe(rate=0.1, epochs=1, batch=1),
     known_users=KnownUsers({"ann": PRIOR, "bob": PRIOR}),
     candidate_records=PRIOR,
+    token_words=TokenWords(3),
 )
 
 
@@ -118,6 +121,7 @@ def test_all_needs_can_be_met():
         (replace(ALL, candidate_records=None), CANDIDATES),
         (replace(ALL, known_users=KnownUsers()), USERS),
         (replace(ALL, known_users=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), USERS),
+        (replace(ALL, token_words=None), TEXTS),
     ],
     ids=[
         "no examples",
@@ -128,6 +132,7 @@ def test_all_needs_can_be_met():
         "no records",
         "no users",
         "one candidate",
+        "no texts",
     ],
 )
 def test_names_the_one_need_that_is_not_met(knowledge: Knowledge, need: Need):

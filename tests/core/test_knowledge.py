@@ -26,7 +26,7 @@ def test_without_auxiliary_examples_there_are_no_shares(auxiliary: Examples | No
 
 @pytest.mark.parametrize("classes", [1, 0, -1])
 def test_refuses_fewer_than_two_labels(classes: int):
-    with pytest.raises(ValueError, match="2 labels or more"):
+    with pytest.raises(ValueError, match="2 classes or more"):
         Knowledge(classes)
 
 
@@ -39,3 +39,10 @@ def test_by_default_no_user_and_no_background_is_known():
     assert Knowledge(2).known_users == KnownUsers()
     assert Knowledge(2).known_users.all_prior_examples() == {}
     assert Knowledge(2).background is None
+
+
+def test_a_task_without_classes_counts_all_examples_as_alike():
+    known = Knowledge(classes=1, kind="regression")
+    assert not known.has_classes
+    with pytest.raises(ValueError, match="has no classes, got 2"):
+        Knowledge(classes=2, kind="multi_label")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from overheard.core.task import Task
+from overheard.core.task import UTILITIES, Task, TokenWords, words_of_task
 
 
 def test_counts_its_labels():
@@ -19,3 +19,50 @@ def test_refuses_fewer_than_two_classes(names: tuple[str, ...]):
 def test_refuses_a_shape_without_numbers(shape: tuple[int, ...]):
     with pytest.raises(ValueError, match="1 or more"):
         Task(shape, ("a", "b"))
+
+
+def test_words_are_the_tokens_from_the_first_word_on():
+    words = TokenWords(5, 2, ("and", "bread", "crumb"))
+    assert len(words) == 3
+    assert words.names() == ("and", "bread", "crumb")
+    assert TokenWords(4, 2).names() == ("word 1", "word 2")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "first", "words", "message"),
+    [
+        (2, 2, (), "the first word must be one of 2 tokens, got 2"),
+        (2, -1, (), "got -1"),
+        (4, 2, ("and",), "1 words for 2 tokens"),
+    ],
+)
+def test_refuses_words_that_do_not_fit_the_tokens(tokens, first, words, message):
+    with pytest.raises(ValueError, match=message):
+        TokenWords(tokens, first, words)
+
+
+def test_a_task_says_how_many_tokens_there_are_and_whether_labels_are_tokens():
+    assert words_of_task(Task((3,), ("a", "b"))) is None
+    assert words_of_task(Task((3,), ("a", "b"), vocabulary=9)) == TokenWords(9, 1)
+    every = Task((3,), tuple("abcdefghi"), vocabulary=9)
+    assert words_of_task(every) == TokenWords(9, 1, first_label=0)
+
+
+def test_a_task_without_classes_has_outputs_and_one_stratum():
+    labels = Task((4,), ("warm", "loud", "late"), kind="multi_label")
+    assert (labels.outputs, labels.classes, labels.has_classes) == (3, 1, False)
+    number = Task((4,), ("age",), kind="regression")
+    assert (number.outputs, number.classes, number.has_classes) == (1, 1, False)
+    assert Task((4,), ("a", "b")).outputs == 2
+
+
+@pytest.mark.parametrize("kind", ["multi_label", "regression"])
+def test_refuses_a_task_without_outputs(kind: str):
+    with pytest.raises(ValueError, match="a name for each output"):
+        Task((2,), (), kind=kind)
+
+
+def test_only_classes_have_an_accuracy():
+    assert [kind for kind, name in UTILITIES.items() if name == "accuracy"] == [
+        "classification"
+    ]

@@ -13,6 +13,7 @@ import pytest
 
 from overheard.core.errors import DataError
 from overheard.data.dataset import Dataset, DataSource
+from overheard.data.datasets.adult import Adult
 from overheard.data.datasets.blogs import Blogs
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.reading.folder import data_folder
@@ -30,6 +31,9 @@ WITHOUT_FOLDER = ("digits", "own")
 VARIANTS: Mapping[str, DataSource] = MappingProxyType(
     {
         "blogs_next_word": Blogs(task="next_word"),
+        "adult_hours": Adult(task="hours_per_week"),
+        "wisdm_acceleration": Wisdm(task="acceleration"),
+        "wisdm_movements": Wisdm(task="movements"),
         "wisdm_x": Wisdm(axes="x"),
         "wisdm_yz": Wisdm(axes="yz"),
     }

@@ -31,3 +31,8 @@ def test_nothing_can_be_drawn_from_it():
 def test_refuses_a_single_class():
     with pytest.raises(DataError, match="2 classes or more"):
         NoExamples(("a",)).load(None)
+
+
+def test_a_task_without_classes_has_one_placeholder():
+    dataset = NoExamples(("age",), (3,), task="regression").load(None)
+    assert (dataset.task.kind, dataset.task.outputs, len(dataset.train)) == ("regression", 1, 1)

@@ -40,6 +40,15 @@ def test_accuracy_is_that_of_the_last_tested_round(
     assert verdict.status == status
 
 
+def test_another_utility_is_no_accuracy():
+    explained = [run(seed=seed, utility="explained variance") for seed in range(2)]
+    (verdict,) = cost_verdicts(
+        rule(accuracy_at_least=0.1), findings(arms=explained), "inconclusive"
+    )
+    assert verdict.status == "inconclusive"
+    assert verdict.why == "the runs measured explained variance, not accuracy"
+
+
 def test_one_run_is_enough_if_the_rule_allows_it():
     asked = rule(accuracy_at_least=0.8, seeds_at_least=1)
     (verdict,) = cost_verdicts(asked, findings(arms=ended(0.9)), "inconclusive")

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from overheard.core.defense import BuildModel
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -25,6 +25,8 @@ SEED = Seed(5)
 
 TABLE = Task((6,), ("a", "b", "c"))
 IMAGES = Task((2, 8, 8), ("a", "b", "c"))
+NUMBERS = Task((6,), ("x", "y", "z"), kind="regression")
+SEVERAL = Task((6,), ("a", "b", "c"), kind="multi_label")
 TEXTS = Task((7,), ("a", "b", "c"), vocabulary=30)
 
 MLP: BuildModel = partial(Mlp(hidden=(5, 4)).build, TABLE)
@@ -50,6 +52,15 @@ RECIPES = {
     "proximal": Recipe(rate=0.1, epochs=6, batch=4, proximal=0.5),
 }
 """Six epochs of client/2 are 24 steps."""
+
+FLOAT_LABEL_RECIPES = {
+    "numbers": (NUMBERS, Recipe(rate=0.1, epochs=6, batch=4, loss="squared_error")),
+    "several labels": (
+        SEVERAL,
+        Recipe(rate=0.1, epochs=6, batch=4, loss="binary_cross_entropy"),
+    ),
+}
+"""Tasks without classes, each with a loss of its own."""
 
 
 def dropping() -> nn.Module:
@@ -78,6 +89,12 @@ def pool_of(task: Task, dtype: torch.dtype, examples: int = 30) -> Examples:
         inputs = torch.randint(0, task.vocabulary, size, generator=generator)
     else:
         inputs = torch.randn(examples, *task.shape, generator=generator).to(dtype)
+    if task.kind == "regression":
+        rows = torch.randn(examples, task.outputs, generator=generator)
+        return without_classes(inputs, rows)
+    if task.kind == "multi_label":
+        rows = torch.randint(0, 2, (examples, task.outputs), generator=generator)
+        return without_classes(inputs, rows.float())
     return Examples(inputs, torch.randint(0, task.classes, (examples,), generator=generator))
 
 
@@ -98,7 +115,7 @@ def plain_loop(
         order = epoch_order(SEED, 3, member.name, epoch, len(member.rows))
         for batch in member.rows[order].split(recipe.batch):
             optimizer.zero_grad()
-            loss = _loss(model(pool.inputs[batch]), pool.labels[batch], recipe)
+            loss = _loss(model(pool.inputs[batch]), pool.loss_labels[batch], recipe)
             (loss + _added_terms(model, start, member, recipe)).backward()
             optimizer.step()
             losses += float(loss.detach()) * len(batch)
@@ -120,6 +137,11 @@ def _added_terms(
 
 
 def _loss(logits: Tensor, labels: Tensor, recipe: Recipe) -> Tensor:
+    if recipe.loss == "binary_cross_entropy":
+        right = torch.where(labels > 0, logits.sigmoid(), 1 - logits.sigmoid())
+        return -right.log().sum() / labels.numel()
+    if recipe.loss == "squared_error" and labels.is_floating_point():
+        return ((logits - labels) ** 2).sum() / labels.numel()
     if recipe.loss == "squared_error":
         shares = logits.exp() / logits.exp().sum(1, keepdim=True)
         expected = sum(rating * shares[:, rating] for rating in range(logits.shape[1]))

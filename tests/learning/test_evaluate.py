@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 import torch
 
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning import evaluate
@@ -15,6 +15,7 @@ from overheard.learning.evaluate import (
     logits_of_models,
     mean_absolute_error,
     top_k_accuracy,
+    utility,
 )
 from overheard.learning.initialization import initial_weights
 from tests.learning.cases import (
@@ -142,3 +143,40 @@ def test_absolute_error_is_that_of_the_expected_rating():
 
 def test_a_certain_and_correct_model_has_no_absolute_error():
     assert mean_absolute_error(MLP, weights_for_logits(0.0, 0.0, 90.0), labelled(2, 2)) == 0
+
+
+def constant_model() -> torch.nn.Module:
+    """A model whose outputs are its biases alone."""
+    return torch.nn.Sequential(torch.nn.Linear(1, 2))
+
+
+def rows_of(numbers: list[list[float]]) -> Examples:
+    return without_classes(torch.zeros(len(numbers), 1), torch.tensor(numbers))
+
+
+def test_the_utility_of_several_labels_is_the_share_of_right_ones() -> None:
+    weights = {"0.weight": torch.zeros(2, 1), "0.bias": torch.tensor([3.0, -3.0])}
+    several = rows_of([[1.0, 0.0], [1.0, 1.0]])  # the model says (1, 0) of both
+    assert utility(constant_model, weights, several, "multi_label") == 0.75
+
+
+def test_the_utility_of_numbers_is_the_explained_variance_and_at_least_0() -> None:
+    # The first number is 0 or 2, which its mean of 1 does not explain; the second is always 5.
+    weights = {"0.weight": torch.zeros(2, 1), "0.bias": torch.tensor([1.0, 5.0])}
+    assert (
+        utility(constant_model, weights, rows_of([[0.0, 5.0], [2.0, 5.0]]), "regression") == 0
+    )
+    line = {"0.weight": torch.tensor([[2.0], [1.0]]), "0.bias": torch.tensor([0.0, 9.0])}
+    exact = without_classes(
+        torch.tensor([[0.0], [1.0]]), torch.tensor([[0.0, 0.0], [2.0, 1.0]])
+    )
+    # All of the first number is explained, and the second is 9 away from it.
+    assert utility(constant_model, line, exact, "regression") == 0.5
+    broken = {name: torch.full_like(one, torch.nan) for name, one in weights.items()}
+    assert utility(constant_model, broken, exact, "regression") == 0
+
+
+def test_the_utility_of_classes_is_the_accuracy() -> None:
+    weights = {"0.weight": torch.zeros(2, 1), "0.bias": torch.tensor([3.0, -3.0])}
+    classes = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
+    assert utility(constant_model, weights, classes, "classification") == 0.5

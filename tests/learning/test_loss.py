@@ -52,3 +52,22 @@ def test_a_certain_model_has_a_large_gradient_of_cross_entropy_but_not_of_square
 
     assert slope("cross_entropy") == pytest.approx(1)
     assert slope("squared_error") < 1e-6
+
+
+NUMBERS = torch.tensor([[1.0, 3.0], [0.0, 2.0]], dtype=torch.float64)
+WANTED = torch.tensor([[0.0, 1.0], [0.0, 2.0]])
+
+
+def test_the_squared_error_of_numbers_is_averaged_over_them():
+    # (1 + 4) / 2 and 0; their mean is 5/4.
+    assert per_example_loss(NUMBERS, WANTED, "squared_error", 0.0).tolist() == [2.5, 0.0]
+    assert float(mean_loss(NUMBERS, WANTED, "squared_error", 0.0)) == 1.25
+
+
+def test_the_binary_cross_entropy_is_averaged_over_labels():
+    # Logits of log 3 and 0 are probabilities of 3/4 and 1/2.
+    logits = torch.tensor([[math.log(3), 0.0]], dtype=torch.float64)
+    labels = torch.tensor([[1.0, 0.0]])
+    (each,) = per_example_loss(logits, labels, "binary_cross_entropy", 0.0).tolist()
+    assert each == pytest.approx((math.log(4 / 3) + math.log(2)) / 2)
+    assert float(mean_loss(logits, labels, "binary_cross_entropy", 0.0)) == pytest.approx(each)

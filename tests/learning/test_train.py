@@ -20,6 +20,7 @@ from overheard.learning.workers.processes import are_supported
 from tests.learning.cases import (
     CLIENTS,
     CONVOLUTIONS,
+    FLOAT_LABEL_RECIPES,
     IMAGES,
     MLP,
     READING,
@@ -57,6 +58,26 @@ def test_equals_a_plain_loop_with_the_optimizer_of_torch(case, recipe, engine):
         train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine)
     )
     assert [each.client for each in trained] == list(CLIENTS)
+    for each in trained:
+        change, loss = plain_loop(build, start, pool, each.client, recipe)
+        assert largest_difference(each.delta, change) < 1e-12
+        assert each.loss == pytest.approx(loss, abs=1e-12)
+
+
+def short_head() -> nn.Module:
+    """A network that is no plain MLP, so that stacks run it by `vmap`."""
+    return nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 3))
+
+
+@pytest.mark.parametrize("engine", ["sequential", "stacked", "processes"])
+@pytest.mark.parametrize("build", [MLP, short_head], ids=["mlp", "vmap"])
+@pytest.mark.parametrize("case", FLOAT_LABEL_RECIPES)
+def test_tasks_without_classes_equal_a_plain_loop_too(case, build, engine):
+    task, recipe = FLOAT_LABEL_RECIPES[case]
+    start, pool = start_of(build), pool_of(task, torch.float64)
+    trained = train_cohort(
+        build, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine, workers=2
+    )
     for each in trained:
         change, loss = plain_loop(build, start, pool, each.client, recipe)
         assert largest_difference(each.delta, change) < 1e-12

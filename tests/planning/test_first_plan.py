@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
@@ -13,10 +14,16 @@ from overheard.algorithms.fed_avg import FedAvg
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
+from overheard.core.messages import Broadcast, Update
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.data.datasets.no_examples import NoExamples
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.recorded_facts import read_recorded_facts
 from overheard.plans.plan import parse_plan
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.run_info import RunInfo
 from tests.planning.conftest import STATED_RECIPE, STATED_TASK, ForeignRecording
 
 HERE = Resources(device="cpu", workers=1)
@@ -155,3 +162,48 @@ def test_names_from_a_recording_cannot_leave_their_string(foreign: ForeignRecord
 def test_a_run_of_overheard_has_a_plan_already(simulated: Path):
     with pytest.raises(PlanError, match="was simulated by Overheard"):
         read_recorded_facts(simulated)
+
+
+def single_output(folder: Path) -> Path:
+    """Record three clients and eight rounds of a network with one output."""
+    clients = [client(number) for number in range(3)]
+    generator = Seed(0).generator()
+
+    def draw() -> dict[str, torch.Tensor]:
+        shapes = {"1.weight": (1, 3), "1.bias": (1,)}
+        return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+
+    writer = AsyncWriter(folder, RunInfo("flower"))
+    for _ in range(8):
+        writer.begin_round([SERVER])
+        writer.write(SERVER, frozenset(clients), lambda: Broadcast(draw()))
+        for one in clients:
+            writer.write(one, frozenset({SERVER}), lambda: Update(draw(), 9))
+        writer.commit()
+    writer.close()
+    return folder
+
+
+def test_a_recorded_model_with_one_output_is_taken_for_a_regression(tmp_path: Path):
+    folder = single_output(tmp_path / "recording")
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(folder)), HERE)
+    assert written.plan.data.source == NoExamples(("number 0",), (1,), task="regression")
+    assert written.plan.training.recipe.loss == "squared_error"
+    assert written.attacks == ("shift",)
+    found = audit(written.plan, tmp_path / "out", recording=folder, resources=HERE)
+    assert {one.cell.part for one in found.findings} == {"shift"}
+
+
+def numbers() -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs with a number to predict of each."""
+    inputs = torch.randn(400, 3, generator=Seed(1).generator())
+    return inputs, inputs.sum(1)
+
+
+def test_data_without_classes_get_attacks_on_single_records():
+    written = write_first_plan(FirstPlanRequest(data=f"{__name__}:numbers"), HERE)
+    assert written.attacks == ("loss_membership", "lira_pooled")
+    assert "auxiliary_per_class" not in written.text
+    assert 'split = "iid"' in written.text
+    assert written.plan.training.recipe.loss == "squared_error"
+    assert written.plan.data.candidates is not None

@@ -17,7 +17,7 @@ from overheard.core.attack import Attack, missing_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import MODEL
+from overheard.core.needs import CLASSES, MODEL
 from overheard.core.own_code.attack_claims import describe_claim_failure, make_claims
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.scorer import Scorer
@@ -232,6 +232,8 @@ def missing_for_target(
     target: Party,
 ) -> tuple[str, ...]:
     """Return what is missing for an attack on a target, in words; empty if it can run."""
+    if question_of_attack(attack).needs_classes and not knowledge.has_classes:
+        return (CLASSES.description,)
     missing = missing_needs(attack, view, target, knowledge)
     if MODEL.description in missing and _keeps_layers(knowledge.algorithm):
         missing = (*missing, LAST_LAYER_AT_HOME)

@@ -216,7 +216,7 @@ def _train_batch(
                 plan, record, audit_inputs.dataset, partition, sent, transcript
             ),
             transcript,
-            with_partition(truth, federation),
+            with_partition(truth, federation, audit_inputs.dataset.known_token_words()),
             tuple(range(rounds)),
             partial(attacker_knowledge, arm, seed, audit_inputs),
             arm,

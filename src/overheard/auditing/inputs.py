@@ -14,7 +14,9 @@ from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
+from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.seeds import Seed
+from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
@@ -130,6 +132,7 @@ def load_inputs(plan: Plan, resources: Resources, cache: TensorCache) -> AuditIn
 
     """
     dataset = load_data(plan, resources)
+    check_loss(plan, dataset.task)
     sources = [threat.auxiliary_from for threat in plan.threats]
     loaded = {
         source: source.load(data_folder(resources.data))
@@ -141,6 +144,26 @@ def load_inputs(plan: Plan, resources: Resources, cache: TensorCache) -> AuditIn
         if threat.auxiliary_from is not None:
             draw_auxiliary_from(plan, plan.seeds[0], threat.auxiliary_from, audit_inputs)
     return audit_inputs
+
+
+def check_loss(plan: Plan, task: Task) -> None:
+    """Check that clients train with a loss of the task.
+
+    Raises:
+        PlanError: if they do not; the message names a loss that fits.
+
+    """
+    possible = LOSSES_OF_TASKS[task.kind]
+    recipes = [("training.loss", plan.training.recipe)]
+    for threat in plan.threats:
+        assumed = threat.virtual.prior.recipes
+        recipes += [("loss of threats.virtual.recipes", recipe) for recipe in assumed]
+    for place, recipe in recipes:
+        if recipe.loss not in possible:
+            raise PlanError(
+                f"{place}: {recipe.loss} does not fit a {task.kind.replace('_', '-')} task: "
+                f"set it to {' or '.join(possible)}"
+            )
 
 
 def load_data(plan: Plan, resources: Resources) -> Dataset:

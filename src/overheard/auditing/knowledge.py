@@ -66,6 +66,8 @@ def attacker_knowledge(
         background=partition.background,
         candidate_records=partition.candidates,
         algorithm=algorithm if is_recipe_known else None,
+        token_words=audit_inputs.dataset.known_token_words(),
+        kind=audit_inputs.dataset.task.kind,
     )
 
 

@@ -231,6 +231,11 @@ def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) ->
     recorded_task, task = manifest.task, dataset.task
     if recorded_task is None:
         return
+    if recorded_task.kind != task.kind:
+        raise PlanError(
+            f"{recording}: has a {recorded_task.kind} task, the plan's data have a {task.kind} "
+            "task: name the data of the run in the plan"
+        )
     if recorded_task.class_names != task.class_names:
         raise PlanError(
             f"{recording}: has the classes {', '.join(recorded_task.class_names)}, the plan's "

@@ -7,6 +7,7 @@ from overheard.auditing.exchangeability import are_exchangeable, record_exchange
 from overheard.core.accountant import account_mechanism
 from overheard.core.defense import Defense, RunParameters
 from overheard.core.messages import MissingReply, Update
+from overheard.core.task import UTILITIES
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
@@ -52,6 +53,7 @@ def complete_run_record(
         if partition.candidates is None
         else tuple(partition.candidates.labels.tolist()),
         record_exchange=record_exchange(plan.data.split, dataset, partition),
+        utility=UTILITIES[dataset.task.kind],
     )
 
 

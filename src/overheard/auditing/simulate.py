@@ -20,7 +20,7 @@ from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
 from overheard.core.seeds import Seed
-from overheard.core.task import Task
+from overheard.core.task import Task, TokenWords
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth, Partition
 from overheard.data.partition.data_partition import DataPartition
@@ -108,18 +108,20 @@ def simulate(
     transcript, truth = run(
         federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
     )
-    return transcript, with_partition(truth, federation)
+    return transcript, with_partition(truth, federation, dataset.known_token_words())
 
 
-def with_partition(truth: GroundTruth, federation: Federation) -> GroundTruth:
-    """Return the ground truth with the partition of the examples."""
+def with_partition(
+    truth: GroundTruth, federation: Federation, token_words: TokenWords | None
+) -> GroundTruth:
+    """Return the ground truth with the partition of the examples, and the words of tokens."""
     index_of = {client: index for index, client in enumerate(federation.clients)}
     rows = {
         (number, party): federation.rows[number][index_of[party]]
         for number, party in truth.counts
         if party in index_of
     }
-    return replace(truth, partition=Partition(federation.pool, rows))
+    return replace(truth, partition=Partition(federation.pool, rows, token_words))
 
 
 def with_redrawn_counts(

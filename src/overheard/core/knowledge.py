@@ -12,6 +12,7 @@ from overheard.core.examples import Examples
 from overheard.core.known_users import KnownUsers
 from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
+from overheard.core.task import TaskKind, TokenWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Knowledge:
     """What an attacker knows besides its view; None = unknown.
 
     Args:
-        classes: number of labels of the task.
+        classes: number of classes of the task; 1 if its examples have none.
         build_model: builds the model with fresh weights, to be replaced by a broadcast's.
         auxiliary: labelled examples of the task, disjoint from clients' and test examples.
         recipe: how clients train.
@@ -31,6 +32,8 @@ class Knowledge:
         algorithm: the algorithm of the run, which belongs to the recipe.
         background: public examples of the task that everyone has, clients included; defenses
             may mix them into clients' examples (see `core.defense.DefenseContext`).
+        token_words: the words of the tokens; None if inputs are no texts.
+        kind: what the model predicts of an example.
 
     """
 
@@ -45,11 +48,20 @@ class Knowledge:
     background: Examples | None = None
     candidate_records: Examples | None = None
     algorithm: Algorithm | None = None
+    token_words: TokenWords | None = None
+    kind: TaskKind = "classification"
 
     def __post_init__(self) -> None:
-        """Check that there are 2 labels or more."""
-        if self.classes < 2:
-            raise ValueError(f"a task needs 2 labels or more, got {self.classes}")
+        """Check that there are 2 classes or more, or that examples have none."""
+        if self.has_classes and self.classes < 2:
+            raise ValueError(f"a task needs 2 classes or more, got {self.classes}")
+        if not self.has_classes and self.classes != 1:
+            raise ValueError(f"a {self.kind} task has no classes, got {self.classes}")
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether each example is of one class."""
+        return self.kind == "classification"
 
     def candidate_recipes(self) -> tuple[Recipe, ...]:
         """Return the recipes that clients may follow: the known one, or the prior's."""

@@ -52,6 +52,10 @@ def _is_cross_entropy_possible(view: View, target: Party, knowledge: Knowledge) 
     return knowledge.recipe is None or knowledge.recipe.loss == "cross_entropy"
 
 
+CLASSES: Final = Need(
+    "a task with classes; the run's is multi-label or regression",
+    lambda view, target, knowledge: knowledge.has_classes,
+)
 BROADCASTS: Final = Need(
     "the broadcast of a round with an update of the target", _has_broadcasts
 )
@@ -94,12 +98,17 @@ CANDIDATES: Final = Need(
     "candidate records (data.candidates)",
     lambda view, target, knowledge: knowledge.candidate_records is not None,
 )
+TEXTS: Final = Need(
+    "texts as inputs, whose tokens stand for words",
+    lambda view, target, knowledge: knowledge.token_words is not None,
+)
 USERS: Final = Need(
     "prior examples of two users or more (data.people)",
     lambda view, target, knowledge: len(knowledge.known_users.prior_examples) > 1,
 )
 
 NEEDS: Final = (
+    CLASSES,
     TRAINED_MODEL,
     METADATA,
     BROADCASTS,
@@ -112,5 +121,6 @@ NEEDS: Final = (
     CROSS_ENTROPY,
     CANDIDATES,
     USERS,
+    TEXTS,
 )
 """Built-in needs, in the order in which a refusal names them; those of plugins follow."""

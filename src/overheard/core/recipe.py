@@ -1,11 +1,24 @@
 """The local training of a client, from broadcast to update."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Literal
+
+from overheard.core.task import TaskKind
 
 OptimizerName = Literal["sgd", "adam", "adadelta"]
 
-LossName = Literal["cross_entropy", "squared_error"]
+LossName = Literal["cross_entropy", "squared_error", "binary_cross_entropy"]
+
+LOSSES_OF_TASKS: Mapping[TaskKind, tuple[LossName, ...]] = MappingProxyType(
+    {
+        "classification": ("cross_entropy", "squared_error"),
+        "multi_label": ("binary_cross_entropy",),
+        "regression": ("squared_error",),
+    }
+)
+"""The losses that each kind of task can be trained with; the usual one first."""
 
 LARGEST_FLOAT32 = 3e38
 """About the largest float32; settings are converted to the float32 of the weights."""
@@ -15,12 +28,17 @@ LARGEST_FLOAT32 = 3e38
 class Recipe:
     """Local training: minibatch descent on the mean loss of a batch.
 
-    The loss is the cross-entropy or, for labels that are ordered ratings such as stars, the
-    squared error of the model's expected rating: (sum over c of c softmax_c - label)^2.
+    In a task with classes, the loss is the cross-entropy or, for labels that are ordered
+    ratings such as stars, the squared error of the model's expected rating:
+    (sum over c of c softmax_c - label)^2.
     Orekondy et al. 2018 (Gradient-Leaks, Section 5.1) use one linear output for the rating.
     Here each rating has its own output, so that models, and attacks on their last layer, stay
     unchanged. The expected rating stays in range, and its gradient vanishes as the softmax
     saturates.
+
+    In a regression, the loss is the squared error of the outputs, averaged over them. Where
+    several labels may apply, it is the binary cross-entropy of each label, averaged over them.
+    `LOSSES_OF_TASKS` names the losses of each kind of task.
 
     Args:
         rate: the local learning rate (Adadelta: PyTorch's, which multiplies a unit-free step).

@@ -30,6 +30,8 @@ class Split(ABC):
     """True if a client gets any examples of a label with the same probability."""
     has_fixed_shares: ClassVar[bool] = False
     """True if its settings state the label shares of each client, so that none are drawn."""
+    needs_classes: ClassVar[bool] = False
+    """True if clients differ by the classes that they hold, so that examples must have some."""
     draws_labels_in_turn: ClassVar[bool] = False
     """True if a label that one client gets is less likely for the next ones, and labels are
     interchangeable. False: the label shares of a client are drawn regardless of other clients,
@@ -52,7 +54,7 @@ class Split(ABC):
             labels: the labels of the pool.
             users: the users of the pool; None where unknown.
             sizes: number of examples of each client.
-            classes: number of labels of the task.
+            classes: number of classes of the task; 1 if its examples have none.
             seed: equal seeds give equal rows.
 
         Raises:

@@ -14,6 +14,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.parties import COHORT, Party
 from overheard.core.split import Rows
+from overheard.core.task import TokenWords
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_SHARES: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = MappingProxyType({})
@@ -33,17 +34,19 @@ class Partition:
     Args:
         pool: examples of all clients.
         rows: rows of the pool, by (round, client); only for clients with a reply in that round.
+        token_words: the words of the tokens; None if inputs are no texts.
 
     """
 
     pool: Examples
     rows: Mapping[tuple[int, Party], Rows]
+    token_words: TokenWords | None = None
 
     def select_and_rename(
         self, names: Mapping[tuple[int, Party], tuple[int, Party]]
     ) -> "Partition":
         """Return the partition of only these (round, client) pairs, under their new names."""
-        return Partition(self.pool, {new: self.rows[old] for old, new in names.items()})
+        return replace(self, rows={new: self.rows[old] for old, new in names.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,8 @@ class GroundTruth:
         counts: label counts of each client, by (round, client); only with a reply in that
             round. They are counted before any defense changes the examples, since scores
             measure what the defense is meant to hide.
-        accuracy: the accuracy of broadcast models on the test set, by round (0..1).
+        accuracy: the accuracy of broadcast models on the test set, by round (0..1); without
+            classes, the utility of the task (`core.task.UTILITIES`).
         shifts: by client, the rounds in which its data distribution changed, in order. New
             examples of the same distribution are no shift.
         users: the user of each client that stands for one user.

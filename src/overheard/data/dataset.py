@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.examples import Examples
-from overheard.core.task import Task
+from overheard.core.task import Task, TokenWords, words_of_task
 
 NO_ATTRIBUTES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
@@ -34,6 +34,7 @@ class Dataset:
             is record i (or training example i).
         attributes: values of sensitive attributes, one per user, by attribute; never inputs.
         background: public examples of the same task, from nobody in the training or test part.
+        token_words: the words of the tokens, where inputs are texts; None = what the task says.
 
     """
 
@@ -47,6 +48,7 @@ class Dataset:
     embeddings: Float[Tensor, "records dims"] | None = None
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_ATTRIBUTES)
     background: Examples | None = None
+    token_words: TokenWords | None = None
 
     def __post_init__(self) -> None:
         """Refuse examples that do not fit the task, and fields that do not fit the examples."""
@@ -54,6 +56,11 @@ class Dataset:
             _check_examples(part, examples, self.task)
         if self.background is not None:
             _check_examples("background", self.background, self.task)
+        if self.token_words is not None and self.token_words.tokens != self.task.vocabulary:
+            raise ValueError(
+                f"token_words has {self.token_words.tokens} tokens, but the task has "
+                f"{self.task.vocabulary}"
+            )
         for name, numbers in (("times", self.times), ("records", self.records)):
             if numbers is not None and len(numbers) != len(self.train):
                 raise ValueError(
@@ -82,6 +89,10 @@ class Dataset:
                 raise ValueError(
                     f"{len(values)} values of {name} for {user_count} users: give one each"
                 )
+
+    def known_token_words(self) -> TokenWords | None:
+        """Return the words of the tokens, as far as they are known; None if there are none."""
+        return self.token_words or words_of_task(self.task)
 
     def _last_record(self) -> int:
         return len(self.train) - 1 if self.records is None else int(self.records.max())
@@ -130,7 +141,27 @@ def _check_examples(part: str, examples: Examples, task: Task) -> None:
             raise ValueError(f"{part} inputs contain NaN or infinity")
     elif int(inputs.min()) < 0 or int(inputs.max()) >= task.vocabulary:
         raise ValueError(f"{part} tokens must lie between 0 and {task.vocabulary - 1}")
+    _check_float_labels(part, examples, task)
     if labels.dtype != torch.int64:
         raise ValueError(f"{part} labels must be torch.int64, got {labels.dtype}")
     if int(labels.min()) < 0 or int(labels.max()) >= task.classes:
         raise ValueError(f"{part} labels must lie between 0 and {task.classes - 1}")
+
+
+def _check_float_labels(part: str, examples: Examples, task: Task) -> None:
+    """Refuse labels of another kind than the task's."""
+    rows = examples.float_labels
+    if (rows is None) != task.has_classes:
+        given = "classes" if rows is None else "numbers"
+        raise ValueError(f"{part} labels are {given}, but the task is {task.kind}")
+    if rows is None:
+        return
+    if rows.dtype != torch.float32 or rows.shape[1] != task.outputs:
+        raise ValueError(
+            f"{part} labels must be torch.float32 of shape (examples, {task.outputs}), got "
+            f"{rows.dtype} of shape {tuple(rows.shape)}"
+        )
+    if not bool(rows.isfinite().all()):
+        raise ValueError(f"{part} labels contain NaN or infinity")
+    if task.kind == "multi_label" and not bool(((rows == 0) | (rows == 1)).all()):
+        raise ValueError(f"{part} labels of a multi_label task must be 0 or 1")

@@ -1,5 +1,7 @@
 """Distortion of inputs, as if another instrument had recorded them."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -41,7 +43,7 @@ def distort(examples: Examples, task: Task, strength: float, seed: Seed) -> Exam
         changed = _add_noise(_blur(inputs, strength), inputs, strength, seed)
     else:
         changed = _add_noise(_rescale(inputs, strength, seed), inputs, strength, seed)
-    return Examples(changed, examples.labels)
+    return replace(examples, inputs=changed)
 
 
 def _blur(

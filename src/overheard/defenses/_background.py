@@ -9,7 +9,7 @@ from torch import Tensor
 
 from overheard.core.defense import DefenseContext
 from overheard.core.errors import PlanError
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.defenses._even_draws import draw_evenly
 
 
@@ -49,7 +49,4 @@ def add_background(
     No row is drawn again before all rows were drawn.
     """
     added = background.take(draw_evenly(rows, count, generator))
-    return Examples(
-        torch.cat([own.inputs, added.inputs.to(own.inputs.device)]),
-        torch.cat([own.labels, added.labels.to(own.labels.device)]),
-    )
+    return concatenate_examples((own, added.to(own.inputs.device)))

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.defense import Defense, DefenseContext, RunParameters
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.mechanism import Site
 
 
@@ -65,10 +65,7 @@ class ChunkSmoothing(Defense):
         generator = context.seed.generator()
         previous = _draw_examples(old, count, generator)
         current = _draw_examples(data, len(data) - count, generator)
-        return Examples(
-            torch.cat([previous.inputs, current.inputs]),
-            torch.cat([previous.labels, current.labels]),
-        )
+        return concatenate_examples((previous, current))
 
     def promise(self, run: RunParameters) -> str:
         """State that there is no formal promise, and what is not hidden."""

@@ -6,6 +6,7 @@ from typing import ClassVar, final
 import torch
 
 from overheard.core.defense import Defense, DefenseContext
+from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
 from overheard.defenses._even_draws import draw_evenly
@@ -37,7 +38,16 @@ class ClassBalanced(Defense):
         """Draw the balanced set, class by class, by the context's seed.
 
         All examples of a class are drawn equally often, up to one.
+
+        Raises:
+            PlanError: if examples have no classes.
+
         """
+        if data.float_labels is not None:
+            raise PlanError(
+                "class_balanced: it needs classes, but the data have several labels per "
+                "example, or numbers: remove the defense"
+            )
         if not len(data):
             return data
         generator = context.seed.generator()

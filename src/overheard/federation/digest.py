@@ -53,7 +53,7 @@ def _digest(federation: Federation, pool_digests: dict[int, blake2b]) -> str:
 
 
 def _add_examples(digest: blake2b, examples: Examples) -> None:
-    for tensor in (examples.inputs, examples.labels):
+    for tensor in examples.tensors():
         _add(digest, tensor)
 
 

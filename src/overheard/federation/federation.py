@@ -143,6 +143,11 @@ class Federation:
             raise ValueError(f"each defense may occur once, got {names}")
 
     def _check_algorithm(self) -> None:
+        if self.distillation is not None and not self.task.has_classes:
+            raise PlanError(
+                f"distillation: {self.distillation.name} makes examples of each class, but the "
+                f"task is {self.task.kind}: remove the distillation"
+            )
         if self.distillation is not None and self._weights_protocol != FED_AVG_PROTOCOL:
             raise ValueError(
                 "distillation has a protocol of its own: it cannot be combined with another "

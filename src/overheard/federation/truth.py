@@ -8,7 +8,7 @@ from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.federation.home import HomeTensors
-from overheard.learning.evaluate import accuracy
+from overheard.learning.evaluate import utility
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 MAX_TESTED_BROADCASTS = 51
@@ -22,8 +22,8 @@ def build_ground_truth(
 
     Label counts are of the clients with an update, before any defense changes their examples,
     because such a defense is to protect them. Accuracies are of the broadcasts, the closing one
-    included. Of more than `MAX_TESTED_BROADCASTS` broadcasts, that many are tested, evenly
-    spaced.
+    included; without classes, they are the utility of the task. Of more than
+    `MAX_TESTED_BROADCASTS` broadcasts, that many are tested, evenly spaced.
 
     Args:
         federation: the run.
@@ -50,11 +50,11 @@ def build_ground_truth(
         if isinstance(message.body, Broadcast) and message.round in tested:
             shared = message.body.weights
             if home is None:
-                accuracies[message.round] = _mean_accuracy(federation, [shared])
+                accuracies[message.round] = _mean_utility(federation, [shared])
             elif message.round == federation.rounds:
                 clients = [one for one in federation.clients if not is_shadow_device(one)]
                 models = [home.model_of(one, message.round, shared) for one in clients]
-                accuracies[message.round] = _mean_accuracy(federation, models)
+                accuracies[message.round] = _mean_utility(federation, models)
     return GroundTruth(
         counts,
         accuracies,
@@ -66,10 +66,11 @@ def build_ground_truth(
     )
 
 
-def _mean_accuracy(federation: Federation, models: Sequence[Weights]) -> float:
-    """Return the mean accuracy of models on the test examples."""
+def _mean_utility(federation: Federation, models: Sequence[Weights]) -> float:
+    """Return the mean utility of models on the test examples."""
+    kind, device = federation.task.kind, federation.device
     found = [
-        accuracy(federation.build_model, model, federation.test, device=federation.device)
+        utility(federation.build_model, model, federation.test, kind, device)
         for model in models
     ]
     return sum(found) / len(found)

@@ -115,6 +115,7 @@ def _run(run: ArmRun) -> Entry:
         "has_truth": run.has_truth,
         "in_clear": to_json_value(run.in_clear),
         "are_defenses_known": run.are_defenses_known,
+        "utility": run.utility,
     }
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from overheard.core.mechanism import PrivacyUnit
 from overheard.core.parties import COHORT
+from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.threat_verdict import TargetKind, Verdict
 from overheard.statistics.estimate import TAIL, Estimate, IntervalBasis
@@ -255,10 +256,13 @@ class RunRow(DocumentPart):
     defenses: tuple[DefenseRow, ...] = ()
     are_defenses_known: bool = True
     in_clear: tuple[ClearTextRow, ...] | None = None
+    utility: Utility = "accuracy"
 
     @property
     def last_accuracy(self) -> float | None:
-        """The accuracy after the last tested round; None = unknown."""
+        """The accuracy after the last tested round; None = unknown, or no accuracy."""
+        if self.utility != "accuracy":
+            return None
         return self.accuracy[max(self.accuracy)] if self.accuracy else None
 
 

@@ -12,6 +12,7 @@ from overheard.core.accountant import AccountedMechanism
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
+from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table
@@ -211,7 +212,8 @@ class ArmRun:
         seed: seed of the run.
         defenses: defenses in force, in the order in which they act; () = none.
         accuracy: accuracy of the global model on the test set, by round of the broadcast
-            (0..1); empty if not measured, as for a recording.
+            (0..1); empty if not measured, as for a recording. Without classes, the utility
+            of the task.
         missing: number of missing replies of clients, over all rounds.
         answers: number of replies received.
         is_control: whether it is a control run; see `Cell`.
@@ -231,6 +233,7 @@ class ArmRun:
             control, too.
         are_defenses_known: whether `defenses` are all that were in force. False for a
             recording that names none: it may not have been told.
+        utility: what `accuracy` measures.
 
     """
 
@@ -252,6 +255,7 @@ class ArmRun:
     control_number: int = 0
     in_clear: tuple[MetadataItem, ...] = ()
     are_defenses_known: bool = True
+    utility: Utility = "accuracy"
 
 
 @dataclass(frozen=True, slots=True)

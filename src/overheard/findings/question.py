@@ -49,6 +49,8 @@ class Question(ABC, Generic[C]):
     """Whether the question needs all rounds; attacks are then not run on single rounds."""
     needs_redrawn_partitions: ClassVar[bool] = False
     """Whether its claims are compared with partitions drawn anew, in simulations."""
+    needs_classes: ClassVar[bool] = False
+    """Whether it is about classes, so that it has no answer for data without classes."""
     margins: ClassVar[Mapping[str, float]] = MappingProxyType({})
     """By score, the smallest gain that matters, unless the plan states another one. The gains
     in all of these scores must be smaller, to show that there is no leak above the margin. A

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from overheard.core.parties import Party
+from overheard.core.task import Utility
 from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
 from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.score_row import ScoreRow
@@ -114,6 +115,11 @@ class ArmResult:
     def is_undefended(self) -> bool:
         """Whether no defense was in force."""
         return not self.runs[0].defenses
+
+    @property
+    def utility(self) -> Utility:
+        """What its accuracy measures: in tasks without classes, another utility."""
+        return self.runs[0].utility
 
     @property
     def accuracy(self) -> float | None:

@@ -40,6 +40,8 @@ def _verdict(
     inconclusive = RuleVerdict(rule.name, score, arm, "inconclusive", limit.text, arm=arm)
     if not runs:
         return replace(inconclusive, why="no such arm was run")
+    if rule.accuracy_at_least is not None and runs[0].utility != "accuracy":
+        return replace(inconclusive, why=f"the runs measured {runs[0].utility}, not accuracy")
     if len(known) < len(runs):
         missing = len(runs) - len(known)
         return replace(inconclusive, why=f"not measured in {missing} of {len(runs)} runs")

@@ -1,4 +1,4 @@
-"""Outputs and accuracy of trained models."""
+"""Outputs and utility of trained models."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -11,6 +11,7 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
+from overheard.core.task import TaskKind
 from overheard.learning.architecture import is_plain_mlp
 from overheard.learning.engines.stacked import build_stacked_networks
 from overheard.learning.initialization import fresh_model
@@ -59,6 +60,35 @@ def accuracy(
     """Return the share of examples whose label the model ranks first (0..1)."""
     (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
     return float((logits.argmax(1) == examples.labels.cpu()).double().mean())
+
+
+def utility(
+    build_model: BuildModel,
+    weights: Weights,
+    examples: Examples,
+    kind: TaskKind,
+    device: torch.device | str = "cpu",
+) -> float:
+    """Return how well a model does a task of this kind (0..1), as `UTILITIES` names it.
+
+    - accuracy: see `accuracy`.
+    - label accuracy: the share of labels of all examples that the model predicts correctly; a
+      label is predicted if its probability is above one half.
+    - explained variance: one minus the squared error relative to that of the mean of the
+      examples (the coefficient of determination), averaged over the outputs. An output that is
+      predicted worse than by that mean counts as 0, and so does a constant one.
+    """
+    if kind == "classification":
+        return accuracy(build_model, weights, examples, device)
+    (outputs,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
+    rows = examples.loss_labels.cpu().double()
+    if kind == "multi_label":
+        return float(((outputs > 0) == (rows > 0.5)).double().mean())
+    errors = (outputs.double() - rows).square().sum(0)
+    spread = (rows - rows.mean(0)).square().sum(0)
+    # Not finite for a constant number, and for a model that diverged.
+    explained = (1 - errors / spread).nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+    return float(explained.clamp(min=0).mean())
 
 
 def top_k_accuracy(

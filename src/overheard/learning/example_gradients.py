@@ -55,7 +55,7 @@ def example_gradients(
 
     if is_recurrent(model) or has_embedding(model):
         return _one_by_one(model, weights, examples, recipe)
-    gradients = vmap(grad(loss), (None, 0, 0))(start, examples.inputs, examples.labels)
+    gradients = vmap(grad(loss), (None, 0, 0))(start, examples.inputs, examples.loss_labels)
     by_name = {name: part.flatten(1) for name, part in gradients.items()}
     fixed = {
         name: one.new_zeros(len(examples), one.numel())
@@ -75,7 +75,7 @@ def mean_example_gradient(
     for rows in torch.split(torch.arange(len(examples)), EXAMPLES_PER_PASS):
         part = examples.take(rows)
         losses = per_example_loss(
-            model(part.inputs), part.labels, recipe.loss, recipe.label_smoothing
+            model(part.inputs), part.loss_labels, recipe.loss, recipe.label_smoothing
         )
         total += _gradient_row(losses.sum(), parameters, weights)
     return total / len(examples)
@@ -112,7 +112,7 @@ def _one_by_one(
     for number in range(len(examples)):
         one = examples.take(torch.tensor([number]))
         loss = per_example_loss(
-            model(one.inputs), one.labels, recipe.loss, recipe.label_smoothing
+            model(one.inputs), one.loss_labels, recipe.loss, recipe.label_smoothing
         )
         rows.append(_gradient_row(loss.sum(), parameters, weights))
     return torch.stack(rows)

@@ -1,7 +1,7 @@
-"""Training losses of examples, computed from logits and labels."""
+"""Training losses of examples, computed from a model's outputs and the labels."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn import functional
 
@@ -9,24 +9,41 @@ from overheard.core.recipe import LossName
 
 
 def mean_loss(
-    logits: Float[Tensor, "examples classes"],
-    labels: Int[Tensor, " examples"],
+    logits: Float[Tensor, "examples outputs"],
+    labels: Shaped[Tensor, "examples ..."],
     loss: LossName,
     label_smoothing: float,
 ) -> Float[Tensor, ""]:
-    """Compute the mean loss over the examples, as the recipe names it."""
+    """Compute the mean loss over the examples, as the recipe names it.
+
+    Args:
+        logits: the outputs of a model.
+        labels: `Examples.loss_labels`: integer classes, or floats of the shape of the outputs.
+        loss: name of the loss.
+        label_smoothing: of the cross-entropy, as in the recipe.
+
+    """
+    if loss == "binary_cross_entropy":
+        return functional.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
     if loss == "squared_error":
-        return functional.mse_loss(expected_rating(logits), labels.to(logits.dtype))
+        predicted = logits if labels.is_floating_point() else expected_rating(logits)
+        return functional.mse_loss(predicted, labels.to(logits.dtype))
     return functional.cross_entropy(logits, labels, label_smoothing=label_smoothing)
 
 
 def per_example_loss(
-    logits: Float[Tensor, "examples classes"],
-    labels: Int[Tensor, " examples"],
+    logits: Float[Tensor, "examples outputs"],
+    labels: Shaped[Tensor, "examples ..."],
     loss: LossName,
     label_smoothing: float,
 ) -> Float[Tensor, " examples"]:
-    """Compute the loss of each example, as the recipe names it."""
+    """Compute the loss of each example, as the recipe names it; arguments as in `mean_loss`."""
+    if loss == "binary_cross_entropy":
+        return functional.binary_cross_entropy_with_logits(
+            logits, labels.to(logits.dtype), reduction="none"
+        ).mean(-1)
+    if loss == "squared_error" and labels.is_floating_point():
+        return (logits - labels).square().mean(-1)
     if loss == "squared_error":
         return (expected_rating(logits) - labels).square()
     return functional.cross_entropy(

@@ -12,8 +12,8 @@ class Model(ABC):
     """A description of how to build a network for a task.
 
     A concrete model is a final frozen dataclass: its fields are its settings. The network ends
-    in an `nn.Linear` with one output per class, and has no softmax. `learning.sent_tensors`
-    states which of its tensors are sent.
+    in an `nn.Linear` with `task.outputs` outputs, and has no softmax or sigmoid.
+    `learning.sent_tensors` states which of its tensors are sent.
     """
 
     name: ClassVar[str]

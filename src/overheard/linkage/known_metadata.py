@@ -147,7 +147,7 @@ def _losses(
     trained = train_cohort(
         training.build_model,
         start,
-        Examples(pool.inputs.to(device), pool.labels.to(device)),
+        pool.to(device),
         members,
         training.recipe,
         seed=seed.child("training"),

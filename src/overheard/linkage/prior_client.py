@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
+import torch
+
 from overheard.core.examples import Examples, concatenate_examples
 
 
@@ -34,8 +36,7 @@ class PriorClient:
 
     def select_examples(self, users: Examples) -> Examples:
         """Select the chunk from the concatenated examples of all users."""
-        rows = slice(self.begin, self.end)
-        return Examples(users.inputs[rows], users.labels[rows])
+        return users.take(torch.arange(self.begin, self.end))
 
 
 def split_priors(users: Mapping[str, Examples], chunks: int) -> tuple[PriorClient, ...]:

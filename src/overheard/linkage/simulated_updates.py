@@ -180,8 +180,8 @@ def _shared_key(knowledge: Knowledge, pool: Examples, seed: Seed) -> str:
     model = network_text(fresh_model(knowledge.build_model, seed))
     settings = (knowledge.recipe, knowledge.defenses or (), seed, MAX_UNSKETCHED, SKETCH_WIDTH)
     background = knowledge.background if knowledge.defenses else None
-    public = () if background is None else (background.inputs, background.labels)
-    return combined_key(repr(settings), model, pool.inputs, pool.labels, *public)
+    public = () if background is None else background.tensors()
+    return combined_key(repr(settings), model, *pool.tensors(), *public)
 
 
 def _job(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
-from overheard.core.examples import Examples
+from overheard.core.examples import concatenate_examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -93,10 +93,7 @@ class UserTrainingJob(Job):
             for client in self.clients
         ]
         answered = [index for index, data in enumerate(client_data) if len(data)]
-        pool = Examples(
-            torch.cat([data.inputs for data in client_data]).to(self.device),
-            torch.cat([data.labels for data in client_data]).to(self.device),
-        )
+        pool = concatenate_examples(client_data).to(self.device)
         rows = torch.split(torch.arange(len(pool)), [len(data) for data in client_data])
         trained = train_cohort(
             self.build_model,

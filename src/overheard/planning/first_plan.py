@@ -14,10 +14,12 @@ from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import AuditError, PlanError
 from overheard.core.parties import SERVER
+from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.datasets.own import Own as OwnData
+from overheard.data.reading.float_labels import output_names
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own as OwnModel
@@ -41,8 +43,17 @@ RECORDED_ATTACKS = ("shift",)
 SIMULATING_ATTACK = "{ kind = 'amortised', most_rounds = 1, steps = 100 }"
 """The attack that gains most, as far as it runs in a minute."""
 
+ATTACKS_WITHOUT_CLASSES = ("loss_membership", "lira_pooled")
+"""Attacks that take seconds, on single records, for data without classes."""
+
 AUXILIARY_SIZES = (20, 10, 5, 2, 1)
 """Auxiliary examples per class, in the order in which they are tried."""
+
+EXAMPLES_WITHOUT_CLASSES = 20
+"""By how much more auxiliary examples there are if there are no classes to count them by."""
+
+MEMBERS, OUTSIDERS = 5, 50
+"""Candidate records of each client, and of nobody."""
 
 IMAGE_SIDES = (28, 32, 224, 64, 96, 48, 128, 16, 8)
 """Usual sides of images in pixels, in the order in which they are tried."""
@@ -109,9 +120,10 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
     dataset = _data_source(request).load(resources.data)
     facts = _plan_facts(request, dataset)
     facts = _with_fitting_sizes(facts, dataset, request, resources)
+    is_simulated = facts.is_model_known and dataset.task.has_classes
     threats = (
         ThreatText(facts.first_attacks),
-        *((ThreatText((SIMULATING_ATTACK,), virtual=250),) if facts.is_model_known else ()),
+        *((ThreatText((SIMULATING_ATTACK,), virtual=250),) if is_simulated else ()),
     )
     facts = replace(facts, threats=threats)
     audit_inputs = _inputs(facts, resources)
@@ -133,15 +145,18 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
     recording = request.recording
     if request.data is not None:
         is_table = request.data.endswith((".csv", ".csv.gz", ".parquet"))
-        columns = {"label": request.label, "user": request.user} if is_table else {}
-        return OwnData(request.data, **columns)  # type: ignore[arg-type]
+        if not is_table:
+            return OwnData(request.data)
+        kind = "classification" if recording is None else recording.task_kind
+        return OwnData(request.data, request.label, request.user, task=kind)
     if recording is None:
         return Digits()
     task = recording.manifest.task
     if task is None:
-        names = tuple(f"class {number}" for number in range(recording.classes))
-        return NoExamples(names, _guess_shape(request, recording, names))
-    return NoExamples(task.class_names, task.shape, task.vocabulary)
+        kind = recording.task_kind
+        names = output_names(kind, recording.outputs)
+        return NoExamples(names, _guess_shape(request, recording, names), task=kind)
+    return NoExamples(task.class_names, task.shape, task.vocabulary, task.kind)
 
 
 def _guess_shape(
@@ -155,7 +170,7 @@ def _guess_shape(
     networks = (request.app or FlowerApp()).networks
     networks = networks if request.model is None else (request.model,)
     for shape in shapes:
-        dataset = NoExamples(names, shape).load(None)
+        dataset = NoExamples(names, shape, task=recording.task_kind).load(None)
         if any(_fits(OwnModel(one), dataset, recording) for one in networks):
             return shape
     return (1,)
@@ -171,7 +186,8 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
     if recipe is not None:
         settings |= {"rate": recipe.rate, "epochs": recipe.epochs, "batch": recipe.batch}
     rounds = int(settings.get("rounds", 8)) if recording is None else recording.rounds
-    attacks = FIRST_ATTACKS if recording is None else (*FIRST_ATTACKS, *RECORDED_ATTACKS)
+    first = FIRST_ATTACKS if dataset.task.has_classes else ATTACKS_WITHOUT_CLASSES
+    attacks = first if recording is None else (*first, *RECORDED_ATTACKS)
     reads_updates = recording is None or recording.reads_updates
     return PlanFacts(
         recording=None if recording is None else recording.folder,
@@ -190,7 +206,9 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         if recording is None or defenses
         else tuple(one.settings for one in recording.manifest.defenses),
         clients=CLIENTS if recording is None else recording.clients,
-        first_attacks=attacks if reads_updates else FIRST_ATTACKS,
+        first_attacks=attacks if reads_updates else first,
+        has_classes=dataset.task.has_classes,
+        loss=LOSSES_OF_TASKS[dataset.task.kind][0],
         has_truth=recording is None or recording.has_truth,
         networks=app.networks,
         has_users=dataset.users is not None,
@@ -273,7 +291,8 @@ def _with_fitting_sizes(
         return facts
     problem = ""
     for per_class in AUXILIARY_SIZES:
-        tried = replace(facts, auxiliary_per_class=per_class)
+        more = 1 if facts.has_classes else EXAMPLES_WITHOUT_CLASSES
+        tried = replace(facts, auxiliary_per_class=more * per_class)
         if request.recording is None:
             tried = _with_clients(tried, dataset)
         try:
@@ -290,13 +309,17 @@ def _with_clients(facts: PlanFacts, dataset: Dataset) -> PlanFacts:
     """Choose the split, the number of clients and their sizes by the size of the data."""
     auxiliary = (facts.auxiliary_per_class or 0) * dataset.task.classes
     free = len(dataset.train) - auxiliary
+    if not facts.has_classes:
+        facts = replace(facts, candidates=(MEMBERS, OUTSIDERS))
+        free -= OUTSIDERS
     if dataset.users is not None:
         users = int(torch.unique(dataset.users).numel())
         clients = min(CLIENTS, max(2, users * 2 // 3))
         return replace(facts, clients=clients, sizes=(1, max(2, free)), split='"by_user"')
     largest = max(2, min(1000, free // (2 * CLIENTS)))
     sizes = (max(1, largest // 2), largest)
-    return replace(facts, sizes=sizes, split='{ kind = "dirichlet", alpha = 0.5 }')
+    split = '{ kind = "dirichlet", alpha = 0.5 }' if facts.has_classes else '"iid"'
+    return replace(facts, sizes=sizes, split=split)
 
 
 def _inputs(facts: PlanFacts, resources: Resources) -> AuditInputs:

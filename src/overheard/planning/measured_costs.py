@@ -11,7 +11,7 @@ import torch
 from overheard.auditing.inputs import AuditInputs
 from overheard.core.attack import Attack
 from overheard.core.compute_settings import MemoryTensorCache
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import initial_weights
@@ -66,6 +66,8 @@ def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
     shape = (TRAINED_EXAMPLES, *task.shape)
     inputs = torch.zeros(shape) if task.vocabulary is None else torch.ones(shape).long()
     pool = Examples(inputs, torch.arange(TRAINED_EXAMPLES) % task.classes)
+    if not task.has_classes:
+        pool = without_classes(inputs, torch.zeros(TRAINED_EXAMPLES, task.outputs))
     build = partial(plan.training.model.build, task)
     start = initial_weights(build, Seed(0))
 

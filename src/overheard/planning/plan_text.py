@@ -10,7 +10,7 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import Defense
 from overheard.core.escape import escape_unprintable
 from overheard.core.parties import Party
-from overheard.core.recipe import Recipe
+from overheard.core.recipe import LossName, Recipe
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.learning.model import Model
@@ -71,6 +71,9 @@ class PlanFacts:
         threats: the threats.
         missing: by attack that is left out, what is missing.
         is_shape_known: whether the shape of an input is stated.
+        has_classes: whether examples have classes; else auxiliary examples are counted in all.
+        loss: the loss of the task, where the recording states no recipe.
+        candidates: candidate records of each client, and of nobody; None = none.
         algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
 
     """
@@ -99,6 +102,9 @@ class PlanFacts:
     threats: tuple[ThreatText, ...] = (ThreatText(("shift",)),)
     missing: Mapping[str, str] = field(default_factory=lambda: NOTHING_MISSING)
     is_shape_known: bool = True
+    has_classes: bool = True
+    loss: LossName = "cross_entropy"
+    candidates: tuple[int, int] | None = None
     algorithm: Algorithm | None = None
 
     @property
@@ -154,6 +160,8 @@ def _data(facts: PlanFacts) -> Iterator[str]:
     if facts.recording is None and facts.sizes is not None:
         if facts.has_users:
             yield "# Each client is one user of the data."
+        elif not facts.has_classes:
+            yield "# Clients hold examples at random."
         else:
             yield "# Each client has other label shares; a smaller alpha = more different."
         yield f"split = {facts.split}"
@@ -161,8 +169,14 @@ def _data(facts: PlanFacts) -> Iterator[str]:
         yield "# Examples of a client: the smallest and the largest number."
         yield f"examples = {toml_value(facts.sizes)}"
     if facts.auxiliary_per_class is not None:
-        yield "# How many of the examples the attacker holds, of each class."
-        yield f"auxiliary_per_class = {facts.auxiliary_per_class}"
+        each = ", of each class" if facts.has_classes else ""
+        yield f"# How many of the examples the attacker holds{each}."
+        key = "auxiliary_per_class" if facts.has_classes else "auxiliary"
+        yield f"{key} = {facts.auxiliary_per_class}"
+    if facts.candidates is not None:
+        yield "# Records whose membership is asked: of each client, and of nobody."
+        members, outsiders = facts.candidates
+        yield f"candidates = {{ members = {members}, outsiders = {outsiders} }}"
 
 
 def _training(facts: PlanFacts) -> Iterator[str]:
@@ -201,8 +215,9 @@ def _recipe(facts: PlanFacts) -> Iterator[str]:
             yield f"momentum = {recipe.momentum!r}"
         if recipe.weight_decay:
             yield f"weight_decay = {recipe.weight_decay!r}"
-        if recipe.loss != "cross_entropy":
-            yield f"loss = {toml_text(recipe.loss)}"
+    loss = facts.loss if recipe is None else recipe.loss
+    if loss != "cross_entropy":
+        yield f"loss = {toml_text(loss)}"
 
 
 def _algorithm(facts: PlanFacts) -> Iterator[str]:

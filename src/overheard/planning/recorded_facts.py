@@ -10,6 +10,7 @@ from overheard.archive.weights import tensor_shapes
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.parties import SERVER, Party, is_client, party_sort_key
+from overheard.core.task import TaskKind
 from overheard.core.transcript import Transcript
 
 
@@ -39,12 +40,22 @@ class RecordedFacts:
     has_truth: bool
 
     @property
-    def classes(self) -> int:
-        """The number of classes: as stated, or the length of the last tensor."""
+    def outputs(self) -> int:
+        """The number of outputs: as stated, or the length of the last tensor."""
         if self.manifest.task is not None:
-            return self.manifest.task.classes
+            return self.manifest.task.outputs
         last = list(self.shapes.values())[-1]
         return last[0] if last else 1
+
+    @property
+    def task_kind(self) -> TaskKind:
+        """What the model predicts: as stated, or what the loss and a single output suggest."""
+        manifest = self.manifest
+        if manifest.task is not None:
+            return manifest.task.kind
+        if manifest.recipe is not None and manifest.recipe.loss == "binary_cross_entropy":
+            return "multi_label"
+        return "regression" if self.outputs == 1 else "classification"
 
 
 def read_recorded_facts(folder: Path) -> RecordedFacts:

@@ -29,7 +29,9 @@ class RecipePlan(StrictModel):
         optimizer: the optimizer of the clients.
         momentum: the momentum of SGD.
         weight_decay: factor of the L2 penalty, added to the gradient as in PyTorch.
-        loss: the loss function; "squared_error" treats labels as ordered ratings.
+        loss: the loss function; "squared_error" treats classes as ordered ratings, and is the
+            loss of a regression. "binary_cross_entropy" is the loss of several labels per
+            example (multi-label).
 
     """
 

@@ -15,7 +15,7 @@ from overheard.archive.manifest import DefenseRecord, describe_validation_error
 from overheard.archive.message_bodies import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
 from overheard.core.recipe import Recipe
-from overheard.core.task import Task
+from overheard.core.task import Task, TaskKind
 from overheard.recorders.exported_rounds import INFO_FILES
 
 MAX_TEXT_LENGTH = 1000
@@ -57,7 +57,9 @@ class ImportInfo:
     Args:
         framework: framework of the run, with its version.
         model: the architecture, in words.
-        class_names: class names in the order of labels; requires `input_shape`.
+        class_names: class names in the order of labels, or names of the outputs of a model
+            without classes; requires `input_shape`.
+        task_kind: what the model predicts: "classification", "multi_label" or "regression".
         input_shape: (channels, height, width), (columns,) or, for texts, (tokens,).
         vocabulary: number of tokens, including padding, if inputs are texts.
         recipe: how clients trained.
@@ -84,6 +86,7 @@ class ImportInfo:
     class_names: tuple[str, ...] | None = None
     input_shape: tuple[int, ...] | None = None
     vocabulary: int | None = None
+    task_kind: TaskKind = "classification"
     recipe: Recipe | None = None
     defenses: tuple[DefenseRecord, ...] | None = None
     rounds: int | None = None
@@ -105,7 +108,7 @@ class ImportInfo:
         """The learning task; None if unknown."""
         if self.class_names is None or self.input_shape is None:
             return None
-        return Task(self.input_shape, self.class_names, self.vocabulary)
+        return Task(self.input_shape, self.class_names, self.vocabulary, self.task_kind)
 
 
 def read_import_info(folder: Path) -> tuple[Path, ImportInfo]:
@@ -149,6 +152,8 @@ def _contradictions(about: ImportInfo) -> Iterator[str]:
         yield "class_names and input_shape require each other: give both, or neither"
     if about.vocabulary is not None and about.input_shape is None:
         yield "vocabulary requires class_names and input_shape: give all, or none"
+    if about.task_kind != "classification" and about.class_names is None:
+        yield "task_kind requires class_names and input_shape: give all, or none"
     if about.rounds is not None and about.rounds < 0:
         yield f"rounds must be 0 or more, got {about.rounds}"
     if about.participation is not None and not 0 < about.participation <= 1:

@@ -20,12 +20,13 @@ UNMEASURED = "not measured"
 def cost_table(arm_results: Sequence[ArmResult]) -> ReportTable:
     """Return accuracy, bytes and time of each arm, as means over its runs."""
     bare = find_undefended_arm(arm_results)
+    utility = arm_results[0].utility.capitalize() if arm_results else ""
     return ReportTable(
         "Cost of each arm, mean over runs",
         (
             "Arm",
-            "Accuracy",
-            "Accuracy lost, points",
+            utility,
+            f"{utility} lost, points",
             "Clients send",
             "Sent per client and round",
             "Server sends",

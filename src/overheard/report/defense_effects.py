@@ -53,15 +53,32 @@ def describe_defense_effects(arm_results: Sequence[ArmResult]) -> tuple[DefenseE
 
 
 def accuracy_cost(arm: ArmResult, bare: ArmResult) -> str:
-    """Return what an arm costs in accuracy of the final model."""
+    """Return what an arm costs in accuracy of the final model, or in its other utility."""
     if arm.accuracy is None or bare.accuracy is None:
-        return "accuracy cost not measured"
+        return f"{arm.utility} cost not measured"
     cost = 100 * (bare.accuracy - arm.accuracy)
     change = f"{format_percent(bare.accuracy)} without, {format_percent(arm.accuracy)} with"
     # The last digit shown is a tenth of a point.
     if cost < 0.05:
-        return f"costs no accuracy ({change})"
-    return f"costs {format_number(cost)} percentage points of accuracy ({change})"
+        return f"costs no {arm.utility} ({change})"
+    return f"costs {format_number(cost)} percentage points of {arm.utility} ({change})"
+
+
+def utility_words(arm: ArmResult) -> str:
+    """Return how well the final model does its task, as what it does; "" = not measured.
+
+    Such as "is 83 % accurate" or "explains 40 % of the variance".
+    """
+    if arm.accuracy is None:
+        return ""
+    share = format_percent(arm.accuracy)
+    match arm.utility:
+        case "accuracy":
+            return f"is {share} accurate"
+        case "label accuracy":
+            return f"gets {share} of the labels right"
+        case "explained variance":
+            return f"explains {share} of the variance"
 
 
 def _overheads(arm: ArmResult, bare: ArmResult) -> list[str]:

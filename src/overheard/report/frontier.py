@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import final
 
+from overheard.core.task import Utility
 from overheard.findings.costs import arm_costs
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, find_undefended_arm, group_by_threat
@@ -21,8 +22,10 @@ class FrontierPoint:
         label: the attack's label in reports.
         is_adaptive: whether the attack adapts to the defenses of the arm.
         row: the attack's result.
-        accuracy_retained: accuracy divided by that of the arm without defenses.
+        accuracy_retained: accuracy divided by that of the arm without defenses; in tasks
+            without classes, another utility.
         bytes_sent: bytes sent in a run, up and down; None = not counted.
+        utility: what is retained.
 
     """
 
@@ -33,6 +36,7 @@ class FrontierPoint:
     row: ScoreRow
     accuracy_retained: float
     bytes_sent: float | None
+    utility: Utility = "accuracy"
 
     @property
     def leakage(self) -> float:
@@ -49,7 +53,7 @@ def frontier_points(arm_results: Sequence[ArmResult]) -> Mapping[str, Sequence[F
     """
     bare = find_undefended_arm(arm_results)
     bare_accuracy = bare.accuracy if bare is not None else None
-    if not bare_accuracy:
+    if bare is None or not bare_accuracy:
         return {}
     tested = {arm.name: (arm, arm.accuracy) for arm in arm_results if arm.accuracy is not None}
     found = {
@@ -62,6 +66,7 @@ def frontier_points(arm_results: Sequence[ArmResult]) -> Mapping[str, Sequence[F
                 row,
                 accuracy / bare_accuracy,
                 arm_costs(arm).total_bytes,
+                arm.utility,
             )
             for threat_result in threat_results
             if threat_result.arm in tested

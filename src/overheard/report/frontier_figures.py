@@ -50,7 +50,7 @@ def frontier_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ..
 def _figure(
     title: str, points: Sequence[FrontierPoint], labels: Mapping[str, str]
 ) -> ReportFigure:
-    attacks = list(dict.fromkeys(one.attack for one in points))
+    attacks, utility = list(dict.fromkeys(one.attack for one in points)), points[0].utility
     names = list(shorten_attack_names([labels[attack] for attack in attacks]).values())
     found = strongest_attacks(points)
     best = pareto_front(found, lambda one: one.accuracy_retained)
@@ -63,7 +63,7 @@ def _figure(
     if _differ_in_bytes(points):
         sent = _bytes_series(found, len(attacks))
         panels = [
-            Panel("Accuracy retained", panels[0].drawing),
+            Panel(f"{utility.capitalize()} retained", panels[0].drawing),
             Panel("Bytes sent", _bytes_drawing(title, points, sent)),
         ]
         listed.append(sent)
@@ -73,7 +73,7 @@ def _figure(
     return ReportFigure(
         f"Privacy against utility · {title}",
         f"Each point is an arm under one attack: further {side} means less leakage, higher up "
-        "means higher accuracy. A line joins the arms that no other arm dominates under one "
+        f"means higher {utility}. A line joins the arms that no other arm dominates under one "
         "attack; it is dashed if the attack adapts to the defenses. Not dominated under the "
         "strongest attack on each arm: "
         f"{'; '.join(make_printable(one.arm) for one in best)}.{more}",
@@ -133,7 +133,7 @@ def _accuracy_drawing(
     low, high = min(100.0, *kept), max(100.0, *kept)
     room = max(2.0, 0.12 * (max(kept) - low))
     # Room for the names above the points.
-    y_axis = Axis("accuracy retained, %", low - room, high + 1.8 * room)
+    y_axis = Axis(f"{points[0].utility} retained, %", low - room, high + 1.8 * room)
     label = f"Privacy against utility: {title}"
     return frontier_chart(trades, _guess_value(points), _leakage_axis(points), y_axis, label)
 
@@ -191,14 +191,14 @@ def _table(
     """Return the table of all points; arms are compared under the strongest attack on each."""
     measure = row_measure(points[0].row)
     return ReportTable(
-        f"{measure.title} against accuracy retained: {title}",
+        f"{measure.title} against {points[0].utility} retained: {title}",
         (
             "Arm",
             "Attack",
             measure.title,
             "95 % interval",
             "Uninformed guess",
-            "Accuracy retained, %",
+            f"{points[0].utility.capitalize()} retained, %",
             "Sent in a run",
             "Not dominated under its strongest attack",
         ),

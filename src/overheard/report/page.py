@@ -73,6 +73,7 @@ class ArmSummary:
 
     name: str
     defenses: str
+    utility: str
     accuracy: str
     sent: str
     time: str
@@ -81,7 +82,7 @@ class ArmSummary:
     @property
     def facts(self) -> tuple[str, ...]:
         """The measured costs of the arm."""
-        costs = {"accuracy": self.accuracy, "sent": self.sent, "time": self.time}
+        costs = {self.utility: self.accuracy, "sent": self.sent, "time": self.time}
         return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_NUMBER)
 
 
@@ -113,6 +114,7 @@ def render_page(audit: Audit, arm_results: Sequence[ArmResult], digest: str = ""
         frontiers=frontier_figures(arm_results),
         by_round=round_figures(arm_results),
         accuracy=accuracy_figure(arm_results),
+        utility=arm_results[0].utility if arm_results else "accuracy",
         scores=_scores(arm_results),
         refusals=_refusals(arm_results),
         terms=_terms(question_pages, epsilons),
@@ -187,6 +189,7 @@ def _arm_summary(arm: ArmResult) -> ArmSummary:
     return ArmSummary(
         make_printable(arm.name),
         describe_defenses(arm),
+        arm.utility,
         format_percent(arm.accuracy),
         format_bytes(costs.total_bytes),
         format_duration(costs.wall_seconds),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from overheard.drawing.charts import RoundSeries, largest_value, legend_chart, rounds_chart
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.names import make_printable, shorten_attack_names
-from overheard.findings.number_format import NO_NUMBER, SPACE, Measure, format_percent
+from overheard.findings.number_format import NO_NUMBER, Measure, format_percent
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import (
     ArmResult,
@@ -18,7 +18,8 @@ from overheard.findings.threat_results import (
 from overheard.plans.registries import row_measure
 from overheard.statistics.estimate import Estimate
 
-ACCURACY = Measure("Accuracy of the global model", f"{SPACE}%", 100.0)
+PERCENT = 100.0
+"""The factor from a share to per cent."""
 
 
 def round_figures(arm_results: Sequence[ArmResult]) -> tuple[ReportFigure, ...]:
@@ -144,10 +145,14 @@ def _round_rows(
 
 
 def accuracy_figure(arm_results: Sequence[ArmResult]) -> ReportFigure | None:
-    """Return the accuracy of the global model by round; None if no arm measured it."""
+    """Return the accuracy of the global model by round; None if no arm measured it.
+
+    In tasks without classes, it is the utility of the task.
+    """
     tested = [arm for arm in arm_results if arm.accuracy_by_round]
     if not tested:
         return None
+    utility = tested[0].utility
     courses = [
         RoundSeries(
             make_printable(arm.name),
@@ -160,23 +165,23 @@ def accuracy_figure(arm_results: Sequence[ArmResult]) -> ReportFigure | None:
     ]
     rounds = sorted({number for line in courses for number in line.points})
     return ReportFigure(
-        ACCURACY.title,
-        "Test accuracy of the global model that is broadcast in each round; mean over runs.",
-        legend_chart([line.name for line in courses], False, "Legend: accuracy by round"),
+        f"{utility.capitalize()} of the global model",
+        f"Test {utility} of the global model that is broadcast in each round; mean over runs.",
+        legend_chart([line.name for line in courses], False, f"Legend: {utility} by round"),
         (
             Panel(
                 "",
                 rounds_chart(
                     courses,
                     rounds,
-                    ACCURACY.factor,
+                    PERCENT,
                     largest_value(courses),
-                    "Accuracy by round",
+                    f"{utility.capitalize()} by round",
                 ),
             ),
         ),
         ReportTable(
-            "Accuracy of the global model by round",
+            f"{utility.capitalize()} of the global model by round",
             ("Round", *(line.name for line in courses)),
             tuple(
                 (

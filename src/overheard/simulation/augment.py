@@ -1,13 +1,14 @@
 """Data augmentation: altered copies of examples, with the label of the original."""
 
 import math
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional
 
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.seeds import Seed
 
 MAX_ROTATION = math.radians(10)
@@ -46,9 +47,8 @@ def augment_examples(examples: Examples, per_class: int, seed: Seed) -> Examples
     origin = torch.cat(origins) if origins else torch.arange(0)
     if not len(origin):
         return examples
-    labels = examples.labels[origin]
-    copies = _alter(examples, origin, seed.generator())
-    return Examples(torch.cat((examples.inputs, copies)), torch.cat((examples.labels, labels)))
+    inputs = _alter(examples, origin, seed.generator())
+    return concatenate_examples((examples, replace(examples.take(origin), inputs=inputs)))
 
 
 def _alter(

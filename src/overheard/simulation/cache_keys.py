@@ -74,14 +74,14 @@ class ReadingKeys:
         digest = blake2b(digest_size=20)
         _add_text(digest, repr((*settings, knowledge.defenses or (), seed, shapes)))
         _add_text(digest, network_text(model))
-        _add_tensor(digest, auxiliary.inputs)
-        _add_tensor(digest, auxiliary.labels)
+        for tensor in auxiliary.tensors():
+            _add_tensor(digest, tensor)
         if knowledge.compute.held_out_per_class != HELD_OUT_PER_CLASS:
             _add_text(digest, f"held out {knowledge.compute.held_out_per_class}")
         if knowledge.background is not None and knowledge.defenses:
             _add_text(digest, "background")
-            _add_tensor(digest, knowledge.background.inputs)
-            _add_tensor(digest, knowledge.background.labels)
+            for tensor in knowledge.background.tensors():
+                _add_tensor(digest, tensor)
         self._common = digest.hexdigest()
 
     def round_key(self, number: int, broadcast: Weights) -> str:

@@ -57,7 +57,7 @@ class DefendedTraining:
         trained = train_cohort(
             self.build_model,
             start,
-            Examples(pool.inputs.to(self.device), pool.labels.to(self.device)),
+            pool.to(self.device),
             clients,
             self.recipe,
             seed=self.seed,

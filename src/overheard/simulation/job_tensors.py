@@ -15,18 +15,25 @@ BROADCAST_PREFIX = "broadcast/"
 WEIGHTS_PREFIX, CONTROL_PREFIX = "weights", "control"
 """Prefixes of the names of a round's weights and of its control variate."""
 
+PARTS = ("inputs", "labels", "float_labels")
+"""Names of the tensors of examples; those of a task with classes have no float labels."""
+
 BACKGROUND_NAME = "background"
 """The name of the public examples, which jobs have only if a known defense may use them."""
 
 
 def pack_examples(name: str, examples: Examples) -> dict[str, Tensor]:
     """Return examples as tensors of a job; `unpack_examples` is the inverse."""
-    return {f"{name}/inputs": examples.inputs, f"{name}/labels": examples.labels}
+    return {
+        f"{name}/{part}": tensor
+        for part, tensor in zip(PARTS, examples.tensors(), strict=False)
+    }
 
 
 def unpack_examples(tensors: Mapping[str, Tensor], name: str) -> Examples:
     """Return the examples of this name from the tensors of a job."""
-    return Examples(tensors[f"{name}/inputs"], tensors[f"{name}/labels"])
+    names = [f"{name}/{part}" for part in PARTS]
+    return Examples(*(tensors[part] for part in names if part in tensors))
 
 
 def pack_background(knowledge: Knowledge) -> dict[str, Tensor]:

@@ -116,7 +116,7 @@ class ReadChunk(Job):
         pool, members = self._simulated_defenses.defended_tasks(
             pool, members, unpack_background(tensors)
         )
-        pool = Examples(pool.inputs.to(self.device), pool.labels.to(self.device))
+        pool = pool.to(self.device)
         updates: dict[str, Update] = {}
         for number, recipe in enumerate(self.recipes):
             same_recipe = [

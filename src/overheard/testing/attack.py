@@ -17,6 +17,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
+from overheard.questions.words.claim import Words
 from overheard.testing import adaptation_checks, leak_checks
 from overheard.testing.planted_runs.planted_run import PlantedRun
 from overheard.testing.require import require, require_part
@@ -214,4 +215,9 @@ _CHECKS_BY_CLAIM: dict[type[Claim], tuple[AttackCheck, ...]] = {
     Identity: (*_USER_CHECKS, leak_checks.ranks_all_known_users),
     SameSender: (*_USER_CHECKS, leak_checks.compares_with_other_senders_only),
     Attribute: (*_USER_CHECKS, leak_checks.claims_known_attribute_values),
+    Words: (
+        leak_checks.finds_words_of_its_own,
+        leak_checks.finds_no_words_of_others,
+        leak_checks.scores_every_word,
+    ),
 }

@@ -45,6 +45,7 @@ def examples_fit_the_task(dataset: Dataset) -> None:
             # Every label must occur in the training and in the test part.
             rarest = int(examples.label_counts(task.classes).min())
             require(rarest > 0, f"a label has no example in the {part} part")
+    check_float_labels(dataset)
     if task.vocabulary is not None:
         largest = int(dataset.train.inputs.max())
         require(largest < task.vocabulary, f"token {largest} is not in the vocabulary")
@@ -55,6 +56,16 @@ def examples_fit_the_task(dataset: Dataset) -> None:
             and torch.allclose(channels.std(1), torch.ones(1).double(), atol=1e-3),
             "each channel of the training images must have mean 0 and deviation 1",
         )
+
+
+def check_float_labels(dataset: Dataset) -> None:
+    """Check that no label applies to all or none of the examples, and that numbers vary."""
+    if dataset.task.has_classes:
+        return
+    for part, examples in (("training", dataset.train), ("test", dataset.test)):
+        rows = examples.loss_labels
+        varies = bool((rows.max(0).values > rows.min(0).values).all())
+        require(varies, f"a label or number is the same in all examples of the {part} part")
 
 
 def user_metadata_has_one_entry_per_user(dataset: Dataset) -> None:

@@ -16,6 +16,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
+from overheard.questions.words.claim import Words
 from overheard.testing.planted_runs import planted_labels
 from overheard.testing.planted_runs.planted_run import PlantedRun
 from overheard.testing.planted_runs.planted_shift import (
@@ -193,6 +194,30 @@ def scores_every_record(trial: AttackTrial) -> None:
             len(claim.scores) == len(candidates),
             f"{trial.attack.name} returns {len(claim.scores)} scores for {len(candidates)} "
             "candidate records",
+        )
+
+
+def finds_words_of_its_own(trial: AttackTrial) -> None:
+    """Check that it beats the uninformed guess where clients have words of their own."""
+    gain = mean_gain(trial, trial.leaky_runs[0])
+    require(gain > 0.3, _gain_message(trial, gain, "more than 0.3 where words leak"))
+
+
+def finds_no_words_of_others(trial: AttackTrial) -> None:
+    """Check that it does not beat the guess where updates do not depend on the texts."""
+    for run in trial.leak_free_runs:
+        gain = mean_gain(trial, run)
+        require(gain <= 0.1, _gain_message(trial, gain, "at most 0.1 where nothing leaks"))
+
+
+def scores_every_word(trial: AttackTrial) -> None:
+    """Check that it has a score for every word of the vocabulary."""
+    words = trial.first_run.knowledge.token_words
+    assert words is not None
+    for claim in _claims(trial, trial.first_run, Words):
+        require(
+            len(claim.scores) == len(words),
+            f"{trial.attack.name} returns {len(claim.scores)} scores for {len(words)} words",
         )
 
 

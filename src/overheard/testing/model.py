@@ -21,8 +21,10 @@ TASKS = (
     Task((3, 32, 32), TEN_CLASSES),
     Task((14,), ("<=50K", ">50K")),
     Task((40,), TEN_CLASSES[:4], vocabulary=1000),
+    Task((14,), ("age",), kind="regression"),
+    Task((3, 32, 32), ("cat", "dog", "child"), kind="multi_label"),
 )
-"""Grey and colour images, a table, and texts."""
+"""Grey and colour images, a table, and texts; a number to predict, and several labels."""
 
 
 def check_model(model: Model, task: Task | None = None) -> None:
@@ -65,15 +67,17 @@ def builds_a_valid_network(model: Model, task: Task) -> None:
     with torch.no_grad():
         shape = tuple(network(inputs).shape)
     require(
-        shape == (2, task.classes),
-        f"{name} returns logits of shape {shape} for 2 examples of {task.classes} classes",
+        shape == (2, task.outputs),
+        f"{name} returns outputs of shape {shape} for 2 examples of a task with "
+        f"{task.outputs} outputs",
     )
     softmax = any(isinstance(part, nn.Softmax | nn.LogSoftmax) for part in network.modules())
     require(not softmax, f"{name} has a softmax: remove it, as the loss includes one")
     weight = trainable_parameters(network).get(find_last_layer(network).weight, torch.empty(0))
     require(
-        len(weight) == task.classes,
-        f"{name}: its last layer must be trained, and have one output per class",
+        len(weight) == task.outputs,
+        f"{name}: its last layer must be trained, and have one output per class, label or "
+        "number of the task",
     )
     first, again = initial_weights(build, Seed(0)), initial_weights(build, Seed(0))
     require(

@@ -15,7 +15,8 @@ from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.seeds import Seed
-from overheard.core.truth import GroundTruth
+from overheard.core.task import TokenWords
+from overheard.core.truth import GroundTruth, Partition
 from overheard.findings.question import Control, Question
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
@@ -23,6 +24,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
+from overheard.questions.words.claim import Words
 from overheard.testing.require import require, require_part
 
 COUNTS_BEFORE = torch.tensor([2, 0, 1, 7, 0])
@@ -30,6 +32,9 @@ COUNTS = torch.tensor([6, 0, 3, 1, 0])
 AUXILIARY = torch.tensor([0, 1, 1, 2, 3, 4, 4, 4])
 ORDER = torch.tensor([3, 0, 4, 1, 2])
 ROUNDS = (0, 1)
+TOKEN_WORDS = TokenWords(7, words=("and", "bread", "crumb", "dough", "eat", "flour"))
+TEXTS = torch.tensor([[1, 2], [1, 3], [1, 6], [4, 5], [1, 1], [2, 0], [1, 4], [0, 0]])
+"""Eight texts of the tokens of `TOKEN_WORDS`, padded with 0."""
 AGES = {"u0": "old", "u1": "young", "u2": "young"}
 
 EXAMPLE_CLAIMS: Mapping[type[Claim], Claim] = {
@@ -39,6 +44,7 @@ EXAMPLE_CLAIMS: Mapping[type[Claim], Claim] = {
     SameSender: SameSender((client(1), client(2)), torch.zeros(2)),
     Membership: Membership(torch.zeros(6)),
     Attribute: Attribute("age", ("old", "young"), torch.tensor([0.5, 0.5])),
+    Words: Words(torch.zeros(len(TOKEN_WORDS)), TOKEN_WORDS.names()),
 }
 """An example claim of each type; its values are not used."""
 
@@ -297,11 +303,22 @@ def truth_and_guesses(
         users={client(0): "u0", client(1): "u1", client(2): "u0"},
         attributes={"age": AGES},
         members={client(0): (1, 4), client(1): (0,)},
+        partition=Partition(
+            Examples(TEXTS, labels.flip(0)),
+            {
+                (number, client(client_number)): torch.tensor([client_number, 3 + number])
+                for number in ROUNDS
+                for client_number in (0, 1, 2)
+            },
+            TOKEN_WORDS,
+        ),
     )
-    auxiliary = Examples(torch.zeros(len(labels), 2), labels)
+    auxiliary = Examples(TEXTS, labels)
     known_users = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})
     truth = trial.scorer.true_claim(ground_truth, client(0), ROUNDS, trial.example_claim)
-    knowledge = Knowledge(classes=5, auxiliary=auxiliary, known_users=known_users)
+    knowledge = Knowledge(
+        classes=5, auxiliary=auxiliary, known_users=known_users, token_words=TOKEN_WORDS
+    )
     return truth, trial.scorer.guesses(truth, knowledge)
 
 

@@ -22,11 +22,13 @@ from overheard.questions.identity.claim import Identity
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import Shift
+from overheard.questions.words.claim import Words
 from overheard.testing.planted_runs import (
     planted_identity,
     planted_labels,
     planted_membership,
     planted_shift,
+    planted_words,
 )
 from overheard.testing.planted_runs.planted_run import PlantedRun
 from overheard.testing.require import require
@@ -101,6 +103,10 @@ def make_trial(
         return AttackTrial(
             attack, known_scorer, (memorised_run(),), (unseen_run(),), is_gain_known=True
         )
+    if attack.claim_type is Words:
+        return AttackTrial(
+            attack, known_scorer, (own_words_run(),), (others_words_run(),), is_gain_known=True
+        )
     is_about_shares = known_scorer is not None and known_scorer.name == "label_shares"
     return AttackTrial(
         attack,
@@ -168,6 +174,18 @@ def memorised_run() -> planted_membership.MembershipRun:
 def unseen_run() -> planted_membership.MembershipRun:
     """Return a run in which no client saw any of the candidate records."""
     return planted_membership.simulate_membership(memorised=False)
+
+
+@cache
+def own_words_run() -> planted_words.WordsRun:
+    """Return a run in which clients train on texts with words of their own."""
+    return planted_words.simulate_words(is_leaking=True)
+
+
+@cache
+def others_words_run() -> planted_words.WordsRun:
+    """Return a run in which no client trains on its own texts."""
+    return planted_words.simulate_words(is_leaking=False)
 
 
 @cache

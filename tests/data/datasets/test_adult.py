@@ -62,3 +62,15 @@ def test_refuses_damaged_files(tmp_path: Path) -> None:
     (tmp_path / "adult" / "adult.test").write_text(TEST[0] + TEST[1].replace("39", "old"))
     with pytest.raises(DataError, match="'age' has strings among its numbers"):
         Adult().load(tmp_path)
+
+
+@pytest.mark.usefixtures("offline")
+def test_hours_are_predicted_from_the_income_too(tmp_path: Path) -> None:
+    train = "".join(TRAIN).replace("0, 40, Cuba", "0, 20, Cuba")
+    write_published_files(tmp_path, train, "".join(TEST))
+    income, hours = Adult().load(tmp_path), Adult(task="hours_per_week").load(tmp_path)
+    # Hours of 20 and 40 have mean 30 and deviation 10.
+    assert hours.train.loss_labels.tolist() == [[-1.0], [1.0]]
+    assert hours.test.loss_labels.tolist() == [[1.0]]
+    assert hours.task.kind == "regression"
+    assert hours.task.shape == income.task.shape  # the income takes the place of the hours

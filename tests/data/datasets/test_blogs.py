@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from overheard.core.errors import DataError, PlanError
+from overheard.core.task import TokenWords
 from overheard.data.content_hash import content_hashes
 from overheard.data.datasets.blogs import Blogs
 
@@ -77,6 +78,8 @@ def test_next_words_are_numbered_by_frequency(tmp_path: Path) -> None:
     # is token 2, xx 3 and yy 4.
     assert dataset.task.class_names == ("word 1", "word 2", "word 3")
     assert dataset.task.vocabulary == 5
+    # Words are those of real people, so they are not named.
+    assert dataset.token_words == TokenWords(5, 2, first_label=2)
     # Words 2 and 4 of each post, after two and after three words.
     assert dataset.train.inputs.tolist() == [[2, 2, 0], [2, 2, 4]] * 3 + [[2, 4, 0], [4, 2, 4]]
     assert dataset.train.labels.tolist() == [0, 0] * 3 + [0, 1]

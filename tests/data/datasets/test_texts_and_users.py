@@ -143,3 +143,22 @@ def test_ham10000_reads_both_sizes(tmp_path: Path) -> None:
         np.savez(tmp_path / file, x_train=pixels, y_train=labels, x_test=pixels, y_test=labels)
     assert Ham10000().load(tmp_path).task.shape == (3, 28, 28)
     assert Ham10000(side=8).load(tmp_path).task.shape == (1, 8, 8)
+
+
+def test_movements_follow_from_the_activity(tmp_path: Path) -> None:
+    wisdm_table(10).to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
+    dataset = Wisdm(task="movements").load(tmp_path)
+    assert dataset.task.kind == "multi_label"
+    assert dataset.task.class_names == ("upright", "moving", "climbing stairs")
+    # Row 0 is Downstairs, row 1 Jogging; row 2 is drawn for the test; row 3 is Standing.
+    assert dataset.train.loss_labels[:3].tolist() == [[1, 1, 1], [1, 1, 0], [1, 0, 0]]
+
+
+def test_the_mean_acceleration_is_predicted_from_the_other_columns(tmp_path: Path) -> None:
+    wisdm_table(10).to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
+    dataset = Wisdm(task="acceleration").load(tmp_path)
+    assert dataset.task.kind == "regression"
+    assert dataset.task.shape == (len(COLUMNS) - 1,)
+    rows = dataset.train.loss_labels.double()
+    assert float(rows.mean()) == pytest.approx(0, abs=1e-6)
+    assert float(rows.std(correction=0)) == pytest.approx(1)

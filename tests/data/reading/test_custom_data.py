@@ -29,6 +29,12 @@ def below():
 def bytes_of_images():
     return torch.zeros(10, 1, dtype=torch.uint8), torch.arange(10) % 2
 
+def several():
+    return torch.zeros(10, 1), torch.tensor([[0, 1]] * 5 + [[1, 1]] * 5)
+
+def numbers():
+    return torch.zeros(10, 1), torch.arange(10.0)
+
 def wrong():
     return 3
 
@@ -69,7 +75,10 @@ def test_a_function_may_return_inputs_and_labels(name: str) -> None:
     ("reference", "message"),
     [
         ("mine_of_the_user:wrong", "of type int: .*Dataset, a TensorDataset .*inputs, labels"),
-        ("mine_of_the_user:unequal", "one for each of 4 inputs, but are torch.int64 of shape"),
+        (
+            "mine_of_the_user:unequal",
+            "4 inputs and labels of shape .3,.: give one label per input",
+        ),
         ("mine_of_the_user:below", "labels must be numbers from 0, but one is -1"),
         ("mine_of_the_user:bytes_of_images", r"inputs\.float\(\) / 255"),
         ("mine_of_the_user:number", "not a function"),
@@ -109,7 +118,18 @@ def test_times_and_attributes_are_columns_of_a_table(directory: Path) -> None:
 @pytest.mark.parametrize("reference", ["mine_of_the_user:right", "absent.npz"])
 @pytest.mark.usefixtures("directory")
 def test_refuses_time_and_attributes_of_data_that_are_no_table(reference: str) -> None:
-    with pytest.raises(DataError, match="are columns of a table"):
+    with pytest.raises(DataError, match="are for the columns of a table"):
         load_custom_data(reference, time="year")
-    with pytest.raises(DataError, match="are columns of a table"):
+    with pytest.raises(DataError, match="are for the columns of a table"):
         load_custom_data(reference, attributes=("sex",))
+
+
+@pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize(
+    ("name", "kind", "outputs"), [("several", "multi_label", 2), ("numbers", "regression", 1)]
+)
+def test_the_form_of_the_labels_shows_the_task(name: str, kind: str, outputs: int) -> None:
+    dataset = load_custom_data(f"mine_of_the_user:{name}")
+    assert (dataset.task.kind, dataset.task.outputs) == (kind, outputs)
+    assert (len(dataset.train), len(dataset.test)) == (8, 2)
+    assert dataset.train.loss_labels.shape == (8, outputs)

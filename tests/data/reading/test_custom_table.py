@@ -106,3 +106,39 @@ def test_refuses_a_label_column_with_empty_cells_or_one_label(tmp_path: Path) ->
 def test_refuses_a_table_with_only_labels(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no column left"):
         loaded(tmp_path, TableColumns("ill"), FRAME[["ill"]])
+
+
+def test_several_labels_are_columns_of_0_and_1(tmp_path: Path) -> None:
+    frame = FRAME.drop(columns="note").assign(old=[0, 1, 1, 1, 0] * 4)
+    columns = TableColumns("ill", user="who", task="multi_label", more_labels=("old",))
+    dataset = loaded(tmp_path, columns, frame)
+    assert (dataset.task.kind, dataset.task.class_names) == ("multi_label", ("ill", "old"))
+    assert dataset.train.loss_labels.shape == (16, 2)
+    assert dataset.task.shape == (4,)  # age and three wards
+
+
+def test_numbers_to_predict_are_standardised(tmp_path: Path) -> None:
+    frame = FRAME.drop(columns="note").assign(days=range(20))
+    dataset = loaded(tmp_path, TableColumns("days", user="who", task="regression"), frame)
+    rows = dataset.train.loss_labels
+    assert float(rows.mean()) == pytest.approx(0, abs=1e-6)
+    assert float(rows.std(correction=0)) == pytest.approx(1)
+    assert len(dataset.test.loss_labels) == 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (TableColumns("age", task="regression"), "must hold finite numbers"),
+        (TableColumns("far", task="multi_label"), "must hold 0 and 1 alone"),
+        (TableColumns("ill", more_labels=("far",)), "more_labels is for the tasks"),
+        (TableColumns("same", task="regression"), "the same number"),
+        (TableColumns("far", task="regression", more_labels=("gone",)), "no column 'gone'"),
+    ],
+)
+def test_refuses_columns_that_are_no_labels_of_the_task(
+    tmp_path: Path, columns: TableColumns, message: str
+) -> None:
+    frame = FRAME.drop(columns="note").assign(far=range(20), same=1.0)
+    with pytest.raises(DataError, match=message):
+        loaded(tmp_path, columns, frame)

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from overheard.core.errors import DataError, PlanError
+from overheard.core.task import TokenWords
 from overheard.data.reading.texts import (
     TextSettings,
     ranked_vocabulary,
@@ -18,6 +19,13 @@ def test_words_are_tokenised_padded_and_cut() -> None:
     assert texts.vocabulary == 5
     assert texts.train.tolist() == [[4, 2, 3, 0], [4, 4, 2, 0]]
     assert texts.test.tolist() == [[1, 4, 2, 4], [1, 0, 0, 0]]
+
+
+def test_words_of_the_tokens_are_known() -> None:
+    texts = tokenise_texts(["The cat sat"], [], TextSettings(10, 4))
+    assert texts.words == TokenWords(5, 2, ("cat", "sat", "the"))
+    unnamed = ranked_vocabulary([["sat"]], 5).token_words(are_named=False, are_labels=True)
+    assert unnamed == TokenWords(3, 2, first_label=2)
 
 
 def test_only_the_most_frequent_words_are_in_the_vocabulary() -> None:

@@ -38,6 +38,36 @@ def test_gradients_and_losses_equal_those_of_vmap(bend, bias, aim):
 
 
 @pytest.mark.parametrize("way", [StackedMlp, VmappedNetworks])
+def test_numbers_and_several_labels_have_the_computed_gradient(way):
+    # Weights (2, 0) give an input of 1 the outputs (2, 0). Numbers (1, 0): losses 1 and 0 of
+    # which the mean is 1/2, slopes 2 (2 - 1) / 2 = 1 and 0. Labels (0, 1): at outputs (0, 0)
+    # losses log 2, slopes (1/2 - 0) / 2 and (1/2 - 1) / 2.
+    model = nn.Sequential(nn.Linear(1, 2, bias=False)).double()
+    for loss, outputs, labels, expected, slope in (
+        ("squared_error", [[2.0], [0.0]], [[[1.0, 0.0]]], 0.5, [1.0, 0.0]),
+        (
+            "binary_cross_entropy",
+            [[0.0], [0.0]],
+            [[[0.0, 1.0]]],
+            math.log(2),
+            [0.25, -0.25],
+        ),
+    ):
+        weights = torch.tensor([outputs], dtype=torch.float64)
+        gradients = [torch.empty_like(weights)]
+        with torch.no_grad():
+            losses = way(model, 0.0, loss).write_gradients(
+                gradients,
+                [weights],
+                torch.ones(1, 1, 1, dtype=torch.float64),
+                torch.tensor(labels),
+                torch.ones(1, 1, dtype=torch.float64),
+            )
+        assert losses.tolist() == pytest.approx([expected])
+        assert gradients[0].flatten().tolist() == pytest.approx(slope)
+
+
+@pytest.mark.parametrize("way", [StackedMlp, VmappedNetworks])
 def test_a_matched_smoothed_target_has_no_gradient_and_the_loss_of_its_entropy(way):
     # Weights (ln 3, 0) give an input of 1 the probabilities (3/4, 1/4). At smoothing 1/2 the
     # target of label 0 is 1/2 (1, 0) + 1/4 = (3/4, 1/4): met. Label 1 has (1/4, 3/4), so its

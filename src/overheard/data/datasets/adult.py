@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 import torch
 
 from overheard.core.errors import DataError
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.fetch import RemoteFile, fetch
@@ -36,7 +36,7 @@ COLUMNS = (
     "native_country",
 )
 
-INCOME = "income"
+INCOME, HOURS = "income", "hours_per_week"
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 
@@ -51,7 +51,15 @@ class Adult(DataSource):
     """32,561 training and 16,281 test examples, with 14 columns of numbers and categories.
 
     An unknown value, written `?`, is a category of its own.
+
+    Args:
+        task: "income": the label is whether a person earns more than 50,000 dollars.
+            "hours_per_week": the hours that a person works are predicted from the other columns
+            and the income (regression), in deviations from their mean.
+
     """
+
+    task: Literal["income", "hours_per_week"] = "income"
 
     name: ClassVar[str] = "adult"
     source: ClassVar[str] = "Becker, Kohavi 1996, UCI Machine Learning Repository; CC BY 4.0"
@@ -61,7 +69,9 @@ class Adult(DataSource):
         file_names = ("adult/adult_train.csv.gz", "adult/adult_test.csv.gz")
         stored = [find_file(folder, (file_name,)) for file_name in file_names]
         if stored[0] is not None and stored[1] is not None:
-            return _dataset(stored[0], read_table(stored[0]), stored[1], read_table(stored[1]))
+            return self._dataset(
+                stored[0], read_table(stored[0]), stored[1], read_table(stored[1])
+            )
         try:
             train = find_file(folder, (f"adult/{TRAIN.file_name}",)) or fetch(TRAIN)
             test = find_file(folder, (f"adult/{TEST.file_name}",)) or fetch(TEST)
@@ -74,30 +84,50 @@ class Adult(DataSource):
             raise DataError(f"{failure}; {placement_hint(folder, missing)}") from failure
         column_names = (*COLUMNS, INCOME)
         # The first line of UCI's test file is not a row.
-        return _dataset(
+        return self._dataset(
             train,
             read_table(train, column_names=column_names),
             test,
             read_table(test, column_names=column_names, skipped_lines=1),
         )
 
+    def _dataset(
+        self,
+        train_path: Path,
+        train: "pandas.DataFrame",
+        test_path: Path,
+        test: "pandas.DataFrame",
+    ) -> Dataset:
+        for path, table in ((train_path, train), (test_path, test)):
+            require_columns(path, table, (*COLUMNS, INCOME))
+        label = INCOME if self.task == "income" else HOURS
+        columns = [name for name in (*COLUMNS, INCOME) if name != label]
+        if self.task == "hours_per_week":
+            train, test = (
+                table.assign(**{INCOME: _income(path, table).numpy()})
+                for path, table in ((train_path, train), (test_path, test))
+            )
+        train_inputs = encode_columns(train_path, train[columns], train[columns])
+        test_inputs = encode_columns(test_path, test[columns], train[columns])
+        shape = (train_inputs.shape[1],)
+        if self.task == "income":
+            return Dataset(
+                Examples(train_inputs, _income(train_path, train)),
+                Examples(test_inputs, _income(test_path, test)),
+                Task(shape, CLASS_NAMES),
+            )
+        return Dataset(
+            without_classes(
+                train_inputs, encode_columns(train_path, train[[HOURS]], train[[HOURS]])
+            ),
+            without_classes(
+                test_inputs, encode_columns(test_path, test[[HOURS]], train[[HOURS]])
+            ),
+            Task(shape, (HOURS,), kind="regression"),
+        )
 
-def _dataset(
-    train_path: Path, train: "pandas.DataFrame", test_path: Path, test: "pandas.DataFrame"
-) -> Dataset:
-    columns = list(COLUMNS)
-    for path, table in ((train_path, train), (test_path, test)):
-        require_columns(path, table, (*COLUMNS, INCOME))
-    train_inputs = encode_columns(train_path, train[columns], train[columns])
-    test_inputs = encode_columns(test_path, test[columns], train[columns])
-    return Dataset(
-        Examples(train_inputs, _labels(train_path, train)),
-        Examples(test_inputs, _labels(test_path, test)),
-        Task((train_inputs.shape[1],), CLASS_NAMES),
-    )
 
-
-def _labels(path: Path, table: "pandas.DataFrame") -> torch.Tensor:
+def _income(path: Path, table: "pandas.DataFrame") -> torch.Tensor:
     # UCI's test file ends each label with a full stop.
     income = table[INCOME].astype(str).str.rstrip(".")
     if not income.isin(CLASS_NAMES).all():

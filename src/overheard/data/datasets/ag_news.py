@@ -84,6 +84,7 @@ class AgNews(DataSource):
                 texts.test, torch.from_numpy(integer_column(test_path, test, "label", classes))
             ),
             Task((self.tokens,), CLASS_NAMES, texts.vocabulary),
+            token_words=texts.words,
         )
 
 

@@ -148,6 +148,10 @@ class Blogs(DataSource):
             background=None
             if background is None
             else _drop_private(private, self._windows(background, vocabulary).examples),
+            # The words are those of real people, so they stay numbers.
+            token_words=vocabulary.token_words(
+                are_named=False, are_labels=self.task == "next_word"
+            ),
         )
 
     @property

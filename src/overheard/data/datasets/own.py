@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, final
 
+from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
 
@@ -27,6 +28,11 @@ class Own(DataSource):
             never inputs.
         vocabulary: the number of words in the vocabulary of a text column.
         tokens: the number of words that are read of a text.
+        task: what a table's labels are. "classification": names or numbers of classes.
+            "multi_label": columns of 0 and 1, one for each label that may apply. "regression":
+            columns of numbers to predict, which are standardised. A function shows it by the
+            form of its labels; arrays have classes.
+        more_labels: further columns of labels, for "multi_label" and "regression".
 
     """
 
@@ -38,6 +44,8 @@ class Own(DataSource):
     attributes: tuple[str, ...] = ()
     vocabulary: int = 20_000
     tokens: int = 40
+    task: TaskKind = "classification"
+    more_labels: tuple[str, ...] = ()
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"
@@ -51,6 +59,8 @@ class Own(DataSource):
             text=self.text,
             time=self.time,
             attributes=self.attributes,
+            task=self.task,
+            more_labels=self.more_labels,
             vocabulary=self.vocabulary,
             tokens=self.tokens,
         )

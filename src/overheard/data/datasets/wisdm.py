@@ -3,15 +3,19 @@
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Literal, final
+from typing import TYPE_CHECKING, ClassVar, Literal, final
 
+import numpy as np
 import torch
+from jaxtyping import Bool, Float32
+from torch import Tensor
 
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.holdout import HOLDOUT_SHARE, hold_out_stratified
+from overheard.data.reading.float_labels import standardise_numbers
 from overheard.data.reading.folder import require_file
 from overheard.data.reading.tables import (
     categorical_column,
@@ -21,17 +25,36 @@ from overheard.data.reading.tables import (
     require_columns,
 )
 
+if TYPE_CHECKING:  # pandas is large, and most audits read no table
+    import pandas
+
 CLASS_NAMES = ("Downstairs", "Jogging", "Sitting", "Standing", "Upstairs", "Walking")
 
 FEATURES = (*map(str, range(10)), "AVG", "PEAK", "ABSOLDEV", "STANDDEV")
 """Features of an axis in a window of ten seconds: a histogram of ten bins, four others."""
 
+RESULTANT = "RESULTANT"
+
 COLUMNS = (
     *(f"{axis}{figure}" for axis in "XYZ" for figure in FEATURES[:10]),
     *(f"{axis}{figure}" for figure in FEATURES[10:] for axis in "XYZ"),
-    "RESULTANT",
+    RESULTANT,
 )
 """All feature columns in the order of the file; RESULTANT is the length over all axes."""
+
+MOVEMENTS = ("upright", "moving", "climbing stairs")
+
+MOVEMENTS_OF = MappingProxyType(
+    {
+        "Downstairs": (1, 1, 1),
+        "Jogging": (1, 1, 0),
+        "Sitting": (0, 0, 0),
+        "Standing": (1, 0, 0),
+        "Upstairs": (1, 1, 1),
+        "Walking": (1, 1, 0),
+    }
+)
+"""Which of the labels of the task "movements" apply to each activity."""
 
 HOLDOUT_SEED = Seed(5418)
 """Fixed, so that the test part does not depend on the seed of a run."""
@@ -46,7 +69,7 @@ UNREAD_AXES = MappingProxyType({"x": "yz", "yz": "x"})
 @final
 @dataclass(frozen=True, slots=True)
 class Wisdm(DataSource):
-    """Label = activity, user = person; a random fifth of each user's rows is the test part.
+    """User = person; a random fifth of each user's rows is the test part.
 
     The fifth is random, since rows are grouped by activity: the last ones would not have all
     activities. Missing cells are replaced by the training mean of their column. Times are row
@@ -57,10 +80,15 @@ class Wisdm(DataSource):
             other axes are the embedding of each example: a second modality of the same
             movement. RESULTANT, which is of all axes, and ZSTANDDEV, which in the published
             file is a copy of XSTANDDEV, are then left out of both.
+        task: "activity": the label is one of six activities. "movements": for each activity
+            several labels apply or none (multi-label): the person is upright, moves, climbs
+            stairs. "acceleration": the mean acceleration over all axes, RESULTANT, is predicted
+            from the other columns (regression), in deviations from its mean.
 
     """
 
     axes: Literal["xyz", "x", "yz"] = "xyz"
+    task: Literal["activity", "movements", "acceleration"] = "activity"
 
     name: ClassVar[str] = "wisdm"
     source: ClassVar[str] = (
@@ -73,12 +101,14 @@ class Wisdm(DataSource):
         path = require_file(folder, ("wisdm/wisdm_windows.csv.gz",), self.source)
         table = read_table(path)
         require_columns(path, table, COLUMNS)
-        labels = torch.from_numpy(integer_column(path, table, "label", len(CLASS_NAMES)))
         users = categorical_column(path, table, "user")
         is_test = hold_out_stratified(
-            users.numbers, round(HOLDOUT_SHARE * len(labels)), HOLDOUT_SEED
+            users.numbers, round(HOLDOUT_SHARE * len(table)), HOLDOUT_SEED
         )
-        features = table[list(_columns(self.axes))]
+        columns = _columns(self.axes)
+        if self.task == "acceleration":
+            columns = tuple(column for column in columns if column != RESULTANT)
+        features = table[list(columns)]
         inputs = encode_columns(path, features, features[(~is_test).numpy()])
         embeddings = None
         if self.axes != "xyz":
@@ -86,15 +116,42 @@ class Wisdm(DataSource):
                 (~is_test).numpy(), list(_columns(UNREAD_AXES[self.axes]))
             ]
             embeddings = encode_columns(path, other_features, other_features)
+        examples = self._examples(path, table, inputs, is_test)
         return Dataset(
-            Examples(inputs[~is_test], labels[~is_test]),
-            Examples(inputs[is_test], labels[is_test]),
-            Task((inputs.shape[1],), CLASS_NAMES),
+            examples.take(~is_test),
+            examples.take(is_test),
+            self._task((inputs.shape[1],)),
             users.numbers[~is_test],
             users.names,
             times=(~is_test).nonzero().flatten(),
             embeddings=embeddings,
         )
+
+    def _examples(
+        self,
+        path: Path,
+        table: "pandas.DataFrame",
+        inputs: Float32[Tensor, "examples columns"],
+        is_test: Bool[Tensor, " examples"],
+    ) -> Examples:
+        """Return all examples with the labels of the task."""
+        if self.task == "acceleration":
+            numbers = torch.from_numpy(table[[RESULTANT]].to_numpy(np.float32, copy=True))
+            return without_classes(inputs, standardise_numbers(numbers, is_test))
+        labels = torch.from_numpy(integer_column(path, table, "label", len(CLASS_NAMES)))
+        if self.task == "activity":
+            return Examples(inputs, labels)
+        applies = torch.tensor([MOVEMENTS_OF[name] for name in CLASS_NAMES])
+        return without_classes(inputs, applies[labels].float())
+
+    def _task(self, shape: tuple[int, ...]) -> Task:
+        match self.task:
+            case "activity":
+                return Task(shape, CLASS_NAMES)
+            case "movements":
+                return Task(shape, MOVEMENTS, kind="multi_label")
+            case "acceleration":
+                return Task(shape, ("mean acceleration",), kind="regression")
 
 
 def _columns(axes: str) -> tuple[str, ...]:

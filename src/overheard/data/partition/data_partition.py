@@ -25,6 +25,7 @@ from overheard.data.partition.candidates import (
     draw_candidates,
     mislabel,
 )
+from overheard.data.partition.class_settings import refuse_classes_in_settings
 from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.natural_draws import draw_first_chunks
@@ -162,6 +163,10 @@ def draw_partition(
 
     """
     _check_sizes(split_settings, clients)
+    split = None if split_settings is None else split_settings.split
+    refuse_classes_in_settings(
+        dataset.task, split, auxiliary.per_class, schedule, known_users, candidates
+    )
     reserved = reserve_examples(
         dataset, split_settings, clients, auxiliary, seed, known_users, candidates
     )

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from overheard.core.errors import PlanError
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
@@ -271,10 +271,7 @@ class _PartitionState:
         renumbered = {name: new_rows[rows] for name, rows in all_rows.items()}
         is_plain = is_kept[: len(train)]
         distorted_copies = _distorted_examples(train, self._dataset.task, self._copies, seed)
-        pool = Examples(
-            torch.cat([train.inputs[is_plain], distorted_copies.inputs]),
-            torch.cat([train.labels[is_plain], distorted_copies.labels]),
-        )
+        pool = concatenate_examples((train.take(is_plain), distorted_copies))
         pool_rows = tuple(
             tuple(renumbered[id(rows)] for rows in round_rows) for round_rows in rounds
         )
@@ -392,7 +389,7 @@ def _distorted_examples(
             originals.take(is_match), task, distortion_level, seed.child("client", number)
         )
         inputs[is_match] = result.inputs
-    return Examples(inputs, originals.labels)
+    return replace(originals, inputs=inputs)
 
 
 def _check_shifts(

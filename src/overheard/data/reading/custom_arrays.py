@@ -89,7 +89,8 @@ def _check_inputs(
     if labels.shape != inputs.shape[:1]:
         raise DataError(
             f"{path}: '{name}' has {len(inputs)} examples, but the labels have shape "
-            f"{labels.shape}: give one label each"
+            f"{labels.shape}: give one label each; several labels of an example come from a "
+            "function, or from a table with task = 'multi_label'"
         )
 
 
@@ -104,7 +105,8 @@ def _class_names(
         names = [str(number) for number in range(min(int(labels.max()), MAX_CLASSES) + 1)]
     else:
         raise DataError(
-            f"{path}: labels must be whole numbers or names, but are {labels.dtype}"
+            f"{path}: labels must be whole numbers or names, but are {labels.dtype}. "
+            "Numbers to predict come from a function, or from a table with task = 'regression'"
         )
     if not 2 <= len(names) <= MAX_CLASSES:
         raise DataError(

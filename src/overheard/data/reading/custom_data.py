@@ -6,6 +6,7 @@ from overheard.core.errors import DataError
 from overheard.core.own_code.failure import describe_failure
 from overheard.core.own_code.reference import REFERENCE, import_reference
 from overheard.core.seeds import Seed
+from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset
 from overheard.data.reading.custom_arrays import load_arrays
 from overheard.data.reading.custom_table import TableColumns, load_table
@@ -23,6 +24,8 @@ def load_custom_data(
     text: str | None = None,
     time: str | None = None,
     attributes: tuple[str, ...] = (),
+    task: TaskKind = "classification",
+    more_labels: tuple[str, ...] = (),
     vocabulary: int = 20_000,
     tokens: int = 40,
     seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
@@ -41,6 +44,10 @@ def load_custom_data(
         time: the column of the times, as numbers or ISO dates; None = unknown. Arrays have
             `times` in their file instead.
         attributes: columns of sensitive attributes, each with one value per user.
+        task: what the labels of a table are. A function shows it by the form of its labels:
+            one whole number per example, a row of 0 and 1, or real numbers. Arrays have
+            classes.
+        more_labels: further columns of labels, unless the task is classification.
         vocabulary: the number of words in the vocabulary of a text column.
         tokens: the number of words that are read of each text.
         seed: chooses the fifth that is held out if the data have no test part.
@@ -49,11 +56,12 @@ def load_custom_data(
         DataError: if the data do not exist or cannot be used.
 
     """
-    if (time is not None or attributes) and not reference.endswith(TABLE_SUFFIXES):
+    of_tables = time is not None or attributes or more_labels or task != "classification"
+    if of_tables and not reference.endswith(TABLE_SUFFIXES):
         raise DataError(
-            f"time and attributes are columns of a table, but {reference} is no table: leave "
-            "them out; arrays have `times` in their file, a function returns all in its "
-            "Dataset"
+            "time, attributes, task and more_labels are for the columns of a table, but "
+            f"{reference} is no table: leave them out. Arrays have `times` in their file. A "
+            "function returns all in its Dataset, or shows the task by the form of its labels"
         )
     if reference.endswith((".npz", *TABLE_SUFFIXES)):
         path = Path(reference)
@@ -64,7 +72,7 @@ def load_custom_data(
             )
         if path.suffix == ".npz":
             return load_arrays(path, seed)
-        columns = TableColumns(label, user, text, time, attributes)
+        columns = TableColumns(label, user, text, time, attributes, task, more_labels)
         return load_table(path, columns, TextSettings(vocabulary, tokens), seed)
     if REFERENCE.fullmatch(reference):
         return _call(reference, seed)

@@ -10,6 +10,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from overheard.core.errors import DataError, PlanError
+from overheard.core.task import TokenWords
 
 PADDING = 0
 """The token that pads a text at its end."""
@@ -53,6 +54,18 @@ class Vocabulary:
         """Return the number of tokens, including padding and unknown."""
         return RESERVED_TOKENS + len(self.numbers)
 
+    def token_words(self, *, are_named: bool, are_labels: bool = False) -> TokenWords:
+        """Return the words of the tokens.
+
+        Args:
+            are_named: whether the words may be named, or stay numbers.
+            are_labels: whether label i is the word of token i + `RESERVED_TOKENS`.
+
+        """
+        words = tuple(sorted(self.numbers, key=self.numbers.__getitem__)) if are_named else ()
+        first_label = RESERVED_TOKENS if are_labels else None
+        return TokenWords(len(self), RESERVED_TOKENS, words, first_label)
+
     def encode(
         self, texts: Sequence[list[str]], tokens: int
     ) -> Int64[Tensor, "examples tokens"]:
@@ -71,13 +84,18 @@ class TokenisedTexts:
     Args:
         train: tokens of the training texts, to which the vocabulary was fitted.
         test: tokens of the test texts.
-        vocabulary: the number of tokens, including padding and unknown.
+        words: the words of the tokens.
 
     """
 
     train: Int64[Tensor, "train_examples tokens"]
     test: Int64[Tensor, "test_examples tokens"]
-    vocabulary: int
+    words: TokenWords
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of tokens, including padding and unknown."""
+        return self.words.tokens
 
 
 def tokenise_texts(
@@ -94,7 +112,7 @@ def tokenise_texts(
     return TokenisedTexts(
         vocabulary.encode(train_words, settings.tokens),
         vocabulary.encode(split_words(test), settings.tokens),
-        len(vocabulary),
+        vocabulary.token_words(are_named=True),
     )
 
 

@@ -46,6 +46,7 @@ class Dirichlet(Split):
         "(alpha 0.5, 1, 2)"
     )
     draws_labels_at_random: ClassVar[bool] = True
+    needs_classes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse an alpha that defines no distribution."""

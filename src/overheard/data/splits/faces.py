@@ -33,6 +33,7 @@ class Faces(Split):
     name: ClassVar[str] = "faces"
     source: ClassVar[str] = "Gu and Bai 2023 (LDIA, JISA 74, 103475): shadow data sets"
     draws_labels_at_random: ClassVar[bool] = True
+    needs_classes: ClassVar[bool] = True
 
     def assign(
         self,

@@ -37,6 +37,7 @@ class Quantity(Split):
         "MNIST, Fashion-MNIST and FER2013, 2 for AG News); McMahan et al. 2017, section 3"
     )
     draws_labels_at_random: ClassVar[bool] = True
+    needs_classes: ClassVar[bool] = True
     draws_labels_in_turn: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ class Shares(Split):
     name: ClassVar[str] = "shares"
     source: ClassVar[str] = "explicit: the plan's own, or a published table's"
     draws_labels_at_random: ClassVar[bool] = True
+    needs_classes: ClassVar[bool] = True
     has_fixed_shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -83,7 +83,7 @@ class SequentialTrainer:
         recipe = self._job.recipe
         examples = self._job.pool.take(client.rows.to(self._job.pool.labels.device))
         inputs = to_channels_last(examples.inputs.to(self._job.device))
-        labels = examples.labels.to(self._job.device)
+        labels = examples.loss_labels.to(self._job.device)
         corrections = (
             ()
             if client.correction is None

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.recipe import LossName, Recipe
 from overheard.learning.architecture import is_plain_mlp
 from overheard.learning.batches import epoch_order
@@ -144,12 +144,12 @@ class StackedTrainer:
                 optimizer.keep_first(active)
             batch = rows[step, :active, :width].flatten()
             inputs = pool.inputs.index_select(0, batch).to(device)
-            labels = pool.labels.index_select(0, batch).to(device)
+            labels = pool.loss_labels.index_select(0, batch).to(device)
             losses = self._networks.write_gradients(
                 gradients,
                 stack,
                 inputs.view(active, width, *inputs.shape[1:]),
-                labels.view(active, width),
+                labels.view(active, width, *labels.shape[1:]),
                 weights[step, :active, :width],
             )
             optimizer.step(stack, gradients)
@@ -190,9 +190,7 @@ def _merge_pools(clients: Sequence[GroupedClient]) -> tuple[Examples, list[Tenso
     for client in clients:
         group_pool = client.group.pool
         parts.append(group_pool.take(client.client.rows.to(group_pool.labels.device)))
-    pool = Examples(
-        torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])
-    )
+    pool = concatenate_examples(parts)
     sizes = [len(client_rows) for client_rows in rows]
     return pool, list(torch.split(torch.arange(len(pool)), sizes))
 

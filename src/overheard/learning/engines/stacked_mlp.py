@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import final
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -49,12 +49,14 @@ class StackedMlp(StackedNetworks):
         gradients: Sequence[Float[Tensor, "clients ..."]],
         parameters: Sequence[Float[Tensor, "clients ..."]],
         inputs: Shaped[Tensor, "clients examples ..."],
-        labels: Int[Tensor, "clients examples"],
+        labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses."""
         outputs = self._forward(parameters, inputs.flatten(2))
-        if self._loss == "squared_error":
+        if labels.is_floating_point():
+            losses, gradient = _float_label_loss(outputs[-1], labels, weights, self._loss)
+        elif self._loss == "squared_error":
             losses, gradient = _squared_error(outputs[-1], labels, weights)
         else:
             losses, gradient = _cross_entropy(outputs[-1], labels, weights, self._smoothing)
@@ -120,6 +122,23 @@ def _cross_entropy(
     if smoothing:
         gradient.sub_(weight * (smoothing / gradient.shape[2]))
     return losses, gradient
+
+
+def _float_label_loss(
+    outputs: Tensor, labels: Tensor, weights: Tensor, loss: LossName
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of each client and its gradient at the outputs.
+
+    The squared error (o - y)^2 has the derivative 2 (o - y), the binary cross-entropy
+    sigmoid(o) - y. Both are averaged over the outputs.
+    """
+    labels, weight = labels.to(outputs.dtype), weights.unsqueeze(2) / outputs.shape[2]
+    if loss == "squared_error":
+        each, slope = (outputs - labels).square(), 2 * (outputs - labels)
+    else:
+        each = functional.binary_cross_entropy_with_logits(outputs, labels, reduction="none")
+        slope = outputs.sigmoid() - labels
+    return (each * weight).sum((1, 2)), slope * weight
 
 
 def _squared_error(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 
@@ -27,7 +27,7 @@ class StackedNetworks(ABC):
         gradients: Sequence[Float[Tensor, "clients ..."]],
         parameters: Sequence[Float[Tensor, "clients ..."]],
         inputs: Shaped[Tensor, "clients examples ..."],
-        labels: Int[Tensor, "clients examples"],
+        labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses.

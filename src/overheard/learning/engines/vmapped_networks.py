@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import final
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
@@ -54,7 +54,7 @@ class VmappedNetworks(StackedNetworks):
         gradients: Sequence[Float[Tensor, "clients ..."]],
         parameters: Sequence[Float[Tensor, "clients ..."]],
         inputs: Shaped[Tensor, "clients examples ..."],
-        labels: Int[Tensor, "clients examples"],
+        labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses."""
@@ -62,7 +62,7 @@ class VmappedNetworks(StackedNetworks):
         with torch.enable_grad():
             logits = self.logits(leaves, inputs)
             each = per_example_loss(
-                logits.flatten(0, 1), labels.flatten(), self._loss, self._smoothing
+                logits.flatten(0, 1), labels.flatten(0, 1), self._loss, self._smoothing
             ).view_as(weights)
             losses = (each * weights).sum(1)
             values = torch.autograd.grad(losses.sum(), leaves)

@@ -45,5 +45,5 @@ class AlexNet(Model):
             nn.ReLU(inplace=True),
             nn.MaxPool2d(2),
             nn.Flatten(),
-            nn.Linear(192 * pixels, task.classes),
+            nn.Linear(192 * pixels, task.outputs),
         )

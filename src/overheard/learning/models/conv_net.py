@@ -53,5 +53,5 @@ class ConvNet(Model):
             channels = self.width
         pixels = (height >> self.blocks) * (width >> self.blocks)
         return nn.Sequential(
-            *layers, nn.Flatten(), nn.Linear(self.width * pixels, task.classes)
+            *layers, nn.Flatten(), nn.Linear(self.width * pixels, task.outputs)
         )

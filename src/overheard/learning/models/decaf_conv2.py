@@ -54,5 +54,5 @@ class DecafConv2(Model):
             nn.Flatten(),
             nn.Linear(self.second * pooled, self.hidden),
             build_activation(self.activation),
-            nn.Linear(self.hidden, task.classes),
+            nn.Linear(self.hidden, task.outputs),
         )

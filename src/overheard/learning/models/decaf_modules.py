@@ -55,5 +55,5 @@ class DecafModules(Model):
             nn.Flatten(),
             nn.Linear(in_channels * height * width, self.hidden),
             nn.ReLU(inplace=True),
-            nn.Linear(self.hidden, task.classes),
+            nn.Linear(self.hidden, task.outputs),
         )

@@ -51,5 +51,5 @@ class LdiaConv(Model):
             *((nn.MaxPool2d(2),) if pooled else ()),
             nn.ReLU(inplace=True),
             nn.Flatten(),
-            nn.Linear(self.channels * left[0] * left[1], task.classes),
+            nn.Linear(self.channels * left[0] * left[1], task.outputs),
         )

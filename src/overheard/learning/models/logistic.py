@@ -20,4 +20,4 @@ class Logistic(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        return nn.Sequential(nn.Flatten(), nn.Linear(input_size(task, self.name), task.classes))
+        return nn.Sequential(nn.Flatten(), nn.Linear(input_size(task, self.name), task.outputs))

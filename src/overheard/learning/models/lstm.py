@@ -51,7 +51,7 @@ class Lstm(Model):
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""
-        return _Reader(vocabulary_size(task, self.name), self.dim, self.hidden, task.classes)
+        return _Reader(vocabulary_size(task, self.name), self.dim, self.hidden, task.outputs)
 
 
 class _Reader(nn.Module):

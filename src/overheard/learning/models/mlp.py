@@ -40,4 +40,4 @@ class Mlp(Model):
         layers: list[nn.Module] = [nn.Flatten()]
         for wide, narrow in pairwise(widths):
             layers += [nn.Linear(wide, narrow), build_activation(self.activation)]
-        return nn.Sequential(*layers, nn.Linear(widths[-1], task.classes))
+        return nn.Sequential(*layers, nn.Linear(widths[-1], task.outputs))

@@ -80,7 +80,7 @@ class MobileNet(Model):
             ]
             in_channels = out_channels
         return nn.Sequential(
-            *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(in_channels, task.classes)
+            *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(in_channels, task.outputs)
         )
 
     def _channels(self, full_channels: int) -> int:

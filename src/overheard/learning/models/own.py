@@ -1,8 +1,9 @@
 """A custom architecture, built by a function or a class of the user."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, final
 
 import torch
@@ -11,11 +12,16 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.own_code.failure import describe_failure
 from overheard.core.own_code.reference import REFERENCE, import_reference
-from overheard.core.task import Task
+from overheard.core.task import Task, TaskKind
 from overheard.learning.model import Model
 
 CONTRACT = "it takes a Task, or nothing, and returns a torch module"
 """What a function or class of the user must take and return."""
+
+OUTPUTS_OF: Mapping[TaskKind, str] = MappingProxyType(
+    {"classification": "classes", "multi_label": "labels", "regression": "numbers to predict"}
+)
+"""What the outputs of a model stand for, by the kind of its task."""
 
 
 @final
@@ -49,7 +55,7 @@ class Own(Model):
 
         Raises:
             PlanError: if it cannot be imported, fails, returns no module, or a module that does
-                not return one number per class.
+                not return one number per output of the task.
 
         """
         builder = import_reference(self.reference, "model", PlanError)
@@ -102,14 +108,14 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
         raise PlanError(
             f"model: {reference} fails on an example of shape {task.shape}, "
             f"{describe_failure(error)}: its forward must take (examples, *{task.shape}) of "
-            f"{dtype} and return (examples, {task.classes})"
+            f"{dtype} and return (examples, {task.outputs})"
         ) from error
     model.train(was_training)
-    if not isinstance(outputs, torch.Tensor) or outputs.shape != (1, task.classes):
+    if not isinstance(outputs, torch.Tensor) or outputs.shape != (1, task.outputs):
         given = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs)
         raise PlanError(
             f"model: {reference} returns {given} for one example, but the task has "
-            f"{task.classes} classes; it must return one number per class, (examples, "
-            "classes). A recorded model that rates, or gives several labels at once, is "
-            "audited as kind = 'unknown', by attacks that read updates alone"
+            f"{task.outputs} {OUTPUTS_OF[task.kind]}; it must return one number for each, "
+            f"(examples, {task.outputs}). For a model of another kind, set the task of the "
+            "data: classification, multi_label or regression"
         )

@@ -44,7 +44,7 @@ class ResNet18(Model):
             _Block(512, 512, stride=1),
             nn.AdaptiveAvgPool2d(1),
             nn.Flatten(),
-            nn.Linear(512, task.classes),
+            nn.Linear(512, task.outputs),
         )
 
 

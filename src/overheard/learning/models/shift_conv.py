@@ -37,5 +37,5 @@ class ShiftConv(Model):
             nn.Flatten(),
             nn.Linear(64 * pooled, 128),
             nn.ReLU(inplace=True),
-            nn.Linear(128, task.classes),
+            nn.Linear(128, task.outputs),
         )

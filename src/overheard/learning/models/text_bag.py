@@ -39,5 +39,5 @@ class TextBag(Model):
             nn.EmbeddingBag(tokens, self.dim, mode="mean", padding_idx=0),
             nn.Linear(self.dim, self.hidden),
             nn.ReLU(inplace=True),
-            nn.Linear(self.hidden, task.classes),
+            nn.Linear(self.hidden, task.outputs),
         )

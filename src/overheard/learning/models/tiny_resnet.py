@@ -42,7 +42,7 @@ class TinyResnet(Model):
             Block(),
             nn.AvgPool2d((tall, wide)),
             nn.Flatten(),
-            nn.Linear(WIDTH * pixels, task.classes),
+            nn.Linear(WIDTH * pixels, task.outputs),
         )
 
 

@@ -136,7 +136,7 @@ class _Classifier(nn.Module):
         self.register_buffer("positions", waves, persistent=False)
         self.blocks = nn.ModuleList(_Block(settings) for _ in range(settings.depth))
         self.norm = nn.LayerNorm(settings.width)
-        self.last = nn.Linear(settings.width, task.classes)
+        self.last = nn.Linear(settings.width, task.outputs)
 
     def forward(self, tokens: Int[Tensor, "examples tokens"]) -> Tensor:
         """Return logits: (examples, classes)."""

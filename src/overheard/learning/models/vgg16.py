@@ -51,5 +51,5 @@ class Vgg16(Model):
             nn.ReLU(inplace=True),
             nn.Linear(4096, 4096),
             nn.ReLU(inplace=True),
-            nn.Linear(4096, task.classes),
+            nn.Linear(4096, task.outputs),
         )

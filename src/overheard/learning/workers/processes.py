@@ -1,6 +1,7 @@
 """The pool of worker processes, usually one per core, that run the sequential engine."""
 
 import math
+import operator
 import os
 import tempfile
 import weakref
@@ -116,7 +117,7 @@ class WorkerPool:
         self._end = weakref.finalize(self, _end, self._workers)
         for number in range(workers):
             self._workers.append(WorkerProcess(pinned[number] if pinned else None))
-        self._pool: tuple[weakref.ref[Tensor], weakref.ref[Tensor]] | None = None
+        self._pool: tuple[weakref.ref[Tensor], ...] | None = None
         self._starting = list(self._workers)
 
     def is_ready(self) -> bool:
@@ -225,13 +226,16 @@ class WorkerPool:
     def _share_examples(self, pool: Examples) -> None:
         """Load the pool of examples into every worker, unless it is loaded already."""
         loaded = None if self._pool is None else tuple(tensor() for tensor in self._pool)
-        if loaded is not None and loaded[0] is pool.inputs and loaded[1] is pool.labels:
+        same = loaded is not None and len(loaded) == len(pool.tensors())
+        if same and all(map(operator.is_, loaded or (), pool.tensors())):
             return
         with tempfile.TemporaryDirectory(prefix="overheard-") as folder:
             request = pickle_request(
                 LoadExamples(
-                    store_tensor(pool.inputs, Path(folder) / "inputs"),
-                    store_tensor(pool.labels, Path(folder) / "labels"),
+                    tuple(
+                        store_tensor(tensor, Path(folder) / str(place))
+                        for place, tensor in enumerate(pool.tensors())
+                    )
                 )
             )
             for worker in self._workers:
@@ -242,7 +246,7 @@ class WorkerPool:
                     raise WorkerError(
                         f"a worker could not load the pool of examples:\n{response.reason}"
                     )
-        self._pool = (weakref.ref(pool.inputs), weakref.ref(pool.labels))
+        self._pool = tuple(map(weakref.ref, pool.tensors()))
 
 
 def _training_request(client: ClientTask) -> TrainClient:

@@ -51,10 +51,9 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class LoadExamples:
-    """Request to use this pool of examples from now on."""
+    """Request to use this pool of examples, with these `Examples.tensors`, from now on."""
 
-    inputs: StoredTensor
-    labels: StoredTensor
+    tensors: tuple[StoredTensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +140,7 @@ def serve(handle: int, core: int | None) -> None:
                 request = parent.recv()
                 match request:
                     case LoadExamples():
-                        pool = Examples(
-                            request.inputs.map_tensor(), request.labels.map_tensor()
-                        )
+                        pool = Examples(*(one.map_tensor() for one in request.tensors))
                         trainer = None
                         parent.send(WorkerReady())
                     case LoadTrainingJob():

@@ -7,9 +7,10 @@ from typing import final
 from overheard.core.parties import Party
 from overheard.drawing.question_pages import QuestionPages
 from overheard.findings.names import make_printable, name_observers, name_other_clients
-from overheard.findings.number_format import NO_NUMBER, format_percent
+from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
+from overheard.report.defense_effects import utility_words
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
 from overheard.report.verdict_sentences import badge_of, guess_words, margin_text
@@ -78,13 +79,13 @@ class ArmHead:
     Args:
         name: name of the arm.
         defenses: what is in force.
-        accuracy: of the final model; "" = not measured.
+        utility: what the final model does, such as "is 83 % accurate"; "" = not measured.
 
     """
 
     name: str
     defenses: str
-    accuracy: str
+    utility: str
 
 
 @final
@@ -113,8 +114,7 @@ def _key(threat_result: ThreatResult) -> Key:
 
 
 def _head(arm: ArmResult) -> ArmHead:
-    accuracy = "" if arm.accuracy is None else format_percent(arm.accuracy)
-    return ArmHead(make_printable(arm.name), name_defenses(arm), accuracy)
+    return ArmHead(make_printable(arm.name), name_defenses(arm), utility_words(arm))
 
 
 def name_defenses(arm: ArmResult) -> str:

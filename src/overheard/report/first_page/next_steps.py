@@ -7,7 +7,7 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import format_percent
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.plans.registries import DEFENSES
-from overheard.report.defense_effects import effect_words
+from overheard.report.defense_effects import effect_words, utility_words
 from overheard.report.evidence.granted_knowledge import read_tables
 from overheard.report.first_page.answers import listed, reference_arm
 
@@ -121,11 +121,13 @@ def _leak_steps(
 
 def _accuracies(arm: ArmResult, reference: ArmResult) -> str:
     if arm.accuracy is None or reference.accuracy is None:
-        return "its cost in accuracy was not measured"
-    after, before = format_percent(arm.accuracy), format_percent(reference.accuracy)
-    if after == before:
-        return f"the model stays {after} accurate"
-    return f"the model is {after} accurate, {before} without"
+        return f"its cost in {arm.utility} was not measured"
+    after, before = utility_words(arm), utility_words(reference)
+    if after != before:
+        return f"the model {after}, {format_percent(reference.accuracy)} without"
+    if arm.utility == "accuracy":
+        return f"the model stays {format_percent(arm.accuracy)} accurate"
+    return f"the model still {after}"
 
 
 def _unsimulated(audit: Audit) -> Iterator[str]:

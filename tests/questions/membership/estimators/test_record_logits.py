@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.parties import COHORT, RELEASE, SERVER, client
 from overheard.questions.membership.estimators.record_logits import (
-    label_log_odds,
     read_record_logits,
+    record_confidence,
 )
 from overheard.testing.planted_runs.planted_membership import (
     ROUNDS,
@@ -28,12 +28,30 @@ def read(run: MembershipRun, most_rounds: int = 6):
 def test_confidence_is_the_log_odds_of_the_true_label() -> None:
     chances = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.25, 0.25]])
     records = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
-    told = label_log_odds(chances.log(), records)
+    told = record_confidence(chances.log(), records, "classification")
     expected = [torch.tensor(0.7 / 0.3).log().item(), torch.tensor(0.25 / 0.75).log().item()]
     assert told.tolist() == pytest.approx(expected, rel=1e-6)
-    assert (
-        label_log_odds(torch.stack([chances.log()] * 3), records)[2].tolist() == told.tolist()
-    )
+    thrice = record_confidence(torch.stack([chances.log()] * 3), records, "classification")
+    assert thrice[2].tolist() == told.tolist()
+
+
+def test_confidence_in_several_labels_is_the_log_odds_that_all_are_right() -> None:
+    # Probabilities of 3/4 that the first label applies and 1/2 that the second does: all are
+    # right with 3/8 each, which are odds of 3 to 5.
+    logits = torch.tensor([[[3.0, 1.0]]]).log()
+    several = without_classes(torch.zeros(1, 1), torch.tensor([[1.0, 0.0]]))
+    (told,) = record_confidence(logits, several, "multi_label").flatten().tolist()
+    assert told == pytest.approx(torch.tensor(3 / 5).log().item())
+    sure = record_confidence(torch.tensor([[800.0, -800.0]]), several, "multi_label")
+    assert bool(sure.isfinite().all())
+
+
+def test_confidence_in_a_number_falls_with_its_error() -> None:
+    numbers = without_classes(torch.zeros(3, 1), torch.tensor([[1.0], [1.0], [1.0]]))
+    outputs = torch.tensor([[3.0], [2.0], [1.0]])  # squared errors of 4, 1 and 0
+    told = record_confidence(outputs, numbers, "regression")
+    assert told[:2].tolist() == pytest.approx([-torch.tensor(4.0).log().item(), 0.0])
+    assert told[1] < told[2] < 100
 
 
 def test_reads_the_updated_model_of_the_target(run) -> None:

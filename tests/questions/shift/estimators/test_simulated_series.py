@@ -10,8 +10,8 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
 from overheard.core.view import View
 from overheard.questions.shift.estimators.model_comparisons import (
-    STANDARD_COMPARISONS,
     change_comparison,
+    standard_comparisons,
     validation_comparison,
 )
 from overheard.questions.shift.estimators.simulated_series import simulate_series
@@ -66,18 +66,18 @@ def test_simulated_runs_have_the_rounds_of_the_real_one_and_differ(view: View) -
 
 
 def test_one_simulation_serves_all_standard_comparisons(view: View) -> None:
-    cache = CountingCache()
+    cache, count = CountingCache(), len(standard_comparisons(knowledge_of_many_steps()))
     first = simulate(view, knowledge_of_many_steps(cache=cache), GRADIENTS)
-    assert len(cache.saved) == len(STANDARD_COMPARISONS)
+    assert len(cache.saved) == count
     loss = simulate(view, knowledge_of_many_steps(cache=cache), LOSS)
     assert simulate(view, knowledge_of_many_steps(cache=cache), GRADIENTS) == first
-    assert len(cache.saved) == len(STANDARD_COMPARISONS)
+    assert len(cache.saved) == count
     # The same as without a cache, and of two models fewer.
     assert simulate(view, knowledge_of_many_steps(), LOSS) == loss
     assert [min(run) for run in first] == [min(run) + 2 for run in loss]
     # Another number of runs, or another layer, is another simulation.
     simulate(view, knowledge_of_many_steps(cache=cache), LOSS, runs=9)
-    assert len(cache.saved) == 2 * len(STANDARD_COMPARISONS)
+    assert len(cache.saved) == 2 * count
     layer = change_comparison("weights", "cosine", layer="9")
     with pytest.raises(NeedsError, match="no such layer"):
         simulate(view, knowledge_of_many_steps(cache=cache), layer)
@@ -89,3 +89,11 @@ def test_more_runs_do_not_change_the_first_ones(view: View) -> None:
         assert torch.allclose(
             torch.tensor(list(one.values())), torch.tensor(list(other.values())), atol=1e-5
         )
+
+
+def test_without_classes_no_comparison_asks_for_an_accuracy() -> None:
+    names = [one.name for one in standard_comparisons(Knowledge(classes=1, kind="regression"))]
+    assert "('validation', 'loss')" in names
+    assert not any("accuracy" in name for name in names)
+    with pytest.raises(NeedsError, match="a task with classes"):
+        validation_comparison("accuracy").build(Knowledge(classes=1, kind="regression"))

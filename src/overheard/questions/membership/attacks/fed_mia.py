@@ -11,7 +11,6 @@ from torch import Tensor
 from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
-from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights, apply_update
 from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
@@ -22,7 +21,7 @@ from overheard.learning.evaluate import logits_of_models
 from overheard.learning.example_gradients import example_gradients, flatten_weights
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.record_logits import (
-    label_log_odds,
+    record_confidence,
     rounds_to_read,
 )
 
@@ -147,7 +146,8 @@ class FedMia(Attack[Membership]):
             knowledge.candidate_records.inputs,
             device=knowledge.compute.device,
         )
-        return torch.stack([label_log_odds(one, knowledge.candidate_records) for one in logits])
+        records = knowledge.candidate_records
+        return torch.stack([record_confidence(one, records, knowledge.kind) for one in logits])
 
 
 def _senders(view: View, number: int) -> list[Party]:
@@ -163,7 +163,7 @@ def _cosines(
     assert knowledge.recipe is not None
     device, candidates = knowledge.compute.device, knowledge.candidate_records
     weights = {name: tensor.to(device) for name, tensor in start.items()}
-    records = Examples(candidates.inputs.to(device), candidates.labels.to(device))
+    records = candidates.to(device)
     directions = torch.nn.functional.normalize(updates.to(device).double())
     size = max(1, MAX_GRADIENT_BYTES // (updates.shape[1] * updates.element_size()))
     parts = []

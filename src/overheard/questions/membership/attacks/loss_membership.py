@@ -14,8 +14,8 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.record_logits import (
-    label_log_odds,
     read_record_logits,
+    record_confidence,
 )
 
 
@@ -26,9 +26,10 @@ class LossMembership(Attack[Membership]):
 
     The score is the log-odds of the true label under the target's updated model, averaged over
     rounds, minus the median over all candidate records. Half of them are thus claimed as
-    members. Log-odds order records as the loss does. The attack cannot distinguish a member
-    from an easy record, so it fails at low false positive rates. An observer who has the final
-    model alone reads that one, about the cohort.
+    members. Log-odds order records as the loss does. Without classes, the log-odds of all
+    labels or minus the log of the squared error take their place. The attack cannot distinguish
+    a member from an easy record, so it fails at low false positive rates. An observer who has
+    the final model alone reads that one, about the cohort.
 
     Args:
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
@@ -60,7 +61,7 @@ class LossMembership(Attack[Membership]):
         for target, logits_by_round in readings.targets.items():
             log_odds = torch.stack(
                 [
-                    label_log_odds(logits, knowledge.candidate_records)
+                    record_confidence(logits, knowledge.candidate_records, knowledge.kind)
                     for logits in logits_by_round.values()
                 ]
             ).mean(0)

@@ -18,6 +18,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.task import TaskKind
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.boosted_stumps import (
@@ -27,8 +28,8 @@ from overheard.questions.membership.estimators.boosted_stumps import (
     fit_boosted_stumps,
 )
 from overheard.questions.membership.estimators.record_logits import (
-    label_log_odds,
     read_record_logits,
+    record_confidence,
 )
 from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
 from overheard.simulation.cache_keys import combined_key
@@ -50,7 +51,8 @@ class ShadowMembership(Attack[Membership]):
 
     Shadow models train on some of the attacker's examples and candidate records. For each
     shadow model and record, membership is known. Boosted stumps learn to predict it from the
-    model's largest class probabilities, the log-odds of the true label, and the label. The
+    model's largest class probabilities, the log-odds of the true label, and the label. Without
+    classes, the errors of the outputs take the place of probabilities. The
     score is the mean of their log-odds over rounds, minus the log-odds of the base rate of
     members among shadow models.
 
@@ -126,7 +128,11 @@ class ShadowMembership(Attack[Membership]):
             }
             round_seed = knowledge.compute.seed.child("stumps", number)
             classifier = _StumpClassifier(
-                self.booster, self.stump_count, round_seed, knowledge.compute.cache
+                self.booster,
+                self.stump_count,
+                round_seed,
+                knowledge.compute.cache,
+                knowledge.kind,
             )
             predicted = classifier.predict_log_odds(
                 shadow_logits, shadows.is_member, list(logits_of.values()), records
@@ -157,6 +163,7 @@ class _StumpClassifier:
     stumps: int
     seed: Seed
     cache: TensorCache
+    kind: TaskKind
 
     def predict_log_odds(
         self,
@@ -167,36 +174,43 @@ class _StumpClassifier:
     ) -> list[Float[Tensor, " records"]]:
         """Return the log-odds of each record, for each target's logits."""
         settings = repr((self.booster, self.stumps, self.seed, TOP_PROBABILITIES, MAX_LABELS))
-        common = combined_key(settings, logits, is_member, records.labels)
+        common = combined_key(settings, logits, is_member, *records.tensors()[1:])
         keys = [combined_key(common, target_logits) for target_logits in targets]
         cached = [self.cache.load(key) for key in keys]
         missing = [place for place, tensors in enumerate(cached) if tensors is None]
         if missing:
             log_odds = fit_boosted_stumps(
-                _feature_rows(logits, records),
+                _feature_rows(logits, records, self.kind),
                 is_member.flatten().numpy(),
                 booster=self.booster,
                 stumps=self.stumps,
                 seed=self.seed,
             )
             for place in missing:
-                predicted = log_odds(_feature_rows(targets[place].unsqueeze(0), records))
+                predicted = log_odds(
+                    _feature_rows(targets[place].unsqueeze(0), records, self.kind)
+                )
                 cached[place] = {LOG_ODDS_TENSOR: torch.from_numpy(predicted)}
                 self.cache.save(keys[place], {LOG_ODDS_TENSOR: torch.from_numpy(predicted)})
         return [tensors[LOG_ODDS_TENSOR] for tensors in cached if tensors is not None]
 
 
 def _feature_rows(
-    logits: Float[Tensor, "models records classes"], records: Examples
+    logits: Float[Tensor, "models records classes"], records: Examples, kind: TaskKind
 ) -> NDArray[np.float64]:
     """Return one row of features for each model and record."""
-    classes = logits.shape[-1]
-    largest = (
-        logits.double().softmax(-1).sort(-1, descending=True).values[..., :TOP_PROBABILITIES]
-    )
-    parts = [largest, label_log_odds(logits, records).unsqueeze(-1)]
-    if classes <= MAX_LABELS:
-        label = one_hot(records.labels, classes).double()
+    outputs = logits.shape[-1]
+    fit = record_confidence(logits, records, kind).unsqueeze(-1)
+    if records.float_labels is not None:
+        label = records.float_labels.double()
+        predicted = logits.double() if kind == "regression" else logits.double().sigmoid()
+        errors = (predicted - label).abs().sort(-1).values[..., :TOP_PROBABILITIES]
+        parts = [errors, fit]
+    else:
+        label = one_hot(records.labels, outputs).double()
+        ranked = logits.double().softmax(-1).sort(-1, descending=True).values
+        parts = [ranked[..., :TOP_PROBABILITIES], fit]
+    if outputs <= MAX_LABELS:
         parts.append(label.expand(len(logits), -1, -1))
     rows: NDArray[np.float64] = torch.cat(parts, -1).flatten(0, 1).numpy()
     return rows

@@ -12,8 +12,8 @@ from overheard.core.parties import Party
 from overheard.core.view import View
 from overheard.questions.membership.estimators.in_out_models import clamp_log_odds
 from overheard.questions.membership.estimators.record_logits import (
-    label_log_odds,
     read_record_logits,
+    record_confidence,
 )
 from overheard.questions.membership.estimators.shadow_count import (
     DEFAULT_IN_MODELS,
@@ -82,13 +82,14 @@ def compute_log_odds(
         view, knowledge, readings.rounds, count, include_candidates=include_candidates
     )
     shadow_log_odds = {
-        number: clamp_log_odds(label_log_odds(logits, records))
+        number: clamp_log_odds(record_confidence(logits, records, knowledge.kind))
         for number, logits in shadow_logits.rounds.items()
     }
     by_target = {}
     for target, by_round in readings.targets.items():
         log_odds = [
-            clamp_log_odds(label_log_odds(logits, records)) for logits in by_round.values()
+            clamp_log_odds(record_confidence(logits, records, knowledge.kind))
+            for logits in by_round.values()
         ]
         shadows = torch.stack([shadow_log_odds[number] for number in by_round]).mean(0)
         by_target[target] = TargetLogOdds(torch.stack(log_odds).mean(0), shadows)

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights, apply_update
 from overheard.core.parties import COHORT, Party
+from overheard.core.task import TaskKind
 from overheard.core.view import View
 from overheard.learning.evaluate import logits_of_models
 from overheard.statistics.evenly_spaced import select_evenly_spaced
+
+SMALLEST_ERROR = 1e-12
+"""Errors below this count as this, so that a perfect fit has a finite logarithm."""
 
 
 @final
@@ -88,12 +93,39 @@ def rounds_to_read(
     }
 
 
-def label_log_odds(
-    logits: Float[Tensor, "*models records classes"], records: Examples
+def record_confidence(
+    outputs: Float[Tensor, "*models records outputs"], records: Examples, kind: TaskKind
 ) -> Float[Tensor, "*models records"]:
-    """Return the log-odds of the true label: log p - log(1 - p), in float64."""
-    precise = logits.double()
-    label = records.labels.view(*[1] * (precise.ndim - 2), -1, 1).expand(*precise.shape[:-1], 1)
-    true_logit = precise.gather(-1, label)
-    others = precise.scatter(-1, label, -torch.inf).logsumexp(-1)
+    """Return how well a model's outputs fit each record, in float64; larger = better.
+
+    It orders records of one label as the loss does, and is about normally distributed over
+    models. For p, the probability of what is true of the record, it is log p - log(1 - p): of
+    the true class, or of all labels as they are. A regression states no probability. There it
+    is minus the log of the squared error, averaged over the outputs.
+
+    Args:
+        outputs: of one model or several, for all records.
+        records: the records.
+        kind: what the model predicts.
+
+    """
+    precise = outputs.double()
+    if records.float_labels is None:
+        return _label_log_odds(precise, records.labels)
+    rows = records.float_labels.to(precise)
+    if kind == "regression":
+        return -(precise - rows).square().mean(-1).clamp(min=SMALLEST_ERROR).log()
+    log_all_right = functional.logsigmoid((2 * rows - 1) * precise).sum(-1)
+    # log(1 - p), exact also for p near 1.
+    log_any_wrong = (-torch.expm1(log_all_right.clamp(max=-SMALLEST_ERROR))).log()
+    return log_all_right - log_any_wrong
+
+
+def _label_log_odds(
+    logits: Float[Tensor, "*models records classes"], labels: Int[Tensor, " records"]
+) -> Float[Tensor, "*models records"]:
+    """Return the log-odds of the true label: log p - log(1 - p)."""
+    label = labels.view(*[1] * (logits.ndim - 2), -1, 1).expand(*logits.shape[:-1], 1)
+    true_logit = logits.gather(-1, label)
+    others = logits.scatter(-1, label, -torch.inf).logsumexp(-1)
     return true_logit.squeeze(-1) - others

@@ -123,10 +123,8 @@ def _shadow_jobs(
     common = combined_key(
         repr((knowledge.recipe, seed, size, include_candidates)),
         network_text(fresh_model(knowledge.build_model, seed)),
-        auxiliary.inputs,
-        auxiliary.labels,
-        records.inputs,
-        records.labels,
+        *auxiliary.tensors(),
+        *records.tensors(),
         *defense_key_parts(knowledge),
     )
     jobs = []
@@ -163,5 +161,5 @@ def defense_key_parts(knowledge: Knowledge) -> tuple[str | Tensor, ...]:
     if not knowledge.defenses:
         return ()
     background = knowledge.background
-    public = () if background is None else (background.inputs, background.labels)
+    public = () if background is None else background.tensors()
     return (repr(knowledge.defenses), *public)

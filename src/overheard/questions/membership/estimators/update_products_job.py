@@ -153,7 +153,7 @@ class UpdateProductsJob(Job):
         updates: Float[Tensor, "updates params"],
     ) -> tuple[Float[Tensor, "updates records"], Float[Tensor, " records"]]:
         """Return the products of updates and directions, and the directions' squares."""
-        records = Examples(records.inputs.to(self.device), records.labels.to(self.device))
+        records = records.to(self.device)
         points = [
             _point_on_path(trained.start, mean, part, self.device) for part in PATH_POINTS
         ]

@@ -13,7 +13,7 @@ from overheard.core.attack import Attack, TrainingSource
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
+from overheard.core.needs import AUXILIARY, BROADCASTS, CLASSES, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -109,7 +109,7 @@ class ShiftTracking(Attack[Shift]):
 
     name: ClassVar[str] = "shift_tracking"
     claim_type: ClassVar = Shift
-    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
+    needs: ClassVar = frozenset({CLASSES, UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
     source: ClassVar[str] = (
         "Overheard; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
         "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"

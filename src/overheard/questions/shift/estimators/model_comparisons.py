@@ -8,15 +8,16 @@ from typing import Literal, final, get_args
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
-from overheard.core.needs import AUXILIARY, MODEL
+from overheard.core.needs import AUXILIARY, CLASSES, MODEL
+from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.learning.discrepancy import central_moment_discrepancy, cosine, procrustes
 from overheard.learning.evaluate import logits_of_models
+from overheard.learning.loss import mean_loss
 from overheard.learning.representations import representations_of_models
 from overheard.questions.shift.estimators.model_series import ModelComparison
 
@@ -90,7 +91,14 @@ def compare_changes(
 
 
 def validate_models(knowledge: Knowledge, measure: ValidationMeasure) -> ModelComparison:
-    """Return the validation of each model on the attacker's examples, by itself."""
+    """Return the validation of each model on the attacker's examples, by itself.
+
+    Raises:
+        NeedsError: if the accuracy is asked for, and examples have no classes.
+
+    """
+    if measure == "accuracy" and not knowledge.has_classes:
+        raise NeedsError(f"validation_shift(measure='accuracy') needs {CLASSES.description}")
     return ModelComparison(partial(_validation, knowledge, measure), _alone, 1)
 
 
@@ -149,7 +157,7 @@ def _validation(
     """Yield the loss or the accuracy of each model; NaN if its outputs are not finite."""
     assert knowledge.auxiliary is not None
     assert knowledge.build_model is not None
-    labels = knowledge.auxiliary.labels.cpu()
+    labels, loss = knowledge.auxiliary.loss_labels.cpu(), LOSSES_OF_TASKS[knowledge.kind][0]
     for logits in logits_of_models(
         knowledge.build_model,
         models,
@@ -160,7 +168,7 @@ def _validation(
         if not bool(logits.isfinite().all()):
             yield torch.tensor(torch.nan)
         elif measure == "loss":
-            yield cross_entropy(logits.double(), labels)
+            yield mean_loss(logits.double(), labels, loss, 0.0)
         else:
             yield (logits.argmax(1) == labels).double().mean()
 
@@ -185,12 +193,12 @@ def _missing_layer_error(layer: str | None, layers: Iterable[str]) -> NeedsError
     )
 
 
-STANDARD_COMPARISONS: tuple[NamedComparison, ...] = (
-    *(
+def standard_comparisons(knowledge: Knowledge) -> tuple[NamedComparison, ...]:
+    """Return comparisons to read together in one simulation, as each alone costs little."""
+    changes = (
         change_comparison(information, metric)
         for information in get_args(Information)
         for metric in ("cosine", "cmd")
-    ),
-    *(validation_comparison(measure) for measure in get_args(ValidationMeasure)),
-)
-"""Comparisons that are read together in one simulation, as each alone costs little."""
+    )
+    measures = get_args(ValidationMeasure) if knowledge.has_classes else ("loss",)
+    return (*changes, *(validation_comparison(measure) for measure in measures))

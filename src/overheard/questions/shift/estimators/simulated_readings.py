@@ -181,8 +181,7 @@ def federation_key(
         repr((knowledge.candidate_recipes(), knowledge.defenses or (), settings, shapes)),
         network_text(model),
         "" if knowledge.algorithm is None else repr(knowledge.algorithm),
-        examples.inputs,
-        examples.labels,
+        *examples.tensors(),
         *(part for item in start.items() for part in item),
-        *([] if background is None else [background.inputs, background.labels]),
+        *([] if background is None else background.tensors()),
     )

@@ -12,8 +12,8 @@ from overheard.core.messages import apply_update
 from overheard.core.view import View
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
 from overheard.questions.shift.estimators.model_comparisons import (
-    STANDARD_COMPARISONS,
     NamedComparison,
+    standard_comparisons,
 )
 from overheard.questions.shift.estimators.model_series import ModelComparison, RecentTensors
 from overheard.questions.shift.estimators.simulated_readings import (
@@ -68,7 +68,7 @@ def simulate_series(
 
     stored = cache.load(key(comparison))
     if stored is None:
-        wanted = list(dict.fromkeys([comparison, *STANDARD_COMPARISONS]))
+        wanted = list(dict.fromkeys([comparison, *standard_comparisons(knowledge)]))
         pool = build_resampling_pool(examples, design.sizes[1], seed.child("copies"))
         federations = [draw_federation(design, pool, number, seed) for number in range(runs)]
         read = _read_federations(

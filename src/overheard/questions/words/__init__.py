@@ -1,0 +1,1 @@
+"""The question of the words that a client used."""

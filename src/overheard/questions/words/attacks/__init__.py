@@ -1,0 +1,1 @@
+"""Attacks that infer which words a target used."""

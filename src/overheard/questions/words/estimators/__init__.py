@@ -1,0 +1,1 @@
+"""Estimators used only by the attacks of this question."""

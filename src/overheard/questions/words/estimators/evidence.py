@@ -1,0 +1,141 @@
+"""The evidence of each word in the updates of a target, by the part of the model it is in."""
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Update, Weights
+from overheard.core.needs import MODEL
+from overheard.core.parties import Party
+from overheard.core.task import TokenWords
+from overheard.core.view import View
+from overheard.learning.last_layer import LastLayer, find_last_layer
+from overheard.questions.words.estimators.robust_scores import robust_scores
+from overheard.questions.words.estimators.word_vectors import (
+    find_shared_table,
+    find_tables_by_shape,
+    find_word_tables,
+    row_changes,
+    without_push,
+)
+
+Evidence = Callable[[Update, Weights | None], Float[Tensor, " words"]]
+"""Returns the evidence of each word in one update, given the broadcast if it is known."""
+
+
+def embedding_evidence(view: View, targets: Sequence[Party], knowledge: Knowledge) -> Evidence:
+    """Return how far an update moves the vector of each word.
+
+    If the model is unknown, the table is found by its shape.
+
+    Raises:
+        NeedsError: if the model has no word vectors, or they are never sent.
+
+    """
+    assert knowledge.token_words is not None
+    words, shared = knowledge.token_words, None
+    if knowledge.build_model is None:
+        updates = next(iter(view.updates(targets[0]).values()))
+        tables = find_tables_by_shape(updates.delta, words, knowledge.classes)
+    else:
+        model = knowledge.build_model()
+        tables, shared = find_word_tables(model, words), find_shared_table(model)
+
+    def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
+        squares = []
+        for table in tables:
+            changes = row_changes(update, start, table, words)
+            if table == shared:
+                changes = without_push(changes)
+            squares.append(changes.square().sum(1))
+        return torch.stack(squares).sum(0).sqrt()
+
+    return cast(Evidence, read)
+
+
+def output_evidence(knowledge: Knowledge) -> Evidence:
+    """Return how far an update raises the outputs of each word.
+
+    A label pulls its row of the last layer and its bias up, and all other labels push them
+    down. Used are the change of the bias and the product of the row with the median row, which
+    points to where absent labels are pushed. Both are robust scores. Words that are no label
+    get the lowest evidence.
+
+    Raises:
+        NeedsError: if labels are no words, or the last layer is not sent or not known.
+
+    """
+    assert knowledge.token_words is not None
+    words, classes = knowledge.token_words, knowledge.classes
+    if knowledge.build_model is None:
+        raise NeedsError(f"the outputs of words need {MODEL.description}")
+    if words.first_label is None:
+        raise NeedsError(
+            "the attack reads the outputs of words, but the labels of this task are no words: "
+            "choose attacks that read word vectors"
+        )
+    model = knowledge.build_model()
+    shared = find_shared_table(model)
+    layer = find_last_layer(model, classes) if shared is None else LastLayer(shared, None)
+    first = words.first_label - words.first
+
+    def read(update: Update, start: Weights | None) -> Float[Tensor, " words"]:
+        of_labels = _label_evidence(update, layer, classes)
+        lowest = of_labels.min()
+        labels = torch.arange(classes) + first
+        is_word = (labels >= 0) & (labels < len(words))
+        evidence = lowest.expand(len(words)).clone()
+        evidence[labels[is_word]] = of_labels[is_word]
+        return evidence
+
+    return cast(Evidence, read)
+
+
+def pool_evidence(
+    evidence: Evidence, view: View, target: Party, words: TokenWords
+) -> Float[Tensor, " words"]:
+    """Return the sum over rounds of the robust scores of a target's updates."""
+    total = torch.zeros(len(words), dtype=torch.float64)
+    broadcasts = view.broadcasts()
+    for number, update in sorted(view.updates(target).items()):
+        total = total + robust_scores(evidence(update, broadcasts.get(number)))
+    return total
+
+
+def available_evidence(
+    view: View, targets: Sequence[Party], knowledge: Knowledge
+) -> tuple[Evidence, ...]:
+    """Return the sources of evidence that are sent: word vectors, the last layer, or both.
+
+    Raises:
+        NeedsError: if neither is, with both reasons.
+
+    """
+    found, reasons = list[Evidence](), list[str]()
+    try:
+        found.append(embedding_evidence(view, targets, knowledge))
+    except NeedsError as reason:
+        reasons.append(str(reason))
+    try:
+        found.append(output_evidence(knowledge))
+    except NeedsError as reason:
+        reasons.append(str(reason))
+    if not found:
+        raise NeedsError("; ".join(reasons))
+    return tuple(found)
+
+
+def _label_evidence(
+    update: Update, layer: LastLayer, classes: int
+) -> Float[Tensor, " classes"]:
+    rows = update.delta[layer.weight][:classes].double()
+    push = rows.median(0).values
+    evidence = robust_scores(-(rows @ push) / push.norm().clamp(min=1e-30))
+    if layer.bias is not None:
+        evidence = evidence + robust_scores(update.delta[layer.bias].double())
+    return evidence

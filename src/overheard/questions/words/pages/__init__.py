@@ -1,0 +1,1 @@
+"""Report sentences, tables and figures of this question."""

@@ -1,0 +1,141 @@
+"""The report pages on the words that clients used."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from overheard.drawing.figures import ReportTable
+from overheard.drawing.question_pages import QuestionPages
+from overheard.drawing.score_tables import (
+    ScoreCell,
+    ScoreColumn,
+    ScoreTable,
+    guess_value,
+    score_tables,
+)
+from overheard.drawing.sections import Section, SectionBlock, Term
+from overheard.drawing.sentences import Statement, best_target_sentences
+from overheard.findings.finding import Audit, Finding
+from overheard.findings.names import name_observers
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import ArmResult, ThreatResult
+from overheard.questions.words.measures import MEASURES
+from overheard.questions.words.pages.named_words import example_sentences, first_words
+from overheard.questions.words.pages.word_figures import word_figures
+from overheard.questions.words.statistics.other_clients import OTHER_CLIENTS
+
+RARE, NAMED, ALL = "rare_word_precision", "rare_words_named", "word_precision"
+
+OTHERS_HEADER = "Against other clients"
+
+_NOTE = (
+    "Every claim is also held against the words of the other clients of its run. What it gains "
+    "there says nothing of its client: people of one federation share some words."
+)
+
+
+def other_clients_value(cell: ScoreCell) -> str:
+    """Return the score that claims have if held against other clients' words."""
+    return cell.measure.format(cell.row.references.get(OTHER_CLIENTS))
+
+
+TABLE = ScoreTable(
+    "Words of clients",
+    (
+        ScoreColumn(RARE, MEASURES[RARE]),
+        ScoreColumn(RARE, MEASURES[RARE], "Guessing", guess_value),
+        ScoreColumn(RARE, MEASURES[RARE], OTHERS_HEADER, other_clients_value),
+        ScoreColumn(NAMED, MEASURES[NAMED]),
+        ScoreColumn(NAMED, MEASURES[NAMED], "Guessing", guess_value),
+        ScoreColumn(ALL, MEASURES[ALL]),
+        ScoreColumn(ALL, MEASURES[ALL], "Guessing", guess_value),
+    ),
+)
+
+
+@final
+@dataclass(frozen=True)
+class WordsPages(QuestionPages):
+    """Report pages on words: precision compared with guessing and with other clients."""
+
+    name = "words"
+    plain_question = "Which rare words a client wrote, such as names or illnesses"
+
+    def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
+        """State the average precision over rare words."""
+        value = self.question.measure(row.score).format(row.value.mean)
+        return Statement(
+            f"which rare words are in {whose} texts",
+            f"infers which rare words are in {whose} texts, with an average precision of "
+            f"{value}",
+            f"an average precision of {value}",
+        )
+
+    def intro(self) -> str:
+        """Explain the reported score."""
+        return (
+            "For words: how well a list of rare words, the most suspected first, has the words "
+            "of the client before all others; a perfect list has 100."
+        )
+
+    def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
+        """State how many listed words are correct, with examples, and the best target."""
+        attack_result = threat_result.attack_results[0]
+        row = attack_result.headline_row
+        return (
+            *_named_sentences(threat_result),
+            *_other_sentences(row),
+            *best_target_sentences(threat_result, row, self.question.measure(row.score)),
+            *example_sentences(threat_result),
+        )
+
+    def describe_claim(self, finding: Finding) -> str:
+        """Name the first words of a claim."""
+        return first_words(finding)
+
+    def sections(self, audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
+        """Show the table of scores, and how far down the lists are correct."""
+        tables = word_tables(arm_results)
+        if not tables:
+            return ()
+        blocks = [SectionBlock(paragraphs=(_NOTE,), tables=tables)]
+        figures = word_figures(arm_results)
+        if figures:
+            blocks.append(SectionBlock("By length of the list", figures=figures))
+        return (Section("words", "Words of clients", "Words", tuple(blocks)),)
+
+    def terms(self) -> tuple[Term, ...]:
+        """Define the scores."""
+        return (
+            Term(
+                "Average precision over rare words",
+                "Rare words are all but the tenth of the vocabulary that public text uses "
+                "most. A claim ranks them. The score is the mean, over the words that the "
+                "client used, of the share of used words down to that rank (score "
+                f"{RARE}). A list in random order has about the share of used words.",
+            ),
+        )
+
+
+def word_tables(arm_results: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
+    """Return one table per group of observers."""
+    return score_tables(arm_results, (TABLE,))
+
+
+def _named_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
+    row = threat_result.attack_results[0].rows_by_score.get(NAMED)
+    if row is None:
+        return ()
+    measure, observers = MEASURES[NAMED], name_observers(threat_result.observers)
+    return (
+        f"Of the first 100 rare words that {observers} can list for a client, or of as many "
+        f"as the client used, {measure.format(row.value.mean)} are correct; "
+        f"guessing: {measure.format(row.blind)}.",
+    )
+
+
+def _other_sentences(row: ScoreRow) -> tuple[str, ...]:
+    if OTHER_CLIENTS not in row.references:
+        return ()
+    value = MEASURES[RARE].format(row.references[OTHER_CLIENTS])
+    return (f"Held against the words of other clients, the same claims have {value}.",)

@@ -1,0 +1,1 @@
+"""Holds claims against the ground truth."""

@@ -1,0 +1,1 @@
+"""Statistics of this question's findings over runs."""

@@ -1,0 +1,82 @@
+"""The question which words a client used, in whole audits."""
+
+from pathlib import Path
+
+import pytest
+
+import overheard
+from overheard.auditing.threat_results import collect_arms
+from overheard.core.parties import COHORT, SERVER
+from overheard.findings.planned_sizes import PlannedSizes
+from overheard.questions.words.question import WordsQuestion
+from overheard.testing import trial
+
+ANIMALS = ("bat", "cat", "cow", "dog", "elk", "emu", "fox", "gnu", "hen", "owl", "pig", "yak")
+
+PLAN = """
+title = "Notes"
+seeds = [0, 1, 2]
+[data]
+source = {{ kind = "own", reference = "{file}", text = "note", user = "ward" }}
+split = "by_user"
+clients = 6
+examples = 8
+test = 4
+[training]
+model = {{ kind = "text_bag", dim = 8, hidden = 32 }}
+rounds = 1
+rate = 0.5
+batch = 4
+[[arms]]
+name = "none"
+[[arms]]
+name = "noise"
+defenses = [{{ kind = "noise", deviation = 10.0 }}]
+[[threats]]
+attacks = ["embedding_rows", "output_rows"]
+by_round = false
+"""
+
+
+def write_notes(path: Path) -> None:
+    """Six wards with two animals each, in every note."""
+    lines = ["note,label,ward"]
+    for ward in range(6):
+        own = ANIMALS[2 * ward : 2 * ward + 2]
+        for number in range(24):
+            words = f"the patient saw {own[0]} and {own[1]}"
+            lines.append(f"{words},{'ill' if number % 2 else 'well'},w{ward}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_words_of_wards_leak_and_noise_hides_them(tmp_path: Path) -> None:
+    write_notes(tmp_path / "notes.csv")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.format(file=(tmp_path / "notes.csv").as_posix()), encoding="utf-8")
+    audit = overheard.audit(overheard.read_plan(plan), tmp_path / "audit")
+    of_arm = {arm.name: arm.threat_results[0] for arm in collect_arms(audit, overheard.Seed(0))}
+    assert of_arm["none"].verdict == "leaks"
+    assert of_arm["none"].attack_results[0].headline_row.value.mean == pytest.approx(1)
+    assert of_arm["noise"].verdict != "leaks"
+    reasons = {" ".join(one.missing) for one in audit.refusals}
+    assert any("the labels of this task are no words" in one for one in reasons)
+    names = {name for one in audit.findings for name in one.candidates}
+    assert names == {*ANIMALS, "the", "patient", "saw", "and"}
+
+
+def test_fits_are_those_of_the_target_and_then_of_every_client():
+    run, question = trial.own_words_run(), WordsQuestion()
+    attack, view = overheard.EmbeddingRows(), run.transcript.seen_by(SERVER)
+    claims = attack.infer(view, run.targets, run.knowledge, overheard.Seed(0))
+    fits = question.redrawn_fits(claims[run.targets[2]], run.truth, run.targets[2], (0,))
+    assert len(fits) == 1 + len(run.targets)
+    assert fits[0] == fits[3] == max(fits)
+    assert fits[0] > 0.9
+    assert question.redrawn_fits(claims[run.targets[2]], run.truth, COHORT, (0,)) == ()
+
+
+def test_claims_about_all_clients_together_have_no_pairings():
+    question = WordsQuestion()
+    assert question.count_planned_pairings(PlannedSizes(3, 5, 2, about="cohort")) == 1
+    assert question.count_planned_pairings(PlannedSizes(3, 5, 2)) == 120
