@@ -32,7 +32,7 @@ $(VENV)/installed-for-audits: pyproject.toml $(wildcard locks/*.txt) | $(BIN)/py
 	touch $@
 
 $(VENV)/installed: $(VENV)/installed-for-audits
-	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,mlflow,wandb,docs,dev]'
+	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,ray,mlflow,wandb,docs,dev]'
 	touch $@
 
 install: $(VENV)/installed ## make .venv, with the versions in locks/
@@ -84,9 +84,12 @@ glossary: install ## write docs/glossary.md from src/overheard/report/terms.toml
 bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
 
+bench-check: install ## compare the ratios of speed with those that bench kept; two minutes
+	$(BIN)/python benchmarks --check
+
 clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
 		.matrix
 
 .PHONY: help install audit test test-fast deployments lint docs check locks check-locks \
-	release-check matrix face glossary bench clean
+	release-check matrix face glossary bench bench-check clean

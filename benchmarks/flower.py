@@ -35,6 +35,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from _ratios import keep_ratio
+
 # Neither side's process imports the other side, which would lengthen its cold start.
 if TYPE_CHECKING:
     from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
@@ -313,8 +315,9 @@ def marked(mark: str) -> list[int]:
 
 
 def print_row(what: str, pairs: Sequence[tuple[float, float]], bar: float) -> None:
-    """Print the median ratio of pairs of seconds (overheard, Flower), its range and the bar."""
+    """Print and keep the median ratio of pairs of seconds (overheard, Flower), and its bar."""
     ratios = [theirs / ours for ours, theirs in pairs]
+    keep_ratio(what, ratios)
     middle = statistics.median(ratios)
     ours, theirs = (statistics.median(seconds) for seconds in zip(*pairs, strict=True))
     print(
@@ -332,7 +335,7 @@ def main() -> None:
     parser.add_argument("--engine", default="auto", help="training engine")
     arguments = parser.parse_args()
     if find_spec("flwr") is None or find_spec("ray") is None:
-        print("skipped: pip install '.[flower]'")
+        print("skipped: Flower's simulation is not installed: pip install '.[flower,ray]'")
         return
     # On SIGTERM, such as from `timeout`, stop all started processes as after a failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))

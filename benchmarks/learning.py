@@ -5,6 +5,7 @@ machine drifts. Rows on one core count CPU seconds; the row on two cores counts 
 Both sides use the same examples in the same order.
 
     python benchmarks/learning.py            five repeats or more; some minutes
+    python benchmarks/learning.py --short    the training rows with three repeats; one minute
     python benchmarks/learning.py --quick    a smoke test without meaningful figures
 """
 
@@ -24,6 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from _ratios import keep_ratio
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
@@ -164,7 +166,8 @@ class Row:
     bar: float
 
     def print(self) -> None:
-        """Print median, range and bar."""
+        """Print median, range and bar, and keep the ratios."""
+        keep_ratio(self.what, self.ratios)
         median = statistics.median(self.ratios)
         verdict = "reached" if median >= self.bar else "MISSED"
         print(
@@ -325,8 +328,8 @@ def largest_difference(cohort: Cohort, engine: Engine) -> float:
     )
 
 
-def measure(repeats: int, scale: int) -> None:
-    """Print the table."""
+def measure(repeats: int, scale: int, is_short: bool) -> None:
+    """Print the table; a short one leaves out rare models, evaluation and memory."""
     torch.set_num_threads(1)
     images, records, words = decaf(scale, 600), census(32 * scale, 600), texts(2 * scale, 600)
     print(
@@ -357,6 +360,22 @@ def measure(repeats: int, scale: int) -> None:
         1.8,
         repeats,
     ).print()
+    if available_cores() > 1:
+        many = decaf(8 * scale, 600)
+        compare(
+            f"train, Decaf CNN, batch 64, {available_cores()} cores, wall clock",
+            many.train_plainly,
+            lambda: many.train("processes"),
+            2.4,
+            repeats,
+            time.perf_counter,
+        ).print()
+    if not is_short:
+        measure_others(repeats, scale, images)
+
+
+def measure_others(repeats: int, scale: int, images: Cohort) -> None:
+    """Print the rows of rare models, of evaluation and of memory."""
     reading, narrow = windows(scale, 600), separable(scale, 100)
     compare(
         "train, LSTM, batch 32, one core, against packed and dense",
@@ -381,16 +400,6 @@ def measure(repeats: int, scale: int) -> None:
         1.5,
         repeats,
     ).print()
-    if available_cores() > 1:
-        many = decaf(8 * scale, 600)
-        compare(
-            f"train, Decaf CNN, batch 64, {available_cores()} cores, wall clock",
-            many.train_plainly,
-            lambda: many.train("processes"),
-            2.4,
-            repeats,
-            time.perf_counter,
-        ).print()
     for engine in ("sequential", "processes", "stacked"):
         large, small = peak(50 * scale * 5, engine), peak(50, engine)
         print(
@@ -402,11 +411,14 @@ def measure(repeats: int, scale: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--short", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--peak", type=int)
     parser.add_argument("--engine", default="sequential")
     arguments = parser.parse_args()
     if arguments.peak:
         print_peak(arguments.peak, arguments.engine)
+    elif arguments.short:
+        measure(3, 4, is_short=True)
     else:
-        measure(*((2, 1) if arguments.quick else (7, 4)))
+        measure(*((2, 1) if arguments.quick else (7, 4)), is_short=False)

@@ -60,6 +60,24 @@ def test_follows_imports_in_functions_relative_ones_and_those_of_overheard(home:
     assert "overheard.core.view" not in found
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import helper_of_mine",
+        "import torch, helper_of_mine as helper",
+        "if True: import helper_of_mine",
+        "WHO = 1; import helper_of_mine",
+        "from helper_of_mine import (\n    RATE,  # how fast (really)\n)",
+        "from helper_of_mine \\\n    import RATE",
+        "import torch, \\\n    helper_of_mine",
+        '"""\nimport this and that\n"""\nimport helper_of_mine',
+    ],
+)
+def test_follows_imports_in_any_form(home: Path, statement: str):
+    (home / "parts/near.py").write_text(f"{statement}\n")
+    assert "helper_of_mine" in file_digests(("parts.near",), ())
+
+
 @pytest.mark.parametrize("name", ["parts/plugin.py", "parts/near.py", "helper_of_mine.py"])
 def test_a_change_of_a_file_that_is_needed_changes_the_digest(home: Path, name: str):
     before = code_digest((), (load_plugin(),))

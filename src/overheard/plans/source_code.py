@@ -1,8 +1,10 @@
 """Digests of the source code that stored results depend on."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from hashlib import blake2b
@@ -16,6 +18,14 @@ import overheard
 from overheard.core.own_code.reference import REFERENCE
 
 OWN_PACKAGE = "overheard"
+
+IMPORT_STATEMENT = re.compile(
+    rb"^[ \t]*(?:import [\w., ]+|from [\w.]+ import (?:\([^()]*\)|[\w., *]+))$", re.MULTILINE
+)
+"""An import on lines of its own."""
+
+OTHER_IMPORT = re.compile(rb"\bimport\b|\\\n")
+"""What may be an import after all those are left out, also one that a backslash continues."""
 
 INSTALLED_FOLDERS = frozenset({"site-packages", "dist-packages"})
 """Folders of installed packages, whose code is that of a release."""
@@ -112,13 +122,13 @@ def _needed_files(
         name = pending.pop()
         if name in found:
             continue
-        path = _module_path(name)
-        if path is None:
+        file = _source_file(name)
+        if file is None:
             if name in named:
                 # No source is known, so nothing stored may be used again.
                 found[name] = _SourceFile(uuid4().bytes, ())
             continue
-        found[name] = file = _source_file(name, path)
+        found[name] = file
         pending += _parents(name)
         pending += [one for one in file.imported if _is_followed(one, followed)]
     return found
@@ -145,6 +155,7 @@ def _is_followed(name: str, packages: frozenset[str]) -> bool:
     return top not in sys.stdlib_module_names and _is_outside_installed(top)
 
 
+@cache
 def _is_outside_installed(top: str) -> bool:
     path = _module_path(top)
     return path is not None and not INSTALLED_FOLDERS & set(path.parts)
@@ -184,13 +195,16 @@ def _package_folders(package: str, search_path: tuple[str, ...]) -> tuple[str, .
     return () if spec is None else tuple(spec.submodule_search_locations or ())
 
 
-def _source_file(name: str, path: Path) -> _SourceFile:
-    """Read the file of a module as it was when the module was loaded."""
+def _source_file(name: str) -> _SourceFile | None:
+    """Return the file of a module as it was when the module was loaded; None if it has none."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     # A module that is loaded again has another spec.
     loaded = _LOADED.get(name)
     if spec is not None and loaded is not None and loaded[0] is spec:
         return loaded[1]
+    path = _module_path(name)
+    if path is None:
+        return None
     stat = path.stat()
     file = _read_source(name, path, stat.st_mtime_ns, stat.st_size)
     if spec is not None:
@@ -206,7 +220,7 @@ _LOADED = dict[str, tuple[object, _SourceFile]]()
 def _read_source(name: str, path: Path, changed: int, size: int) -> _SourceFile:
     content = _read_text(path)
     try:
-        tree = ast.parse(content)
+        tree = _parse_imports(content)
     except (SyntaxError, ValueError):
         # A compiled module; its bytes are all that is known of it.
         return _SourceFile(content, ())
@@ -217,6 +231,15 @@ def _read_source(name: str, path: Path, changed: int, size: int) -> _SourceFile:
 def _read_text(path: Path) -> bytes:
     # A checkout may have other ends of lines.
     return path.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _parse_imports(content: bytes) -> ast.AST:
+    """Parse the imports of a file alone, or all of it if that might miss one: it takes long."""
+    if not OTHER_IMPORT.search(IMPORT_STATEMENT.sub(b"", content)):
+        statements = (one.strip() for one in IMPORT_STATEMENT.findall(content))
+        with suppress(SyntaxError):  # such as a line of a docstring
+            return ast.parse(b"\n".join(statements))
+    return ast.parse(content)
 
 
 def _imported(tree: ast.AST, package: str) -> Iterator[str]:

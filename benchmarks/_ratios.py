@@ -1,0 +1,69 @@
+"""Ratios of two speeds that `make bench` keeps, so that a later change shows what it cost.
+
+A benchmark calls `keep_ratio` for each of its rows. Nothing is kept unless the environment
+names a file, as `make bench` and `make bench-check` do.
+"""
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+KEPT = Path(__file__).with_name("ratios.json")
+"""The file of `make bench`."""
+
+VARIABLE = "OVERHEARD_RATIOS"
+"""Environment variable with the path of the file to which a benchmark adds its rows."""
+
+SMALLEST_SHARE = 0.75
+"""A ratio below this share of the kept one fails `make bench-check`."""
+
+
+def keep_ratio(what: str, ratios: Sequence[float]) -> None:
+    """Add a row to the file that the environment names; larger ratios are better."""
+    named = os.environ.get(VARIABLE)
+    if named is None:
+        return
+    row = {
+        "median": round(statistics.median(ratios), 3),
+        "smallest": round(min(ratios), 3),
+        "largest": round(max(ratios), 3),
+        "pairs": len(ratios),
+        "day": datetime.now(UTC).date().isoformat(),
+        "load": round(os.getloadavg()[0], 1),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
+    }
+    path = Path(named)
+    path.write_text(json.dumps(read_ratios(path) | {what: row}, indent=2) + "\n")
+
+
+def read_ratios(path: Path) -> dict[str, Mapping[str, object]]:
+    """Return all rows of a file by what they measure; {} if there is no file."""
+    rows: dict[str, Mapping[str, object]] = (
+        json.loads(path.read_text()) if path.exists() else {}
+    )
+    return rows
+
+
+def compare_with_kept(measured: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """Print each measured row beside the kept one, and return the rows that fell too far."""
+    kept, fallen = read_ratios(KEPT), []
+    for what, row in measured.items():
+        now = float(str(row["median"]))
+        if what not in kept:
+            print(f"{what:<58} {now:6.2f}x, not kept yet: run `make bench`")
+            continue
+        before = float(str(kept[what]["median"]))
+        has_fallen = now < SMALLEST_SHARE * before
+        print(
+            f"{what:<58} {now:6.2f}x, kept {before:6.2f}x of {kept[what]['day']}  "
+            f"{'FELL' if has_fallen else 'holds'}"
+        )
+        if has_fallen:
+            fallen.append(what)
+    return fallen
