@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -52,6 +52,19 @@ def server_view(rounds: int = 2, sizes: Sequence[int | None] = (20, 40, 30)) -> 
             delta = {name: torch.full_like(weight, 0.1) for name, weight in start.items()}
             messages.append(Message(number, party, frozenset({SERVER}), Update(delta, size)))
     return View(frozenset({SERVER}), tuple(messages))
+
+
+def with_variates(view: View, *, updates: bool = True) -> View:
+    """Return the view with a control variate in each broadcast, and in each update or none."""
+    messages = []
+    for message in view.messages:
+        body = message.body
+        if isinstance(body, Broadcast):
+            body = replace(body, control=body.weights)
+        elif isinstance(body, Update) and updates:
+            body = replace(body, control=body.delta)
+        messages.append(replace(message, body=body))
+    return replace(view, messages=tuple(messages))
 
 
 class CountingCache(TensorCache):

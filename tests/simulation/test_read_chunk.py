@@ -1,15 +1,19 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 from typing import ClassVar, final
 
 import pytest
 import torch
 
+from overheard.algorithms.scaffold import Scaffold
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
-from overheard.core.messages import Aggregate
+from overheard.core.messages import Aggregate, Broadcast
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.defenses.noise import Noise
@@ -17,7 +21,12 @@ from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.simulation.auxiliary_split import split_auxiliary
 from overheard.simulation.chunk import Chunk, draw_chunks
-from overheard.simulation.job_tensors import BACKGROUND_NAME, BROADCAST_PREFIX, pack_examples
+from overheard.simulation.job_tensors import (
+    BACKGROUND_NAME,
+    BROADCAST_PREFIX,
+    pack_examples,
+    pack_history,
+)
 from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
 from overheard.simulation.simulation_context import build_context
@@ -35,6 +44,7 @@ from tests.simulation.small_run import (
 )
 
 SEED = Seed(11)
+NOTHING_MORE: Mapping[str, torch.Tensor] = MappingProxyType({})
 RAW = Raw()
 AUXILIARY = blobs(400)
 SPLIT = split_auxiliary(AUXILIARY.labels, CLASSES, SEED)
@@ -54,9 +64,21 @@ def read(
     recipes: tuple[Recipe, ...] = (RECIPE,),
     round: int = 2,
     background: Examples | None = None,
+    algorithm: Algorithm | None = None,
+    more: Mapping[str, torch.Tensor] = NOTHING_MORE,
 ) -> torch.Tensor:
     job = ReadChunk(
-        round, chunk, CLASSES, build, recipes, RECIPE, defenses, SEED, "cpu", (probe,)
+        round,
+        chunk,
+        CLASSES,
+        build,
+        recipes,
+        RECIPE,
+        defenses,
+        SEED,
+        "cpu",
+        (probe,),
+        algorithm,
     )
     tensors = {
         "pool/inputs": POOL.examples.inputs,
@@ -70,7 +92,7 @@ def read(
     if background is not None:
         tensors |= pack_examples(BACKGROUND_NAME, background)
     weights = {BROADCAST_PREFIX + name: weight for name, weight in broadcast(0).items()}
-    return job.run(tensors | weights)["0"]
+    return job.run({**tensors, **weights, **more})["0"]
 
 
 def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.Tensor:
@@ -89,6 +111,32 @@ def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.
 
 def test_virtual_clients_train_as_in_a_federation() -> None:
     assert read(Chunk(CLIENTS)).equal(trained(CLIENTS))
+
+
+def test_a_control_variate_is_the_mean_gradient_of_the_round_before() -> None:
+    control = {name: torch.full_like(part, 0.3) for name, part in broadcast(0).items()}
+    history = {1: Broadcast(broadcast(5), control=control)}
+    history[2] = Broadcast(broadcast(0), control=control)
+    corrected = read(Chunk(CLIENTS), algorithm=Scaffold(), more=pack_history(history))
+    rows = [one.draw_rows(POOL.examples.labels, POOL.halves, SEED) for one in CLIENTS]
+    tasks = [ClientTask(c.name, held) for c, held in zip(CLIENTS, rows, strict=True)]
+    train = partial(train_cohort, build, seed=SEED.child("training"))
+    before = list(train(broadcast(5), POOL.examples, tasks, RECIPE, round=1))
+    tasks = [
+        replace(
+            one.client,
+            correction={
+                name: 0.3 + part / (one.client.steps_in(RECIPE) * RECIPE.rate)
+                for name, part in one.delta.items()
+            },
+        )
+        for one in before
+    ]
+    expected = train(broadcast(0), POOL.examples, tasks, RECIPE, round=2)
+    for row, one in zip(corrected, expected, strict=True):
+        flat = torch.cat([part.flatten() for part in one.delta.values()])
+        torch.testing.assert_close(row, flat, rtol=1e-4, atol=1e-6)
+    assert not torch.allclose(corrected, trained(CLIENTS), atol=1e-2)
 
 
 def test_each_client_follows_its_recipe() -> None:

@@ -34,13 +34,13 @@ class Scaffold(Algorithm):
     the plain mean of y - x to x, and the sum of the changes, divided by the number of all
     clients, to c. All control variates begin at 0.
 
-    Leak: more than FedAvg to the server. The two messages of a client differ by the factor
-    K r, so that its number of local steps is revealed also where its number of examples is
-    hidden. The sum of its changes is its mean gradient of the round, without the correction:
-    attackers that know the recipe read it in place of the update. Behind pseudonyms that last
-    one round they simulate the control variates of known users. Broadcasts show clients c,
-    the mean gradient of all clients in their last rounds. Defenses that clip, noise or mask
-    updates do not cover control variates, and are refused.
+    Leak: more than FedAvg to the server. The two messages of a client differ by the factor K r,
+    so that its number of local steps is revealed also where its number of examples is hidden.
+    The sum of its changes is its mean gradient of the round, without the correction: attackers
+    that know the recipe read it in place of the update. Behind pseudonyms that last one round
+    they simulate the control variates of known users and of virtual clients. Broadcasts show
+    clients c, the mean gradient of all clients in their last rounds. Defenses that clip, noise
+    or mask updates do not cover control variates, and are refused.
 
     Args:
         rate: the server's learning rate.

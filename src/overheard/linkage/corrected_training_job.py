@@ -9,18 +9,16 @@ from torch import Tensor
 
 from overheard.core.algorithm.algorithm import Algorithm, ServerState
 from overheard.core.algorithm.control_variates import add_change, state_with_variates
-from overheard.core.messages import Broadcast, Weights
+from overheard.core.messages import Weights
 from overheard.core.parties import Party
 from overheard.learning.threads import one_thread
 from overheard.learning.training_job import ClientResult
 from overheard.learning.workers.job import Job
 from overheard.linkage.user_training_job import UserTrainingJob
+from overheard.simulation.job_tensors import unpack_round
 
 ROUND = "round"
 """Name of the tensor with the round of each update."""
-
-WEIGHTS_PREFIX, CONTROL_PREFIX = "weights", "control"
-"""Prefixes of the names of a round's weights and of its control variate."""
 
 
 @final
@@ -57,7 +55,7 @@ class CorrectedTrainingJob(Job):
         with one_thread():
             for number in self.rounds:
                 job = replace(self.users, round=number)
-                state = state_with_variates(_unpack_round(tensors, number), variates)
+                state = state_with_variates(unpack_round(tensors, number), variates)
                 trained = self._train(job, tensors, state, variates)
                 sketched = job.sketch(state.weights, trained)
                 count = len(next(iter(sketched.values())))
@@ -83,28 +81,3 @@ class CorrectedTrainingJob(Job):
             )
             if change is not None and draw < self.participation:
                 variates[party] = add_change(variates.get(party), change)
-
-
-def pack_history(broadcasts: Mapping[int, Broadcast]) -> dict[str, Tensor]:
-    """Return the weights and control variates of all rounds as tensors of a job."""
-    return {
-        f"{prefix}/{number}/{name}": tensor
-        for number, body in broadcasts.items()
-        for prefix, weights in (
-            (WEIGHTS_PREFIX, body.weights),
-            (CONTROL_PREFIX, body.control or {}),
-        )
-        for name, tensor in weights.items()
-    }
-
-
-def _unpack_round(tensors: Mapping[str, Tensor], number: int) -> Broadcast:
-    weights, control = (
-        {
-            name.removeprefix(beginning): tensor
-            for name, tensor in tensors.items()
-            if name.startswith(beginning)
-        }
-        for beginning in (f"{WEIGHTS_PREFIX}/{number}/", f"{CONTROL_PREFIX}/{number}/")
-    )
-    return Broadcast(weights, control=control)

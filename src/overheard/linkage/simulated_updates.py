@@ -15,11 +15,7 @@ from overheard.core.messages import Broadcast, Weights
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.workers.job import TensorBundle
-from overheard.linkage.corrected_training_job import (
-    ROUND,
-    CorrectedTrainingJob,
-    pack_history,
-)
+from overheard.linkage.corrected_training_job import ROUND, CorrectedTrainingJob
 from overheard.linkage.count_sketch import MAX_UNSKETCHED, SKETCH_WIDTH
 from overheard.linkage.prior_client import PriorClient, concatenate_users
 from overheard.linkage.user_training_job import ANSWERED, SKETCH_PREFIX, UserTrainingJob
@@ -32,7 +28,7 @@ from overheard.simulation.cached_jobs import (
     single_result_job,
 )
 from overheard.simulation.chunk import CHUNK
-from overheard.simulation.job_tensors import pack_background, pack_examples
+from overheard.simulation.job_tensors import pack_background, pack_examples, pack_history
 
 PROGRESS_LABEL = "known users"
 """Name of this training in calls of `ComputeSettings.on_progress`."""

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from overheard.core.knowledge import Knowledge
 from overheard.learning.workers.job import TensorBundle
-from overheard.simulation.cache_keys import ReadingKeys
+from overheard.simulation.cache_keys import ReadingKeys, combined_key
 from overheard.simulation.cached_jobs import CachedJob, JobInputs, JobResult, run_cached_jobs
 from overheard.simulation.chunk import Chunk
-from overheard.simulation.job_tensors import pack_background, pack_examples
+from overheard.simulation.job_tensors import pack_background, pack_examples, pack_history
 from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
 from overheard.simulation.simulation_context import SimulationContext
@@ -42,7 +42,7 @@ def collect_readings(
     names = [repr(chunk) for chunk in chunks]
     jobs = []
     for number in rounds:
-        round_key = keys.round_key(number, context.broadcasts[number])
+        round_key = _round_key(keys, context, number)
         for chunk, name in zip(chunks, names, strict=True):
             reading_keys = tuple(keys.reading_key(round_key, name, probe) for probe in probes)
             job = partial(_make_job, context, knowledge, number, chunk, probes)
@@ -55,6 +55,16 @@ def collect_readings(
 
     run_cached_jobs(DESCRIPTION, jobs, inputs, knowledge.compute, add_result, _reading)
     return table.readings
+
+
+def _round_key(keys: ReadingKeys, context: SimulationContext, number: int) -> str:
+    """Return the key of a round, with all that corrections depend on."""
+    key = keys.round_key(number, context.broadcasts[number])
+    if not context.is_corrected(number):
+        return key
+    packed = pack_history({n: context.history[n] for n in (number - 1, number)})
+    parts = (part for item in packed.items() for part in item)
+    return combined_key(key, repr(context.algorithm), *parts)
 
 
 def _reading(tensors: Mapping[str, Tensor], position: int) -> JobResult:
@@ -103,6 +113,7 @@ def _make_job(
         context.seed,
         knowledge.compute.job_device,
         tuple(probes[position] for position in missing),
+        context.algorithm if context.is_corrected(number) else None,
     )
 
 
@@ -118,4 +129,8 @@ def _shared_bundles(
         **pack_examples("auxiliary", context.auxiliary),
         "held out": context.auxiliary_split.held_out,
     }
-    return TensorBundle(examples), TensorBundle(pack_background(knowledge))
+    return (
+        TensorBundle(examples),
+        TensorBundle(pack_background(knowledge)),
+        TensorBundle(pack_history(context.history)),
+    )

@@ -6,11 +6,14 @@ from torch import Tensor
 
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
+from overheard.core.messages import Broadcast, Weights
 from overheard.learning.workers.job import TensorBundle
 
 BROADCAST_PREFIX = "broadcast/"
 """Prefix of the names of the broadcast's weights."""
+
+WEIGHTS_PREFIX, CONTROL_PREFIX = "weights", "control"
+"""Prefixes of the names of a round's weights and of its control variate."""
 
 PARTS = ("inputs", "labels", "float_labels")
 """Names of the tensors of examples; those of a task with classes have no float labels."""
@@ -61,3 +64,29 @@ def unpack_broadcast(tensors: Mapping[str, Tensor]) -> Weights:
         for name, tensor in tensors.items()
         if name.startswith(BROADCAST_PREFIX)
     }
+
+
+def pack_history(broadcasts: Mapping[int, Broadcast]) -> dict[str, Tensor]:
+    """Return the weights and control variates of rounds as tensors; see `unpack_round`."""
+    return {
+        f"{prefix}/{number}/{name}": tensor
+        for number, body in broadcasts.items()
+        for prefix, weights in (
+            (WEIGHTS_PREFIX, body.weights),
+            (CONTROL_PREFIX, body.control or {}),
+        )
+        for name, tensor in weights.items()
+    }
+
+
+def unpack_round(tensors: Mapping[str, Tensor], number: int) -> Broadcast:
+    """Return the broadcast of a round from the tensors of `pack_history`."""
+    weights, control = (
+        {
+            name.removeprefix(beginning): tensor
+            for name, tensor in tensors.items()
+            if name.startswith(beginning)
+        }
+        for beginning in (f"{WEIGHTS_PREFIX}/{number}/", f"{CONTROL_PREFIX}/{number}/")
+    )
+    return Broadcast(weights, control=control)

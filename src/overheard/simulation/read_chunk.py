@@ -1,26 +1,31 @@
 """The job that trains and probes one chunk of virtual clients in one round."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import final
 
+import torch
 from torch import Tensor
 
+from overheard.core.algorithm.algorithm import Algorithm
+from overheard.core.algorithm.control_variates import state_with_variates
 from overheard.core.defense import BuildModel, Defense
-from overheard.core.messages import Aggregate, Update, Weights
+from overheard.core.examples import Examples
+from overheard.core.messages import Aggregate, Broadcast, Update, Weights
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import mean_update
 from overheard.learning.threads import one_thread
 from overheard.learning.train import train_cohort
-from overheard.learning.training_job import ClientTask
+from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.learning.workers.job import Job
 from overheard.simulation.chunk import CHUNK, Chunk
 from overheard.simulation.job_tensors import (
     unpack_background,
     unpack_broadcast,
     unpack_examples,
+    unpack_round,
 )
 from overheard.simulation.probe import Probe, ProbeContext, probe_seed
 from overheard.simulation.simulated_defenses import SimulatedDefenses
@@ -46,6 +51,8 @@ class ReadChunk(Job):
         seed: the seed of the simulation.
         device: where to compute.
         probes: the probes.
+        algorithm: corrects the gradients by control variates; None = nothing does. The job then
+            also reads the broadcasts of this round and of the one before, by `pack_history`.
 
     """
 
@@ -59,6 +66,7 @@ class ReadChunk(Job):
     seed: Seed
     device: str
     probes: tuple[Probe, ...]
+    algorithm: Algorithm | None = None
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Run on one core, so that results are the same bit for bit on all machines.
@@ -116,23 +124,62 @@ class ReadChunk(Job):
                 for client, member in zip(clients, members, strict=True)
                 if client.recipe == number
             ]
-            trained = train_cohort(
-                self.build_model,
-                broadcast,
-                pool,
-                same_recipe,
-                recipe,
-                seed=self.seed.child("training"),
-                round=self.round,
-                chunk=CHUNK,
-                workers=1,
-                device=self.device,
-            )
+            if self.algorithm is not None:
+                same_recipe = self._corrected(
+                    self.algorithm, pool, same_recipe, recipe, tensors
+                )
             updates |= {
                 result.client.name: self._simulated_defenses.defended_update(result)
-                for result in trained
+                for result in self._train(broadcast, pool, same_recipe, recipe, self.round)
             }
         return [updates[client.name] for client in clients]
+
+    def _train(
+        self,
+        start: Weights,
+        pool: Examples,
+        tasks: Sequence[ClientTask],
+        recipe: Recipe,
+        number: int,
+    ) -> Iterator[ClientResult]:
+        """Train clients of one recipe from the broadcast of a round."""
+        return train_cohort(
+            self.build_model,
+            start,
+            pool,
+            tasks,
+            recipe,
+            seed=self.seed.child("training"),
+            round=number,
+            chunk=CHUNK,
+            workers=1,
+            device=self.device,
+        )
+
+    def _corrected(
+        self,
+        algorithm: Algorithm,
+        pool: Examples,
+        tasks: Sequence[ClientTask],
+        recipe: Recipe,
+        tensors: Mapping[str, Tensor],
+    ) -> list[ClientTask]:
+        """Return the clients with what they add to their gradients in this round.
+
+        The control variate of a virtual client is its mean gradient in the round before. There
+        it trains without a correction, as that would need all earlier rounds.
+        """
+        before, now = (unpack_round(tensors, number) for number in (self.round - 1, self.round))
+        zero = {name: torch.zeros_like(part) for name, part in before.weights.items()}
+        state = state_with_variates(Broadcast(before.weights, control=zero), {})
+        corrected = []
+        for one in self._train(before.weights, pool, tasks, recipe, self.round - 1):
+            party, scale = Party(one.client.name), one.client.steps_in(recipe) * recipe.rate
+            variate = algorithm.control_change(state, party, one.delta, scale)
+            own = {} if variate is None else {str(party): variate}
+            correction = algorithm.correction(state_with_variates(now, own), party)
+            corrected.append(replace(one.client, correction=correction))
+        return corrected
 
     def _cohort_mean(self, updates: list[Update], positions: tuple[int, ...]) -> Aggregate:
         """Return the aggregate of a cohort, before or after the server's own defenses."""

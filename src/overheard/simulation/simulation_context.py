@@ -1,14 +1,17 @@
 """Inputs shared by all simulated rounds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import final
 
+from overheard.core.algorithm.algorithm import Algorithm
+from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.defense import BuildModel
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
+from overheard.core.messages import Broadcast, Weights
 from overheard.core.needs import AUXILIARY, MODEL, RECIPES
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -17,6 +20,8 @@ from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
 from overheard.simulation.auxiliary_split import AuxiliarySplit, split_auxiliary
 from overheard.simulation.probe import ProbeContext, probe_seed
+
+NO_HISTORY: Mapping[int, Broadcast] = MappingProxyType({})
 
 
 @final
@@ -33,6 +38,8 @@ class SimulationContext:
         broadcasts: the broadcast of each round.
         seed: the seed of the simulation.
         device: where to compute.
+        algorithm: corrects the gradients of virtual clients; None = nothing does.
+        history: for corrections, the broadcasts of the simulated rounds and of those before.
 
     """
 
@@ -44,6 +51,12 @@ class SimulationContext:
     broadcasts: Mapping[int, Weights]
     seed: Seed
     device: str
+    algorithm: Algorithm | None = None
+    history: Mapping[int, Broadcast] = field(default_factory=lambda: NO_HISTORY)
+
+    def is_corrected(self, number: int) -> bool:
+        """Return whether virtual clients train with corrections in a round."""
+        return self.algorithm is not None and {number, number - 1} <= self.history.keys()
 
     def probe_context(self, number: int) -> ProbeContext:
         """Return the context of probes in a round."""
@@ -86,6 +99,8 @@ def build_context(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Si
             f"the model has {outputs} classes, but the task has {knowledge.classes}: give the "
             "attacker the model and the classes of the same task"
         )
+    needed = {*rounds, *(number - 1 for number in rounds)}
+    history = {n: one for n, one in corrected_history(view).items() if n in needed}
     return SimulationContext(
         build_model,
         knowledge.classes,
@@ -100,4 +115,6 @@ def build_context(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Si
         {number: broadcasts[number] for number in rounds},
         seed,
         knowledge.compute.device,
+        knowledge.algorithm if history else None,
+        history,
     )
