@@ -5,8 +5,8 @@
 Bloggers train a transformer to name the next word: whole, by adapters of rank 8 and the last
 layer, or by the adapters alone. Clients with news train a bag of word vectors to name the
 section. Each is tried with defenses. A base for the transformer may be given, as
-`benchmarks/adapters.py` makes it. A run of whole transformers takes 1 GB of disk, so each run
-is removed once it is attacked.
+`benchmarks/adapters.py` makes it. A run of whole transformers takes 1 GB of disk, so runs are
+removed once they are attacked.
 """
 
 import argparse
@@ -106,28 +106,34 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base", type=Path)
     parser.add_argument("--clients", type=int, default=40, help="bloggers")
-    parser.add_argument("--only", default="", help="a part of the name of a federation or arm")
+    parser.add_argument("--only", default="", help="a part of the name of a federation")
+    parser.add_argument("--arms", nargs="*", help="names of arms; all of them without it")
     given = parser.parse_args()
     base = "" if given.base is None else f', base = "{given.base.as_posix()}"'
     resources = Resources(data=given.data, device="cpu", workers=1)
     for federation, (rank, arms) in FEDERATIONS.items():
-        for arm, settings in arms.items():
-            if given.only not in f"{federation}; {arm}":
-                continue
-            findings, refusals, runs = list[Finding](), list[Refusal](), list[ArmRun]()
-            for seed in range(3):
-                plan = (
-                    NEWS.format(seed=seed)
-                    if rank is None
-                    else BLOGS.format(rank=rank, seed=seed, clients=given.clients, base=base)
-                ) + ARM.format(name=arm, settings=settings)
-                folder = given.out / f"{federation} {arm} {seed}".replace(" ", "-")
-                found = audit(parse_plan(plan, "benchmark"), folder, resources=resources)
-                shutil.rmtree(folder)
-                findings += found.findings
-                refusals += found.refusals
-                runs += found.arms
-            _print_rows(f"{federation}; {arm}", findings, refusals, runs)
+        if given.only not in federation:
+            continue
+        chosen = {name: arms[name] for name in arms if name in (given.arms or arms)}
+        audits = []
+        for seed in range(3):
+            plan = (
+                NEWS.format(seed=seed)
+                if rank is None
+                else BLOGS.format(rank=rank, seed=seed, clients=given.clients, base=base)
+            ) + "".join(
+                ARM.format(name=name, settings=settings) for name, settings in chosen.items()
+            )
+            folder = given.out / f"{federation} {seed}".replace(" ", "-")
+            audits.append(audit(parse_plan(plan, "benchmark"), folder, resources=resources))
+            shutil.rmtree(folder)
+        for arm in chosen:
+            _print_rows(
+                f"{federation}; {arm}",
+                [one for found in audits for one in found.findings if one.cell.arm == arm],
+                [one for found in audits for one in found.refusals if one.cell.arm == arm],
+                [one for found in audits for one in found.arms if one.arm == arm],
+            )
 
 
 def _print_rows(

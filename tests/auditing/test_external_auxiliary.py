@@ -7,7 +7,7 @@ import torch
 
 from overheard.auditing.external_auxiliary import draw_external_auxiliary
 from overheard.core.errors import PlanError
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
@@ -77,3 +77,11 @@ def test_refuses_a_data_set_of_another_form(task: Task):
         draw_external_auxiliary(
             other, AUDITED, AuxiliarySize(per_class=1), Seed(0), "auxiliary_from here"
         )
+
+
+def test_refuses_a_data_set_of_another_kind():
+    rows = torch.tensor([[0.0, 1.0], [1.0, 1.0]])
+    several = without_classes(torch.tensor([[7.0, 7.0], [8.0, 8.0]]), rows)
+    other = Dataset(several, several, Task((2,), ("cat", "dog"), kind="multi_label"))
+    with pytest.raises(PlanError, match=r"2 labels and .* have .* 2 classes"):
+        draw_external_auxiliary(other, AUDITED, AuxiliarySize(total=1), Seed(0), "here")

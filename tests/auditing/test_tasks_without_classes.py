@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overheard.auditing.canaries import draw_canaries
 from overheard.auditing.run import audit
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.attack import Attack
@@ -16,23 +17,26 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import client
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.seeds import Seed
-from overheard.core.task import UTILITIES, TaskKind
+from overheard.core.task import OUTPUTS_OF, UTILITIES, TaskKind
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
+from overheard.data.splits.iid import Iid
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.defenses.label_smoothing import LabelSmoothing
 from overheard.findings.finding import Audit, Finding
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.text_bag import TextBag
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.registries import ATTACKS
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.report.page import render_page
+from overheard.report.show import show
 from tests.auditing.conftest import HERE
 
 COLUMNS = {"regression": ("level",), "multi_label": ("warm", "loud", "late")}
@@ -79,8 +83,8 @@ NEED_CLASSES = frozenset(
 )
 """Attacks whose question, or whose simulation, is about classes."""
 
-NEED_OTHERS = frozenset({"match_cross_modal"})
-"""Attacks that need what these data lack: a second modality."""
+NEED_OTHERS = frozenset({"combined_rows", "embedding_rows", "match_cross_modal", "output_rows"})
+"""Attacks that need what these data lack: words, or a second modality."""
 
 
 def write_table(folder: Path, kind: TaskKind) -> Own:
@@ -281,3 +285,59 @@ def test_shifts_of_inputs_work_and_shifts_of_classes_are_refused(plan: Plan, tmp
     assert {one.target for one in found.findings} >= {client(0)}
     with pytest.raises(PlanError, match="shift by distortion or new_user"):
         audit(shifted(DataShift(0, 3, shares=(1.0,))), tmp_path / "b", resources=HERE)
+
+
+def test_canaries_keep_their_numbers_and_what_is_shown_names_the_outputs(
+    found: Audit, plan: Plan, out: Path, kind: TaskKind, tmp_path: Path
+):
+    data = plan.data.model_copy(
+        update={
+            "people": None,
+            "candidates": CandidateSettings(members=4, outsiders=20, canaries="labelled"),
+        }
+    )
+    drawn = draw_canaries(plan.model_copy(update={"data": data}), tmp_path, resources=HERE)
+    with np.load(drawn.files[client(0)]) as arrays:
+        assert arrays["y"].shape == (drawn.counts[client(0)], len(COLUMNS[kind]))
+        assert arrays["y"].dtype == np.float32
+    shown = str(show(out / RUN))
+    assert OUTPUTS_OF[kind] in shown
+    assert ", ".join(COLUMNS[kind]) in shown
+
+
+def test_words_are_read_from_texts_without_classes(kind: TaskKind, tmp_path: Path):
+    draws = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(30)]
+    table = pd.DataFrame({"text": [" ".join(draws.choice(words, 6)) for _ in range(120)]})
+    first, *more = COLUMNS[kind]
+    for name in (first, *more):
+        table[name] = draws.integers(0, 2, size=120).astype(float)
+    table.to_csv(tmp_path / "texts.csv", index=False)
+    source = Own(
+        str(tmp_path / "texts.csv"),
+        label=first,
+        text="text",
+        tokens=6,
+        task=kind,
+        more_labels=tuple(more),
+    )
+    plan = Plan(
+        data=DataPlan(source=source, split=Iid(), clients=3, examples=8, auxiliary=30),
+        training=TrainingPlan(
+            model=TextBag(dim=4, hidden=4), rounds=2, rate=0.1, loss=LOSSES_OF_TASKS[kind][0]
+        ),
+        threats=(
+            ThreatPlan(
+                attacks=(
+                    quick_attack("embedding_rows"),
+                    quick_attack("combined_rows"),
+                    quick_attack("output_rows"),
+                    quick_attack("mean_softmax"),
+                ),
+                by_round=False,
+            ),
+        ),
+    )
+    found = audit(plan, tmp_path / "out", resources=HERE)
+    assert names(found.findings) == {"combined_rows", "embedding_rows"}
+    assert names(found.refusals) == {"mean_softmax", "output_rows"}

@@ -42,8 +42,9 @@ def draw_canaries(
     """Draw a plan's canaries; write a file for each client, and the ground truth.
 
     `client-3.npz` has `x` (canaries x the axes of an example) in the form that the plan's model
-    reads, and `y`, the label numbers. After the run, put `truth.json` beside the recorded
-    transcript, with the client names that the transcript uses.
+    reads, and `y`, the label numbers, or the rows of labels of a task without classes. After
+    the run, put `truth.json` beside the recorded transcript, with the client names that the
+    transcript uses.
 
     Args:
         plan: its `[data]` and first seed determine the canaries; audit the recording with the
@@ -81,5 +82,5 @@ def draw_canaries(
 
 def _npz_bytes(records: Examples, rows: tuple[int, ...]) -> bytes:
     selected, file = list(rows), io.BytesIO()
-    np.savez(file, x=records.inputs[selected].numpy(), y=records.labels[selected].numpy())
+    np.savez(file, x=records.inputs[selected].numpy(), y=records.loss_labels[selected].numpy())
     return file.getvalue()

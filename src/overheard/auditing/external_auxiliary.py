@@ -5,6 +5,7 @@ import torch
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
+from overheard.core.task import OUTPUTS_OF
 from overheard.data.apportion import apportion
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset
@@ -54,13 +55,11 @@ def draw_external_auxiliary(
 
 def _check_same_task(source: Dataset, audited: Dataset, place: str) -> None:
     found, expected = source.task, audited.task
-    if (found.shape, found.classes, found.vocabulary) != (
-        expected.shape,
-        expected.classes,
-        expected.vocabulary,
-    ):
+    forms = [(one.shape, one.outputs, one.kind, one.vocabulary) for one in (found, expected)]
+    if forms[0] != forms[1]:
         raise PlanError(
-            f"{place}: has examples of shape {found.shape}, {found.classes} classes and "
-            f"vocabulary {found.vocabulary}, but the audited data have {expected.shape}, "
-            f"{expected.classes} and {expected.vocabulary}: name a data set of the same form"
+            f"{place}: has examples of shape {found.shape}, {found.outputs} "
+            f"{OUTPUTS_OF[found.kind]} and vocabulary {found.vocabulary}, but the audited data "
+            f"have {expected.shape}, {expected.outputs} {OUTPUTS_OF[expected.kind]} and "
+            f"{expected.vocabulary}: name a data set of the same form"
         )

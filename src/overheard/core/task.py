@@ -24,6 +24,11 @@ UTILITIES: Mapping[TaskKind, Utility] = MappingProxyType(
 )
 """The utility that is measured in each kind of task."""
 
+OUTPUTS_OF: Mapping[TaskKind, str] = MappingProxyType(
+    {"classification": "classes", "multi_label": "labels", "regression": "numbers to predict"}
+)
+"""What the outputs of a model stand for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

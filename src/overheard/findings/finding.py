@@ -103,7 +103,8 @@ class Finding:
         client: the client behind a pseudonym that lasts for one round; "" = the target is no
             such pseudonym.
         redrawn_fits: how well the claim fits the ground truth, and then what the target would
-            hold in each partition drawn anew; larger = better. () = not computed.
+            hold in each partition drawn anew, or what every client holds; larger = better.
+            () = not computed.
         doubt: why the attack does not trust its own intervals, found without the ground truth;
             None = it found no reason.
 

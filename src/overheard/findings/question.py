@@ -103,9 +103,10 @@ class Question(ABC, Generic[C]):
     def redrawn_fits(
         self, claim: C, truth: GroundTruth, target: Party, rounds: Collection[int]
     ) -> tuple[float, ...]:
-        """Return how well a claim fits the truth, then the truth of each partition drawn anew.
+        """Return how well a claim fits the truth, then what might as well have been the truth.
 
-        Larger = better. Empty if there is no such partition, or the question needs none.
+        That is the truth of each partition drawn anew, or of every client in order. Larger =
+        better. Empty if there is none, or the question needs none.
         """
         return ()
 

@@ -19,6 +19,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party, is_client
+from overheard.core.task import OUTPUTS_OF
 from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
 from overheard.report.run_overview import ObserverRow, RunOverview
@@ -67,10 +68,10 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
     yield "model", shorten(manifest.model, MAX_LENGTH) or "not recorded"
     task = manifest.task
     yield (
-        "classes",
+        "classes" if task is None else OUTPUTS_OF[task.kind],
         "not recorded"
         if task is None
-        else f"{task.classes} ({list_names(task.class_names, 10)})",
+        else f"{task.outputs} ({list_names(task.class_names, 10)})",
     )
     yield "recipe", "not recorded" if manifest.recipe is None else repr(manifest.recipe)
     if manifest.algorithm:

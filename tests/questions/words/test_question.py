@@ -3,13 +3,19 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 import overheard
 from overheard.auditing.threat_results import collect_arms
-from overheard.core.parties import COHORT, SERVER
+from overheard.core.examples import Examples
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.task import TokenWords
+from overheard.core.truth import GroundTruth, Partition
 from overheard.findings.planned_sizes import PlannedSizes
-from overheard.questions.words.question import WordsQuestion
+from overheard.questions.words.claim import Words
+from overheard.questions.words.question import MOST_COMPARED, WordsQuestion
 from overheard.testing import trial
+from overheard.testing.planted_runs.planted_words import OWN_WORDS
 
 ANIMALS = ("bat", "cat", "cow", "dog", "elk", "emu", "fox", "gnu", "hen", "owl", "pig", "yak")
 
@@ -74,6 +80,26 @@ def test_fits_are_those_of_the_target_and_then_of_every_client():
     assert fits[0] == fits[3] == max(fits)
     assert fits[0] > 0.9
     assert question.redrawn_fits(claims[run.targets[2]], run.truth, COHORT, (0,)) == ()
+
+
+def test_words_of_all_clients_together_are_found_in_the_aggregate():
+    run = trial.own_words_run()
+    view = run.transcript.seen_by(SERVER)
+    claim = overheard.EmbeddingRows().infer(view, [COHORT], run.knowledge, overheard.Seed(0))
+    true = WordsQuestion().scorer.true_claim(run.truth, COHORT, (0,), claim[COHORT])
+    used = true.scores > 0
+    assert used.sum() == 4 * OWN_WORDS
+    assert claim[COHORT].scores[used].min() > claim[COHORT].scores[~used].max()
+
+
+def test_a_claim_is_not_compared_with_hundreds_of_clients():
+    pool = Examples(torch.tensor([[2, 3]]), torch.tensor([0]))
+    words = TokenWords(4, 2)
+    claim = Words(torch.tensor([1.0, 0.0]), words.names())
+    for count, fits in ((MOST_COMPARED, MOST_COMPARED + 1), (MOST_COMPARED + 1, 0)):
+        rows = {(0, client(number)): torch.tensor([0]) for number in range(count)}
+        truth = GroundTruth({}, {}, partition=Partition(pool, rows, words))
+        assert len(WordsQuestion().redrawn_fits(claim, truth, client(0), (0,))) == fits
 
 
 def test_claims_about_all_clients_together_have_no_pairings():

@@ -1,9 +1,8 @@
 """A custom architecture, built by a function or a class of the user."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import ClassVar, final
 
 import torch
@@ -12,16 +11,11 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.own_code.failure import describe_failure
 from overheard.core.own_code.reference import REFERENCE, import_reference
-from overheard.core.task import Task, TaskKind
+from overheard.core.task import OUTPUTS_OF, Task
 from overheard.learning.model import Model
 
 CONTRACT = "it takes a Task, or nothing, and returns a torch module"
 """What a function or class of the user must take and return."""
-
-OUTPUTS_OF: Mapping[TaskKind, str] = MappingProxyType(
-    {"classification": "classes", "multi_label": "labels", "regression": "numbers to predict"}
-)
-"""What the outputs of a model stand for, by the kind of its task."""
 
 
 @final
