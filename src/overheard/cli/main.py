@@ -12,6 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, final
 
+import click
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -187,11 +188,20 @@ def _print_headlines(sentences: Iterable[str], folder: Path) -> None:
 @app.command()
 def reproduce(
     experiment: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="PAPER/EXPERIMENT, such as decaf/table3. See `overheard list papers`."
         ),
-    ],
+    ] = None,
+    all_of_them: Annotated[
+        bool, typer.Option("--all", help="Run every experiment in turn, and write their page.")
+    ] = False,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report", help="Run nothing; write the page of all experiments that were run."
+        ),
+    ] = False,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Run a reduced size, which takes minutes on two cores."),
@@ -207,36 +217,29 @@ def reproduce(
 
     Writes figures.json, figures.html and the reports of the underlying audits
     to the output folder. To resume an interrupted run, run the same command
-    again.
+    again. `--all` runs every experiment into a sub-folder of the output folder;
+    `--all` and `--report` write index.html there, with all values beside the
+    published ones.
 
     \b
-    Example:
+    Examples:
       overheard reproduce decaf/table3 --data ~/data
+      overheard reproduce --all --quick --data ~/data
+      overheard reproduce --report
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.figures import print_reproduction
-    from overheard.cli.progress import progress_bar
+    from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
     from overheard.cli.resources import make_resources
-    from overheard.papers.experiment import PAGE_FILE
-    from overheard.papers.registry import find_experiment
-    from overheard.papers.reproduce import reproduce as run_again
 
-    found = find_experiment(experiment)
-    name = experiment.replace("/", "-") + ("-quick" if quick else "")
-    folder = out or Path("reproduced") / name
-    with progress_bar(Console(stderr=True), quiet) as on_step:
-        figures = run_again(
-            experiment,
-            folder,
-            quick=quick,
-            seed=seed,
-            resources=make_resources(data, device, workers),
-            on_step=on_step,
-        )
-    if not quiet:
-        print_reproduction(found, figures, Console())
-        Console().print(Text(f"Written to {folder / 'figures.json'}"))
-        Console().print(Text(f"The page: {folder / PAGE_FILE}", style="bold"))
+    if (experiment is None) != (all_of_them or report):
+        raise click.UsageError("Give one experiment, or --all, or --report.")
+    resources = make_resources(data, device, workers)
+    if experiment is not None:
+        reproduce_one(experiment, out, quick, seed, resources, quiet)
+    elif report:
+        write_report_of_all(out, quiet)
+    else:
+        reproduce_all(out, quick, seed, resources, quiet)
 
 
 @app.command("list")

@@ -1,6 +1,7 @@
 """The file with the values of an experiment, for scripts that check them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -80,8 +81,34 @@ def write_values(
     return path
 
 
+@dataclass(frozen=True, slots=True)
+class StoredValues:
+    """The values of an experiment's folder.
+
+    Args:
+        values: the values.
+        quick: whether they come from a quick run.
+        differences: how the setting differs from the paper's.
+
+    """
+
+    values: tuple[ReproducedValue, ...]
+    quick: bool
+    differences: str
+
+
 def load_values(folder: Path) -> tuple[ReproducedValue, ...]:
     """Load the values that an experiment wrote to its folder.
+
+    Raises:
+        OutputError: if the file is missing or damaged.
+
+    """
+    return load_stored_values(folder).values
+
+
+def load_stored_values(folder: Path) -> StoredValues:
+    """Load the values that an experiment wrote to its folder, and how it was run.
 
     Raises:
         OutputError: if the file is missing or damaged.
@@ -95,9 +122,11 @@ def load_values(folder: Path) -> tuple[ReproducedValue, ...]:
             f"{path}: the file is missing or damaged; run `overheard reproduce` with "
             "this folder as its output"
         ) from error
-    return tuple(
+    values = tuple(
         ReproducedValue(
             one.name, one.setting, one.ours, one.low, one.high, one.published, one.better
         )
         for one in entries
     )
+    is_quick = any(one.quick for one in entries)
+    return StoredValues(values, is_quick, entries[0].differences if entries else "")

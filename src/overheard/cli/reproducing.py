@@ -1,0 +1,124 @@
+"""Runs experiments of papers, one or all, and says what was written."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from overheard.auditing.inputs import Resources
+from overheard.cli.progress import progress_bar
+from overheard.core.errors import AuditError, OutputError
+from overheard.papers.experiment import PAGE_FILE, Experiment
+from overheard.papers.overview import all_experiments, experiment_folder, write_overview
+from overheard.papers.registry import find_experiment
+from overheard.papers.reproduce import reproduce
+from overheard.papers.reproduced_value import ReproducedValue
+
+FOLDER = Path("reproduced")
+"""Folder of experiments, unless another one is named."""
+
+
+def reproduce_one(
+    name: str,
+    out: Path | None,
+    quick: bool,
+    seed: int | None,
+    resources: Resources,
+    quiet: bool,
+) -> None:
+    """Run one experiment, and print its values."""
+    experiment = find_experiment(name)
+    folder = out or FOLDER / experiment_folder(name, quick=quick)
+    with progress_bar(Console(stderr=True), quiet) as on_step:
+        values = reproduce(
+            name, folder, quick=quick, seed=seed, resources=resources, on_step=on_step
+        )
+    if not quiet:
+        print_reproduction(experiment, values, Console())
+        Console().print(Text(f"Written to {folder / 'figures.json'}"))
+        Console().print(Text(f"The page: {folder / PAGE_FILE}", style="bold"))
+
+
+def reproduce_all(
+    out: Path | None, quick: bool, seed: int | None, resources: Resources, quiet: bool
+) -> None:
+    """Run all experiments in turn, and write their page.
+
+    One that fails, such as for lack of data, is named and left out.
+    """
+    folder, names, failed = out or FOLDER, [name for name, _ in all_experiments()], 0
+    for name in names:
+        try:
+            with progress_bar(Console(stderr=True), quiet) as on_step:
+                reproduce(
+                    name,
+                    folder / experiment_folder(name, quick=quick),
+                    quick=quick,
+                    seed=seed,
+                    resources=resources,
+                    on_step=on_step,
+                )
+        except AuditError as error:
+            failed += 1
+            Console(stderr=True).print(Text(f"{name} was left out: {error}"))
+        else:
+            if not quiet:
+                Console().print(Text(f"{name}: done"))
+    write_report_of_all(folder, quiet)
+    if failed and not quiet:
+        Console().print(Text(f"Left out: {failed} of {len(names)}, see above."))
+
+
+def write_report_of_all(out: Path | None, quiet: bool) -> None:
+    """Write the page of all experiments that were run."""
+    folder = out or FOLDER
+    if not folder.is_dir():
+        raise OutputError(
+            f"{folder}: there is no such folder: run an experiment first, as in `overheard "
+            "reproduce decaf/table3 --quick`"
+        )
+    path = write_overview(folder)
+    if not quiet:
+        Console().print(Text(f"The page: {path}", style="bold"))
+
+
+def print_reproduction(
+    experiment: Experiment, figures: Sequence[ReproducedValue], console: Console
+) -> None:
+    """Print one table per setting with one row per value, and the differences to the paper."""
+    console.print(Text(experiment.title, style="bold"))
+    for setting, values in groupby(figures, key=_shared_setting):
+        console.print(Text(f"\n{setting}", style="italic"))
+        table = Table(
+            "value", "measured on", "reproduced", "95 % interval", "published", "better"
+        )
+        table.columns[0].no_wrap = True
+        for figure in values:
+            table.add_row(
+                Text(figure.name),
+                Text(figure.setting.removeprefix(setting).removeprefix("; ")),
+                _number(figure.value),
+                _interval(figure),
+                "not published" if figure.published is None else _number(figure.published),
+                figure.better,
+            )
+        console.print(table)
+    console.print(Text(f"\nDifferences from the paper's setting: {experiment.differences}"))
+
+
+def _shared_setting(figure: ReproducedValue) -> str:
+    """Return the part before the first semicolon: the run, without what was measured on it."""
+    return figure.setting.partition("; ")[0]
+
+
+def _interval(figure: ReproducedValue) -> str:
+    if figure.low is None:
+        return ""
+    return f"{_number(figure.low)} to {_number(figure.high)}"
+
+
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"

@@ -1,0 +1,58 @@
+"""The page of all reproduced experiments of a folder, which works offline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from markupsafe import Markup
+
+from overheard.drawing.figures import ReportTable
+from overheard.findings.names import make_printable
+from overheard.report.template import load_template
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExperimentSummary:
+    """An experiment on the page of all.
+
+    Args:
+        name: its name on the command line, such as "decaf/table3".
+        title: what it shows.
+        differences: how the setting differs from the paper's.
+        folder: the folder of its own page, relative to this one; "" = it was not run.
+        chart: its values beside the published ones; None if none can be compared.
+        values: each value, with the published one and how they compare; None = it was not run.
+
+    """
+
+    name: str
+    title: str
+    differences: str
+    folder: str
+    chart: Markup | None
+    values: ReportTable | None
+
+
+def reproductions_page(counts: ReportTable, experiments: Sequence[ExperimentSummary]) -> str:
+    """Return the page; all names are escaped, control characters included.
+
+    Args:
+        counts: how many values of each experiment were reproduced.
+        experiments: the experiments, in the order of the table.
+
+    """
+    return load_template("reproductions_page.html.j2").render(
+        counts=counts,
+        experiments=[
+            {
+                "name": make_printable(one.name),
+                "title": make_printable(one.title),
+                "differences": make_printable(one.differences),
+                "folder": one.folder,
+                "chart": one.chart,
+                "values": one.values,
+            }
+            for one in experiments
+        ],
+    )
