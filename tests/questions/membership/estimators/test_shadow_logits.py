@@ -11,7 +11,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.defenses.local_dp import LocalDp
 from overheard.questions.membership.estimators import shadow_logits as module
-from overheard.questions.membership.estimators.record_logits import label_log_odds
+from overheard.questions.membership.estimators.record_logits import record_confidence
 from overheard.questions.membership.estimators.shadow_logits import (
     ShadowLogits,
     compute_shadow_logits,
@@ -54,7 +54,9 @@ def test_models_are_confident_about_their_training_records(run) -> None:
     shadows = logits_of(run)
     assert shadows.is_member.shape == (6, len(run.knowledge.candidate_records))
     assert shadows.rounds.keys() == {0, 1}
-    log_odds = label_log_odds(shadows.rounds[1], run.knowledge.candidate_records)
+    log_odds = record_confidence(
+        shadows.rounds[1], run.knowledge.candidate_records, "classification"
+    )
     assert (
         float(log_odds[shadows.is_member].mean())
         > float(log_odds[~shadows.is_member].mean()) + 2
@@ -87,7 +89,9 @@ def test_models_train_on_half_of_the_examples_without_reported_sizes(run) -> Non
 def test_models_do_not_train_on_excluded_candidates(run) -> None:
     shadows = logits_of(run, 4, online=False)
     assert not shadows.is_member.any()
-    log_odds = label_log_odds(shadows.rounds[1], run.knowledge.candidate_records)
+    log_odds = record_confidence(
+        shadows.rounds[1], run.knowledge.candidate_records, "classification"
+    )
     members = list(run.truth.members[client(0)])
     others = [n for n in range(log_odds.shape[1]) if n not in members]
     assert float((log_odds[:, members].mean() - log_odds[:, others].mean()).abs()) < 1.5
