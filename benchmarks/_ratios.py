@@ -8,9 +8,10 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypedDict
 
 import torch
 
@@ -24,12 +25,28 @@ SMALLEST_SHARE = 0.75
 """A ratio below this share of the kept one fails `make bench-check`."""
 
 
+class KeptRatio(TypedDict):
+    """A row: the ratios of several pairs of runs, and when and where they were measured."""
+
+    median: float
+    smallest: float
+    largest: float
+    pairs: int
+    day: str
+    load: float
+    machine: str
+
+
+Ratios = dict[str, KeptRatio]
+"""Rows by what they measure."""
+
+
 def keep_ratio(what: str, ratios: Sequence[float]) -> None:
     """Add a row to the file that the environment names; larger ratios are better."""
     named = os.environ.get(VARIABLE)
     if named is None:
         return
-    row = {
+    row: KeptRatio = {
         "median": round(statistics.median(ratios), 3),
         "smallest": round(min(ratios), 3),
         "largest": round(max(ratios), 3),
@@ -42,23 +59,21 @@ def keep_ratio(what: str, ratios: Sequence[float]) -> None:
     path.write_text(json.dumps(read_ratios(path) | {what: row}, indent=2) + "\n")
 
 
-def read_ratios(path: Path) -> dict[str, Mapping[str, object]]:
+def read_ratios(path: Path) -> Ratios:
     """Return all rows of a file by what they measure; {} if there is no file."""
-    rows: dict[str, Mapping[str, object]] = (
-        json.loads(path.read_text()) if path.exists() else {}
-    )
+    rows: Ratios = json.loads(path.read_text()) if path.exists() else {}
     return rows
 
 
-def compare_with_kept(measured: Mapping[str, Mapping[str, object]]) -> list[str]:
+def compare_with_kept(measured: Ratios) -> list[str]:
     """Print each measured row beside the kept one, and return the rows that fell too far."""
     kept, fallen = read_ratios(KEPT), []
     for what, row in measured.items():
-        now = float(str(row["median"]))
+        now = row["median"]
         if what not in kept:
             print(f"{what:<58} {now:6.2f}x, not kept yet: run `make bench`")
             continue
-        before = float(str(kept[what]["median"]))
+        before = kept[what]["median"]
         has_fallen = now < SMALLEST_SHARE * before
         print(
             f"{what:<58} {now:6.2f}x, kept {before:6.2f}x of {kept[what]['day']}  "

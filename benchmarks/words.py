@@ -35,9 +35,6 @@ rounds = 1
 rate = 0.001
 batch = 16
 optimizer = "adam"
-[[threats]]
-attacks = ["embedding_rows", "output_rows", "combined_rows"]
-by_round = false
 """
 
 NEWS = """
@@ -57,6 +54,9 @@ rate = 0.01
 epochs = 2
 batch = 20
 optimizer = "adam"
+"""
+
+THREATS = """
 [[threats]]
 attacks = ["embedding_rows", "output_rows", "combined_rows"]
 by_round = false
@@ -117,13 +117,14 @@ def main() -> None:
         chosen = {name: arms[name] for name in arms if name in (given.arms or arms)}
         audits = []
         for seed in range(3):
-            plan = (
+            parts = [
                 NEWS.format(seed=seed)
                 if rank is None
-                else BLOGS.format(rank=rank, seed=seed, clients=given.clients, base=base)
-            ) + "".join(
-                ARM.format(name=name, settings=settings) for name, settings in chosen.items()
-            )
+                else BLOGS.format(rank=rank, seed=seed, clients=given.clients, base=base),
+                *(ARM.format(name=name, settings=text) for name, text in chosen.items()),
+                THREATS,
+            ]
+            plan = "".join(parts)
             folder = given.out / f"{federation} {seed}".replace(" ", "-")
             audits.append(audit(parse_plan(plan, "benchmark"), folder, resources=resources))
             shutil.rmtree(folder)

@@ -81,7 +81,7 @@ NEED_CLASSES = frozenset(
         "zlg",
     }
 )
-"""Attacks whose question, or whose simulation, is about classes."""
+"""Attacks that need a task with classes."""
 
 NEED_OTHERS = frozenset({"combined_rows", "embedding_rows", "match_cross_modal", "output_rows"})
 """Attacks that need what these data lack: words, or a second modality."""

@@ -1,4 +1,4 @@
-"""The page of all experiments: what counts as reproduced, and what it lists."""
+"""The page of all experiments lists each, and says which values were reproduced."""
 
 from pathlib import Path
 

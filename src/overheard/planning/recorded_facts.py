@@ -49,7 +49,10 @@ class RecordedFacts:
 
     @property
     def task_kind(self) -> TaskKind:
-        """What the model predicts: as stated, or what the loss and a single output suggest."""
+        """The kind of task: stated by the manifest, or else derived.
+
+        A binary cross-entropy means several labels, and a single output a regression.
+        """
         manifest = self.manifest
         if manifest.task is not None:
             return manifest.task.kind

@@ -59,15 +59,12 @@ def gains_less_on_the_leak_free_run(trial: AttackTrial) -> None:
 
 def finds_planted_shares(trial: AttackTrial) -> None:
     """Check that it beats the uninformed guess on a planted leak."""
-    gain = mean_gain(trial, trial.leaky_runs[0])
-    require(gain > 0.1, _gain_message(trial, gain, "more than 0.1 where label shares leak"))
+    _require_gain(trial, 0.1, "label shares leak")
 
 
 def finds_no_shares_where_nothing_leaks(trial: AttackTrial) -> None:
     """Check that it does not beat the uninformed guess if updates do not depend on the data."""
-    for run in trial.leak_free_runs:
-        gain = mean_gain(trial, run)
-        require(gain <= 0.05, _gain_message(trial, gain, "at most 0.05 where nothing leaks"))
+    _require_no_gain(trial, 0.05, "nothing leaks")
 
 
 def permuting_classes_permutes_shares(trial: AttackTrial) -> None:
@@ -171,8 +168,7 @@ def permuting_classes_keeps_evidence(trial: AttackTrial) -> None:
 
 def finds_memorised_records(trial: AttackTrial) -> None:
     """Check that it beats the uninformed guess where records were memorised."""
-    gain = mean_gain(trial, trial.leaky_runs[0])
-    require(gain > 0.2, _gain_message(trial, gain, "more than 0.2 where records are memorised"))
+    _require_gain(trial, 0.2, "records are memorised")
 
 
 def finds_no_unseen_records(trial: AttackTrial) -> None:
@@ -199,15 +195,12 @@ def scores_every_record(trial: AttackTrial) -> None:
 
 def finds_words_of_its_own(trial: AttackTrial) -> None:
     """Check that it beats the uninformed guess where clients have words of their own."""
-    gain = mean_gain(trial, trial.leaky_runs[0])
-    require(gain > 0.3, _gain_message(trial, gain, "more than 0.3 where words leak"))
+    _require_gain(trial, 0.3, "words leak")
 
 
 def finds_no_words_of_others(trial: AttackTrial) -> None:
     """Check that it does not beat the guess where updates do not depend on the texts."""
-    for run in trial.leak_free_runs:
-        gain = mean_gain(trial, run)
-        require(gain <= 0.1, _gain_message(trial, gain, "at most 0.1 where nothing leaks"))
+    _require_no_gain(trial, 0.1, "nothing leaks")
 
 
 def scores_every_word(trial: AttackTrial) -> None:
@@ -223,17 +216,12 @@ def scores_every_word(trial: AttackTrial) -> None:
 
 def identifies_users(trial: AttackTrial) -> None:
     """Check that it beats the uninformed guess where users differ."""
-    gain = mean_gain(trial, trial.leaky_runs[0])
-    require(gain > 0.25, _gain_message(trial, gain, "more than 0.25 where users differ"))
+    _require_gain(trial, 0.25, "users differ")
 
 
 def identifies_no_identical_users(trial: AttackTrial) -> None:
     """Check that it does not beat the uninformed guess where users are identical."""
-    for run in trial.leak_free_runs:
-        gain = mean_gain(trial, run)
-        require(
-            gain <= 0.15, _gain_message(trial, gain, "at most 0.15 where users are identical")
-        )
+    _require_no_gain(trial, 0.15, "users are identical")
 
 
 def ranks_all_known_users(trial: AttackTrial) -> None:
@@ -292,6 +280,19 @@ def _share_of_peaks(trial: AttackTrial, runs: Sequence[PlantedRun]) -> float:
             earlier = [value for number, value in by_round.items() if number < SHIFT_ROUND]
             peaks.append(max(by_round[number] for number in ROUNDS_AFTER_SHIFT) > max(earlier))
     return sum(peaks) / len(peaks)
+
+
+def _require_gain(trial: AttackTrial, least: float, where: str) -> None:
+    """Check that it gains more than this on the leaky run."""
+    gain = mean_gain(trial, trial.leaky_runs[0])
+    require(gain > least, _gain_message(trial, gain, f"more than {least} where {where}"))
+
+
+def _require_no_gain(trial: AttackTrial, most: float, where: str) -> None:
+    """Check that it gains at most this on each leak-free run."""
+    for run in trial.leak_free_runs:
+        gain = mean_gain(trial, run)
+        require(gain <= most, _gain_message(trial, gain, f"at most {most} where {where}"))
 
 
 def _gain_message(trial: AttackTrial, gain: float, expected: str) -> str:

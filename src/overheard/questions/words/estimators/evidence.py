@@ -1,7 +1,6 @@
 """The evidence of each word in the updates of a target, by the part of the model it is in."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -55,7 +54,7 @@ def embedding_evidence(view: View, targets: Sequence[Party], knowledge: Knowledg
             squares.append(changes.square().sum(1))
         return torch.stack(squares).sum(0).sqrt()
 
-    return cast(Evidence, read)
+    return read
 
 
 def output_evidence(knowledge: Knowledge) -> Evidence:
@@ -93,7 +92,7 @@ def output_evidence(knowledge: Knowledge) -> Evidence:
         evidence[labels[is_word]] = of_labels[is_word]
         return evidence
 
-    return cast(Evidence, read)
+    return read
 
 
 def pool_evidence(

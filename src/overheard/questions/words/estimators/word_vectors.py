@@ -13,7 +13,7 @@ BINS = 64
 """Ranges of weights; the change of unused rows is estimated within each."""
 
 MOST_SORTED = 200_000
-"""Weights by which the change of unused rows is estimated, about."""
+"""About how many weights are sorted to estimate the change of unused rows."""
 
 
 def find_word_tables(model: nn.Module, words: TokenWords) -> tuple[str, ...]:
