@@ -113,14 +113,15 @@ def find_flaw(tensor: Tensor) -> str | None:
         return f"holds {tensor.dtype}, which is not supported: send it as float32"
     # A chunk at a time, as a mapped tensor may be larger than memory.
     chunks = torch.split(tensor.reshape(-1), CHECKED_AT_ONCE)
-    if not all(_is_finite(chunk.float()) for chunk in chunks):
+    if not all(is_finite(chunk.float()) for chunk in chunks):
         return "holds NaN or infinity, as float32"
     return None
 
 
-def _is_finite(chunk: Tensor) -> bool:
+def is_finite(tensor: Tensor) -> bool:
+    """Return whether all elements are finite."""
     # A finite sum implies finite elements, and takes a fifth of the time.
-    return bool(chunk.sum().isfinite()) or bool(chunk.isfinite().all())
+    return bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
 
 
 def to_safetensors(weights: Mapping[str, Tensor]) -> bytes:
