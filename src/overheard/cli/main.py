@@ -41,6 +41,7 @@ from overheard.cli.options import (
 )
 from overheard.cli.plan_checking import plan_app
 from overheard.cli.terminal import escaped_text
+from overheard.cli.workers import prepare_workers
 from overheard.core.errors import PlanError
 from overheard.core.plugin_registry import PluginWarning
 
@@ -137,6 +138,7 @@ def audit(
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    prepare_workers(workers)  # first, as the imports below take as long
     from overheard.auditing.folder import default_folder
     from overheard.auditing.following.follow import FollowSettings
     from overheard.auditing.inputs import refuse_plan_without_split
@@ -241,16 +243,18 @@ def reproduce(
       overheard reproduce --report
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
-    from overheard.cli.resources import make_resources
-    from overheard.papers.portion import Portion
-
     if (experiment is None) != (all_of_them or report):
         raise click.UsageError("Give one experiment, or --all, or --report.")
     if seed is not None and runs is not None:
         raise click.UsageError("Give --seed or --runs, not both.")
     if only and experiment is None:
         raise click.UsageError("--only selects audits of one experiment: name it.")
+    if not report:
+        prepare_workers(workers)
+    from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
+    from overheard.cli.resources import make_resources
+    from overheard.papers.portion import Portion
+
     seeds = tuple(range(runs or 0)) if seed is None else (seed,)
     resources = make_resources(data, device, workers)
     if experiment is not None:

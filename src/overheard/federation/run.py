@@ -31,6 +31,7 @@ from overheard.federation.stacking import check_stackable, split_into_stacks
 from overheard.federation.truth import build_ground_truth
 from overheard.learning.initialization import initial_weights
 from overheard.learning.threads import one_thread
+from overheard.learning.train import prepare_workers
 
 __all__ = ["Federation", "run", "run_federations"]
 
@@ -90,6 +91,8 @@ def run_federations(
             f"and {len(set(folders))} folders"
         )
     check_stackable(federations)
+    for first in federations[:1]:
+        prepare_workers(first.build_model, first.engine, first.workers, first.device)
     with one_thread():
         runs = [
             _FederationRun(
