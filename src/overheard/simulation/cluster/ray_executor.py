@@ -52,7 +52,7 @@ def run_on_ray(
 
     Raises:
         PlanError: if Ray is not installed, the cluster does not respond or cannot be joined, or
-            a machine of it has other versions or lacks a module.
+            one of its machines has other versions or does not find a module.
         WorkerError: if workers die repeatedly on one task, or the cluster is lost.
 
     """
