@@ -13,6 +13,7 @@ from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.core.task import TaskKind
 from overheard.learning.architecture import is_plain_mlp
+from overheard.learning.engines.instance_norm_block import use_instance_norm_blocks
 from overheard.learning.engines.stacked import build_stacked_networks
 from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import expected_rating
@@ -131,6 +132,8 @@ def mean_absolute_error(
 def _one_by_one(
     model: nn.Module, models: Iterable[Weights], inputs: Tensor, batch: int
 ) -> Iterator[Tensor]:
+    if inputs.device.type == "cpu":
+        use_instance_norm_blocks(model)
     for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
         store_kernels_channels_last(model)
