@@ -19,7 +19,10 @@ DTYPE_NAMES = {
 }
 """The format's names of float types, in the order in which it stores their tensors."""
 
-KEPT_LAYOUTS = 64
+ShapeItems = tuple[tuple[str, tuple[int, ...]], ...]
+"""The name and shape of each tensor."""
+
+CACHED_LAYOUTS = 64
 """The most layouts to keep, those that were asked for last."""
 
 
@@ -41,8 +44,10 @@ class TensorLayout:
     starts: Mapping[str, int]
 
 
-@lru_cache(KEPT_LAYOUTS)
-def layouts_of_shapes(shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> tuple[TensorLayout, ...]:
+@lru_cache(CACHED_LAYOUTS)
+def layouts_of_shapes(
+    shapes: ShapeItems,
+) -> tuple[TensorLayout, ...]:
     """Return the layout of tensors of these shapes for each float type, the usual one first."""
     names = sorted((name for name, _ in shapes), key=str.encode)
     shape_of, starts, end = dict(shapes), dict[str, int](), 0

@@ -1,5 +1,6 @@
 """Files of tensors: how they are read, checked and written."""
 
+import os
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
@@ -13,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.safetensors_header import layouts_of_shapes
+from overheard.archive.safetensors_header import ShapeItems, layouts_of_shapes
 from overheard.core.errors import TranscriptError
 
 SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
@@ -46,7 +47,7 @@ def read_stored_tensor(path: Path, shapes: Mapping[str, tuple[int, ...]], name: 
 
     """
     try:
-        state = path.stat()
+        state = os.stat(path)
         # A file that changed just now may change again, and show the same time.
         is_settled = time() - state.st_mtime > CLOCK_TICK
         if is_settled and state.st_size <= SMALL_FILE_BYTES:
@@ -101,7 +102,7 @@ def read_tensors(
 
 @lru_cache(CACHED_FILES)
 def _read_small_file(
-    path: Path, version: tuple[int, ...], shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    path: Path, version: tuple[int, ...], shapes: ShapeItems
 ) -> dict[str, Tensor]:
     """Read and check all tensors of a file, once for each version of it on disk.
 
@@ -114,13 +115,11 @@ def _read_small_file(
     return read_tensors(path, tuple(expected), expected)
 
 
-def _read_usual_file(
-    path: Path, size: int, shapes: tuple[tuple[str, tuple[int, ...]], ...]
-) -> dict[str, Tensor] | None:
-    """Read a file of this size whose every byte before the numbers is what safetensors writes for them.
+def _read_usual_file(path: Path, size: int, shapes: ShapeItems) -> dict[str, Tensor] | None:
+    """Read a file of this size that begins with just what safetensors writes for these shapes.
 
     That is so for all files that Overheard recorded. Nothing is parsed, and all numbers are
-    checked at once, which takes a tenth of the time.
+    checked at once, which takes a third of the time.
 
     Returns:
         The tensors, as float32, or None: `read_tensors` then reads the file, or says what is
