@@ -1,4 +1,4 @@
-"""Outputs that are cache in memory while the messages live that they came from."""
+"""Outputs that are stored in memory while the messages live that they came from."""
 
 import gc
 
