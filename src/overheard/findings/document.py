@@ -7,7 +7,7 @@ parts that a gate reads are defined in `document_rows`.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import isfinite
 
 from overheard.core.scorer import Score
@@ -72,9 +72,19 @@ def to_entry(value: object, *left_out: str) -> Entry:
     >>> to_entry(Estimate(0.5, float("nan"), None, "runs", 4.0), "high")
     {'mean': 0.5, 'low': None, 'basis': 'runs', 'degrees': 4.0}
     """
-    assert is_dataclass(value)
-    names = (field.name for field in fields(value))
-    return {name: to_json_value(getattr(value, name)) for name in names if name not in left_out}
+    kind: type = type(value)
+    return {
+        name: to_json_value(getattr(value, name))
+        for name in _field_names(kind)
+        if name not in left_out
+    }
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Return the fields of a dataclass once, as there are thousands of each."""
+    assert is_dataclass(kind)
+    return tuple(field.name for field in fields(kind))
 
 
 def to_json_value(value: object) -> object:

@@ -40,12 +40,17 @@ def as_csv(audit: Audit) -> str:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
     for finding in audit.findings:
-        table.writerows(_csv_row(finding, score) for score in finding.scores or (None,))
+        place, rest = _place_cells(finding), _finding_cells(finding)
+        table.writerows(
+            (*place, *([None] * 7 if score is None else _score_cells(score)), *rest)
+            for score in finding.scores or (None,)
+        )
     return text.getvalue()
 
 
-def _csv_row(finding: Finding, score: Score | None) -> tuple[str | int | float | None, ...]:
-    cell, timeline = finding.cell, finding.timeline
+def _place_cells(finding: Finding) -> tuple[str | int, ...]:
+    """Return the cells before those of a score."""
+    cell = finding.cell
     return (
         _escape_formula(cell.arm),
         cell.seed,
@@ -55,7 +60,13 @@ def _csv_row(finding: Finding, score: Score | None) -> tuple[str | int | float |
         _escape_formula(cell.question),
         _escape_formula(" ".join(map(str, cell.rounds))),
         _escape_formula(finding.target),
-        *([None] * 7 if score is None else _score_cells(score)),
+    )
+
+
+def _finding_cells(finding: Finding) -> tuple[str | int | float | None, ...]:
+    """Return the cells after those of a score."""
+    cell, timeline = finding.cell, finding.timeline
+    return (
         *_claim_cells(finding),
         None if finding.low is None else _escape_formula(_join_numbers(finding.low)),
         None if finding.high is None else _escape_formula(_join_numbers(finding.high)),
