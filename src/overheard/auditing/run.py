@@ -9,6 +9,7 @@ from pathlib import Path
 from overheard.archive.folder_lock import lock_folder
 from overheard.archive.manifest import read_manifest
 from overheard.archive.tensor_cache import FolderTensorCache
+from overheard.auditing import runs_ahead
 from overheard.auditing.attack_runner import run_attacks
 from overheard.auditing.audited_run import discard_other_code, prepare_simulated_runs
 from overheard.auditing.folder import AuditFolder
@@ -63,7 +64,7 @@ def audit(
     home.check_plan(claim)
     resources = resources or Resources()
     if resources.engine == "auto" and resources.cluster is None:
-        processes.prepare(resources.workers)
+        processes.prepare(resources.workers, [runs_ahead.__name__])
     audit_inputs = load_inputs(
         plan, resources, FolderTensorCache(resources.simulation_cache or home.simulation_path)
     )

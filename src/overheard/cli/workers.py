@@ -51,4 +51,4 @@ def prepare_workers(options: WorkerOptions | None) -> None:
     """Let worker processes import torch in the background, if a command may use them."""
     chosen = options or WorkerOptions()
     if chosen.cluster is None and chosen.processes != 1 and (os.cpu_count() or 1) > 1:
-        starter.prepare()
+        starter.prepare(["overheard.auditing.runs_ahead"])

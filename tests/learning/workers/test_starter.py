@@ -4,12 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 
-from overheard.learning.workers import starter
+from overheard.learning.workers import processes, starter
+from overheard.learning.workers.job import Job, WorkerTask
+from overheard.learning.workers.processes import WorkerPool
 from overheard.learning.workers.starter import ForkedWorker
 from overheard.learning.workers.worker_process import WorkerProcess
 
@@ -104,3 +108,27 @@ def test_other_modules_need_another_starter(monkeypatch: pytest.MonkeyPatch) -> 
     assert starter._RUNNING[0] is not before
     monkeypatch.undo()
     starter.prepare()
+
+
+@dataclass(frozen=True)
+class IsImported(Job):
+    """Tells whether a worker had imported a module before its job."""
+
+    name: str
+
+    def run(self, tensors: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:
+        return {"imported": torch.tensor(float(self.name in sys.modules))}
+
+
+def test_workers_have_the_modules_that_the_starter_imported() -> None:
+    starter._discard()
+    starter.prepare(["colorsys", "no_such_module_anywhere"])
+    tasks = [
+        (n, WorkerTask(IsImported(name), ())) for n, name in enumerate(("colorsys", "cmd"))
+    ]
+    pool = WorkerPool(1)
+    found = {one.number: float(one.tensors["imported"]) for one in pool.run_tasks(tasks)}
+    processes.stop_idle(1)
+    pool.stop()
+    starter._discard()
+    assert found == {0: 1.0, 1: 0.0}

@@ -6,6 +6,9 @@ import os
 import socket
 import time
 import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 
 from overheard.learning.workers.starter import MOST_BYTES
 from overheard.learning.workers.worker import serve
@@ -14,13 +17,17 @@ POLL_SECONDS = 0.005
 """Seconds between two looks at a worker whose end has a time limit."""
 
 
-def serve_starts(handle: int) -> None:
+def serve_starts(handle: int, modules: Sequence[str]) -> None:
     """Fork workers and wait for them until the caller closes the connection.
 
     Args:
         handle: file descriptor of the inherited end of the connection.
+        modules: modules to import; one that fails is left to the workers that need it.
 
     """
+    for name in modules:
+        with suppress(ImportError):
+            import_module(name)
     # Objects of the imports are left alone, so that workers share their memory.
     gc.collect()
     gc.freeze()

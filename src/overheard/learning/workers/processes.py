@@ -48,15 +48,16 @@ def are_supported() -> bool:
     return os.name == "posix"
 
 
-def prepare(workers: int | None) -> None:
+def prepare(workers: int | None, modules: Sequence[str] = ()) -> None:
     """Let the starter of workers import torch in the background, if there may be workers.
 
     Args:
         workers: the number of workers; None = one per core.
+        modules: what else workers will need, see `starter.prepare`.
 
     """
     if (available_cores() if workers is None else workers) > 1:
-        starter.prepare()
+        starter.prepare(modules)
 
 
 def are_ready(workers: int) -> bool:

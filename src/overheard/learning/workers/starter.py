@@ -13,11 +13,14 @@ import socket
 import subprocess
 import sys
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import final
 
-STARTER_CODE = "from overheard.learning.workers.forking import serve_starts; serve_starts({})"
+STARTER_CODE = (
+    "from overheard.learning.workers.forking import serve_starts; serve_starts({}, {!r})"
+)
 """Code of a starter: a fresh interpreter that never imports the caller's `__main__`. So scripts
 need no guard, and notebooks, test runs and the command line work too."""
 
@@ -51,10 +54,15 @@ def worker_environment() -> dict[str, str]:
     return os.environ | ENVIRONMENT | {"PYTHONPATH": import_path()}
 
 
-def prepare() -> None:
-    """Start the starter in the background, unless it runs already or none is supported."""
+def prepare(modules: Sequence[str] = ()) -> None:
+    """Start the starter in the background, unless it runs already or none is supported.
+
+    Args:
+        modules: what workers will need beside torch; a new starter imports them once for all.
+
+    """
     if is_supported():
-        _current()
+        _current(modules)
 
 
 def is_prepared() -> bool:
@@ -131,7 +139,7 @@ class ForkedWorker:
 class _Starter:
     """The starter process, and this process's end of the connection to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str]) -> None:
         self._import_path = import_path()
         self._lock = Lock()
         self._is_ready = False
@@ -139,7 +147,7 @@ class _Starter:
         self._socket = here
         # In a process group of its own, so that Ctrl-C reaches only the caller.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", STARTER_CODE.format(there.fileno())],
+            [sys.executable, "-P", "-c", STARTER_CODE.format(there.fileno(), tuple(modules))],
             pass_fds=(there.fileno(),),
             process_group=0,
             stdin=subprocess.DEVNULL,
@@ -205,13 +213,13 @@ _STARTING = Lock()
 """Held while the starter is started, so that two threads do not start two."""
 
 
-def _current() -> _Starter:
+def _current(modules: Sequence[str] = ()) -> _Starter:
     """Return the starter; start it if there is none that fits."""
     with _STARTING:
         if _RUNNING and not _RUNNING[0].fits():
             _discard()
         if not _RUNNING:
-            _RUNNING.append(_Starter())
+            _RUNNING.append(_Starter(modules))
         return _RUNNING[0]
 
 
