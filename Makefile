@@ -49,8 +49,8 @@ test-fast: install ## run the fast tests in two minutes: without slow tests, typ
 # Reuse compiled bytecode, even if a container's default is not to write it.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
-deployments: install ## record real runs of Flower and NVFlare, each with several processes
-	$(BIN)/pytest -q -m deployment tests/recorders
+deployments: install ## record real runs of Flower and NVFlare, and let machines of a Ray cluster fail
+	$(BIN)/pytest -q -m deployment tests/recorders tests/simulation/cluster
 
 lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from overheard.core.compute_settings import ComputeSettings
 from overheard.learning.threads import available_cores
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import TaskResult, WorkerTask
-from overheard.simulation.ray_executor import run_on_ray
+from overheard.simulation.cluster.ray_executor import run_on_ray
 
 
 def run_tasks(

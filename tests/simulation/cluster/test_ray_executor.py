@@ -1,8 +1,7 @@
 import importlib.util
 import os
+import platform
 import signal
-import socket
-import sys
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,9 @@ import torch
 from overheard.core.errors import PlanError, WorkerError
 from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
-from overheard.simulation.ray_executor import run_on_ray
+from overheard.simulation.cluster import ray_executor
+from overheard.simulation.cluster.machine_setup import own_setup
+from overheard.simulation.cluster.ray_executor import run_on_ray
 from overheard.simulation.simulation import run_simulation
 from tests.learning.jobs import DiesAtFirst, Refuses, Scaled
 from tests.simulation.small_run import KillsWorker, Raw, knowledge, server_view
@@ -21,30 +22,6 @@ NUMBERS = TensorBundle({"numbers": torch.tensor([1.0, 3.0])})
 with_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="ray, an extra, is not installed"
 )
-
-
-def test_without_ray_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(PlanError, match=r"needs Ray: pip install '\.\[ray\]'"):
-        list(run_on_ray([], "local"))
-
-
-@pytest.mark.parametrize("address", ["ray://127.0.0.1:1", "127.0.0.1:1", "auto", "ray://one"])
-def test_a_cluster_that_does_not_respond_is_reported_at_once(address: str) -> None:
-    with pytest.raises(PlanError, match="does not respond: give 'local', or 'ray://host:port'"):
-        list(run_on_ray([], address))
-
-
-@with_ray
-def test_without_ray_client_the_error_says_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # grpc comes with ray[client], but not with ray.
-    monkeypatch.setitem(sys.modules, "grpc", None)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(PlanError, match=r"cannot be joined: .* have ray\[client\] here"):
-            list(run_on_ray([], address))
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +84,15 @@ class TestOnThisMachine:
     def test_the_own_error_of_a_job_is_raised(self, ray) -> None:
         with pytest.raises(PlanError, match="change the plan"):
             list(run_on_ray([(0, WorkerTask(Refuses(), (NUMBERS,)))], "local"))
+
+    def test_a_machine_with_another_version_is_refused_by_name(
+        self, ray, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = replace(own_setup(), overheard="0.0.0")
+        monkeypatch.setattr(ray_executor, "own_setup", lambda: other)
+        expected = f"same versions .* {platform.node()} has overheard .* instead of 0.0.0"
+        with pytest.raises(PlanError, match=expected):
+            list(run_on_ray([(0, WorkerTask(Scaled(1.0), (NUMBERS,)))], "local"))
 
     def test_closing_early_leaves_no_task_running(self, ray) -> None:
         tasks = enumerate(WorkerTask(Scaled(1.0), (NUMBERS,)) for _ in range(50))

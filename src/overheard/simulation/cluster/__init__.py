@@ -1,0 +1,1 @@
+"""Execution of tasks on a Ray cluster, and what its machines must have."""
