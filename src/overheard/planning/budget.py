@@ -188,9 +188,9 @@ def _too_small(measured: MeasuredAudit, largest: SimulationCounts, seconds: floa
     name, longest = parts[0]
     return PlanError(
         f"the audit takes about {describe_duration(cost.seconds)} at least, more than the "
-        f"budget of {describe_duration(seconds)}, with {smallest.clients} virtual clients in "
-        f"one round; {describe_duration(longest)} of it are {name}: give a larger budget, or "
-        "name fewer attacks, seeds or rounds in the plan"
+        f"budget of {describe_duration(seconds)}: {describe_duration(longest)} of it are "
+        f"{name}. That is with {smallest.clients} virtual clients in one round. Give a larger "
+        "budget, or name fewer attacks, seeds or rounds in the plan."
     )
 
 
