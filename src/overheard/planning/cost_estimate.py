@@ -1,16 +1,16 @@
 """Estimates how much time, memory and disk an audit takes, from short measurements."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import process_time
-from typing import Any, final
+from typing import final
 
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.work_items import applies_to_run, run_kinds, single_rounds
-from overheard.core.attack import Attack
 from overheard.federation.sampling import participants_per_round
 from overheard.learning.threads import available_cores, one_thread
+from overheard.planning.durations import describe_duration
 from overheard.planning.measured_costs import (
     MEASURED_VIRTUAL_CLIENTS,
     AttackCost,
@@ -19,6 +19,7 @@ from overheard.planning.measured_costs import (
 )
 from overheard.planning.outlook import PlannedView
 from overheard.planning.recorded_facts import RecordedFacts
+from overheard.planning.simulation_counts import SimulationCounts
 from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
 
@@ -66,13 +67,14 @@ class CostEstimate:
         """Return the estimate in lines of plain text."""
         low, high = self.seconds / WITHIN, self.seconds * WITHIN
         yield (
-            f"Time: about {_duration(self.seconds)}, between {_duration(low)} and "
-            f"{_duration(high)}, on this machine as busy as now"
+            f"Time: about {describe_duration(self.seconds)}, between "
+            f"{describe_duration(low)} and {describe_duration(high)}, on this machine as busy "
+            "as now"
         )
         if self.training_seconds:
-            yield f"  {_duration(self.training_seconds):>8}  simulate the federations"
+            yield f"  {describe_duration(self.training_seconds):>8}  simulate the federations"
         for name, seconds in sorted(self.attack_seconds, key=lambda pair: -pair[1]):
-            yield f"  {_duration(seconds):>8}  {name}"
+            yield f"  {describe_duration(seconds):>8}  {name}"
         for name in self.unmeasured:
             yield f"  not measured: {name}"
         yield f"Memory: about {self.memory_bytes / GIGABYTE:.1f} GB"
@@ -80,48 +82,134 @@ class CostEstimate:
             yield f"Disk: about {self.disk_bytes / GIGABYTE:.2g} GB of transcripts"
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+@final
+@dataclass(frozen=True, slots=True)
+class MeasuredAttack:
+    """A measured attack of a threat in one arm.
+
+    Args:
+        cost: its measured seconds.
+        targets: the number of targets on which it can run.
+
+    """
+
+    cost: AttackCost
+    targets: int
 
 
-def estimate_cost(
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredAudit:
+    """An audit whose parts were measured; its cost with any counts follows.
+
+    Args:
+        plan: the plan.
+        audit_inputs: its data.
+        views: what each threat will see in each arm.
+        facts: the recording to audit; None = a simulation.
+        begun: seconds of this process before the measurement, such as imports.
+        second_per_example: seconds to train on an example.
+        attacks: the measured attacks, by number of the view and name.
+        unmeasured: names of attacks that could not be measured.
+
+    """
+
+    plan: Plan
+    audit_inputs: AuditInputs
+    views: Sequence[PlannedView]
+    facts: RecordedFacts | None
+    begun: float
+    second_per_example: float
+    attacks: Mapping[tuple[int, str], MeasuredAttack]
+    unmeasured: tuple[str, ...]
+
+    def estimate(self, counts: SimulationCounts | None = None) -> CostEstimate:
+        """Return the cost of the audit, with counts in place of those of the plan."""
+        by_attack = dict[str, float]()
+        for number, view in enumerate(self.views):
+            for name, seconds in self._view_seconds(number, view, counts):
+                by_attack[name] = by_attack.get(name, 0.0) + seconds
+        is_simulated = self.facts is None
+        trained = _trained_examples(self.plan, self.audit_inputs) if is_simulated else 0.0
+        training = trained * self.second_per_example / _speedup(self.audit_inputs)
+        return CostEstimate(
+            self.begun + training + sum(by_attack.values()) + REPORT_SECONDS,
+            training,
+            tuple(by_attack.items()),
+            _peak_memory() + REPORT_BYTES,
+            _disk_bytes(self.plan, self.views) if is_simulated else 0.0,
+            self.unmeasured,
+        )
+
+    def _view_seconds(
+        self, number: int, view: PlannedView, counts: SimulationCounts | None
+    ) -> Iterator[tuple[str, float]]:
+        """Yield the seconds of attacks in an arm, by name; a name may come twice."""
+        simulated: tuple[int, str, float] | None = None
+        for planned in view.threat.attacks:
+            name = view.threat.attack_name(planned)
+            if (measured := self.attacks.get((number, name))) is None:
+                continue
+            attack = planned if counts is None else counts.attack(planned)
+            question = question_of_attack(attack)
+            rounds = self.facts.rounds if self.facts else self.plan.rounds_of(view.arm)
+            used = min(rounds, getattr(attack, "most_rounds", None) or rounds)
+            single = len(single_rounds(view.threat, question, range(rounds)))
+            more = max(0, measured.targets - 1) * measured.cost.next_target
+            cell = (measured.cost.first_target + more) / measured.cost.rounds
+            kinds = [
+                one for one in run_kinds(self.plan) if applies_to_run(question, one.is_control)
+            ]
+            runs = 1 if self.facts else len(self.plan.seeds) * len(kinds)
+            yield name, runs * (used + single) * cell
+            if attack.training_source() == "virtual clients":
+                simulated = max(simulated or (0, "", 0.0), (used, name, float(runs)))
+        if simulated is not None:
+            # The attacks of a threat share virtual clients, in the rounds that they share.
+            used, name, runs_of_it = simulated
+            yield name, runs_of_it * used * self._seconds_of_virtual_round(view, counts)
+
+    def _seconds_of_virtual_round(
+        self, view: PlannedView, counts: SimulationCounts | None
+    ) -> float:
+        """Return the seconds of the virtual clients that were not measured, in one round."""
+        planned = view.threat.virtual.clients
+        clients = planned if counts is None else counts.clients_of(planned)
+        examples = max(0, clients - MEASURED_VIRTUAL_CLIENTS) * _virtual_examples(
+            self.plan, view
+        )
+        return PROBE_FACTOR * examples * self.second_per_example / _speedup(self.audit_inputs)
+
+
+def measure_audit(
     plan: Plan,
     audit_inputs: AuditInputs,
     views: Sequence[PlannedView],
     facts: RecordedFacts | None,
-) -> CostEstimate:
-    """Estimate the cost of an audit; a few batches are trained, and attacks run on one target.
+    longest: float = BUDGET,
+) -> MeasuredAudit:
+    """Measure the parts of an audit: a few batches are trained, and attacks run on one target.
 
     Args:
         plan: the plan.
         audit_inputs: its data.
         views: what each threat will see, from `planned_views`.
         facts: the recording to audit; None = a simulation.
+        longest: seconds after which no other measurement begins.
 
     """
     begun = process_time()
     with one_thread():
         second_per_example = measure_training(plan, audit_inputs)
-        costs, unmeasured = _measure_attacks(views, begun + BUDGET)
-    by_attack = dict[str, float]()
-    for view in views:
-        for attack in view.threat.attacks:
-            name = view.threat.attack_name(attack)
-            if (cost := costs.get(name)) is not None:
-                seconds = _attack_seconds(plan, view, attack, cost, second_per_example, facts)
-                by_attack[name] = by_attack.get(name, 0.0) + seconds
-    trained = _trained_examples(plan, audit_inputs) if facts is None else 0.0
-    training = trained * second_per_example / _speedup(audit_inputs)
-    total = begun + training + sum(by_attack.values()) + REPORT_SECONDS
-    return CostEstimate(
-        total,
-        training,
-        tuple(by_attack.items()),
-        _peak_memory() + REPORT_BYTES,
-        0.0 if facts is not None else _disk_bytes(plan, views),
-        unmeasured,
+        costs, unmeasured = _measure_attacks(views, begun + longest)
+    attacks = {
+        (number, name): MeasuredAttack(costs[name], len(view.able_targets(attack)))
+        for number, view in enumerate(views)
+        for attack in view.threat.attacks
+        if (name := view.threat.attack_name(attack)) in costs
+    }
+    return MeasuredAudit(
+        plan, audit_inputs, views, facts, begun, second_per_example, attacks, unmeasured
     )
 
 
@@ -142,33 +230,6 @@ def _measure_attacks(
             else:
                 costs[name] = cost
     return costs, tuple(name for name in failed if name not in costs)
-
-
-def _attack_seconds(
-    plan: Plan,
-    view: PlannedView,
-    # Any: an attack answers a question of its own.
-    attack: Attack[Any],
-    cost: AttackCost,
-    second_per_example: float,
-    facts: RecordedFacts | None,
-) -> float:
-    """Return the seconds of all cells of an attack in one arm."""
-    rounds = facts.rounds if facts is not None else plan.rounds_of(view.arm)
-    question = question_of_attack(attack)
-    used = min(rounds, getattr(attack, "most_rounds", None) or rounds)
-    single = len(single_rounds(view.threat, question, range(rounds)))
-    targets = len(view.able_targets(attack))
-    cell = cost.first_target + max(0, targets - 1) * cost.next_target
-    seconds = (used + single) / cost.rounds * cell
-    if attack.training_source() == "virtual clients":
-        more = max(0, view.threat.virtual.clients - MEASURED_VIRTUAL_CLIENTS)
-        examples = more * used * _virtual_examples(plan, view)
-        seconds += PROBE_FACTOR * examples * second_per_example
-    if facts is not None:
-        return seconds
-    kinds = [kind for kind in run_kinds(plan) if applies_to_run(question, kind.is_control)]
-    return seconds * len(plan.seeds) * len(kinds)
 
 
 def _virtual_examples(plan: Plan, view: PlannedView) -> float:

@@ -10,7 +10,7 @@ from overheard.auditing.inputs import Resources, load_inputs, refuse_plan_withou
 from overheard.auditing.recording import RECORDED
 from overheard.auditing.work_items import run_kinds
 from overheard.core.compute_settings import MemoryTensorCache
-from overheard.planning.cost_estimate import CostEstimate, estimate_cost
+from overheard.planning.cost_estimate import CostEstimate, measure_audit
 from overheard.planning.outlook import AttackOutlook, planned_views
 from overheard.planning.recorded_facts import read_checked_recording
 from overheard.plans.plan import Plan
@@ -118,6 +118,6 @@ def check_plan(
         runs,
         tuple(outlook for view in views for outlook in view.outlooks()),
         no_verdicts,
-        estimate_cost(plan, audit_inputs, views, facts) if with_estimate else None,
+        measure_audit(plan, audit_inputs, views, facts).estimate() if with_estimate else None,
         () if facts is None else plan.seeds[1:],
     )
