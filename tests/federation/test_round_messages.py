@@ -59,7 +59,7 @@ def test_kept_messages_equal_those_on_the_disk(tmp_path: Path, dtype: torch.dtyp
         record = RoundMessages(open_round)
         for message in messages(dtype):
             record.record(message)
-    kept, read = record.kept(), read_round(tmp_path, 0)
+    kept, read = record.in_memory(), read_round(tmp_path, 0)
     assert kept is not None
     assert len(kept) == len(read) == 4
     for ours, theirs in zip(kept, read, strict=True):
@@ -76,6 +76,6 @@ def test_nothing_is_kept_beyond_the_limit_and_the_disk_answers(tmp_path: Path) -
     with Recorder(tmp_path, MANIFEST).open_round() as open_round:
         record = RoundMessages(open_round, most_bytes=79)
         recorded = [record.record(message) for message in messages(torch.float32)]
-    assert record.kept() is None
+    assert record.in_memory() is None
     assert len(tensors(recorded[2])) == 4
     assert [one.sender for one in recorded] == [one.sender for one in read_round(tmp_path, 0)]

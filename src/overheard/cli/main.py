@@ -271,14 +271,11 @@ def reproduce(
         prepare_workers(workers)
     from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
     from overheard.cli.resources import make_resources
-    from overheard.papers.portion import Portion
 
     seeds = tuple(range(runs or 0)) if seed is None else (seed,)
     resources = make_resources(data, device, workers)
     if experiment is not None:
-        reproduce_one(
-            experiment, out, quick, Portion(tuple(only or ()), seeds), resources, quiet
-        )
+        reproduce_one(experiment, out, quick, only or (), seeds, resources, quiet)
     elif report:
         write_report_of_all(out, quiet)
     else:

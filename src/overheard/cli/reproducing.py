@@ -13,7 +13,6 @@ from overheard.cli.progress import progress_bar
 from overheard.core.errors import AuditError, OutputError
 from overheard.papers.experiment import PAGE_FILE, Experiment
 from overheard.papers.overview import all_experiments, experiment_folder, write_overview
-from overheard.papers.portion import Portion
 from overheard.papers.registry import find_experiment
 from overheard.papers.reproduce import reproduce
 from overheard.papers.reproduced_value import ReproducedValue
@@ -26,7 +25,8 @@ def reproduce_one(
     name: str,
     out: Path | None,
     quick: bool,
-    portion: Portion,
+    only: Sequence[str],
+    seeds: Sequence[int],
     resources: Resources,
     quiet: bool,
 ) -> None:
@@ -38,8 +38,8 @@ def reproduce_one(
             name,
             folder,
             quick=quick,
-            only=portion.only,
-            seeds=portion.seeds,
+            only=only,
+            seeds=seeds,
             resources=resources,
             on_step=on_step,
         )

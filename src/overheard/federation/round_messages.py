@@ -36,23 +36,23 @@ class RoundMessages:
     def __init__(self, open_round: OpenRound, most_bytes: int = MOST_BYTES) -> None:
         self._open_round = open_round
         self._bytes_left = most_bytes
-        self._kept: list[Message] | None = []
+        self._messages: list[Message] | None = []
 
     def record(self, message: Message) -> Message:
         """Record a message; return it as it is read, from memory while the messages are few."""
         stored = self._open_round.record(message)
-        if self._kept is None:
+        if self._messages is None:
             return stored
-        in_memory = replace(stored, body=self._body_in_memory(stored.body, message.body))
+        same = replace(stored, body=self._body_in_memory(stored.body, message.body))
         if self._bytes_left < 0:
-            self._kept = None
+            self._messages = None
             return stored
-        self._kept.append(in_memory)
-        return in_memory
+        self._messages.append(same)
+        return same
 
-    def kept(self) -> Sequence[Message] | None:
+    def in_memory(self) -> Sequence[Message] | None:
         """Return all messages with their weights in memory; None = they were too large."""
-        return self._kept
+        return self._messages
 
     def _body_in_memory(self, stored: MessageBody, sent: MessageBody) -> MessageBody:
         match stored, sent:

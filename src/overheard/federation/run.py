@@ -198,7 +198,7 @@ def _run_stack_round(stack: Sequence[_FederationRun], number: int) -> None:
         run_round(sessions, number)
     for run in stack:
         if run.folder in recorded:
-            run.server.remember(number, recorded[run.folder].kept())
+            run.server.remember(number, recorded[run.folder].in_memory())
 
 
 def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, GroundTruth]:
