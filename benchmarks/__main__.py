@@ -15,7 +15,11 @@ from _ratios import KEPT, VARIABLE, compare_with_kept, read_ratios
 
 HERE = Path(__file__).parent
 
-SHORT = (("learning", "--short"), ("flower", "--repeats", "1"))
+SHORT = (
+    ("learning", "--short"),
+    ("virtual_clients", "--short"),
+    ("flower", "--repeats", "1"),
+)
 """The benchmarks of `make bench-check`, with their arguments."""
 
 LONG_RUNNING = {

@@ -2,11 +2,14 @@
 
     python benchmarks/audit_scale.py --out DIR                  writes 5 GB
     python benchmarks/audit_scale.py --out DIR --cases clients
+    python benchmarks/audit_scale.py --out DIR --against CHECKOUT
 
 Recordings are synthetic: updates are noise, as time and memory do not depend on their values.
 They stay in DIR and are reused by the next call. Each audit runs in a process of its own on one
 core, without a ground truth. Some attacks read only the last layer, some read whole models.
-Peaks are those of the whole process.
+The last audit of a recording runs all attacks at once. Peaks are those of the whole process.
+
+With `--against`, the code of another checkout runs each audit too, right after this one.
 """
 
 import argparse
@@ -30,6 +33,8 @@ from overheard.data.datasets.digits import Digits
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 
+HERE = Path(__file__).resolve().parents[1]
+
 MEGABYTES = 3000
 """Largest accepted peak memory of the whole process."""
 
@@ -48,7 +53,7 @@ rate = 0.1
 epochs = 1
 batch = 10
 [[threats]]
-attacks = ["{attack}"]
+attacks = [{attacks}]
 by_round = false
 """
 
@@ -61,7 +66,7 @@ class Case:
         clients: number of clients; each sends an update in each round.
         rounds: number of rounds.
         hidden: hidden widths of the network with 64 inputs and 10 outputs.
-        attacks: attacks to run, one audit each.
+        attacks: attacks to run, one audit each and one of all.
 
     """
 
@@ -82,7 +87,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--against", type=Path, help="another checkout of Overheard")
     arguments = parser.parse_args()
+    checkouts = [HERE, *([arguments.against.resolve()] if arguments.against else [])]
     for name in arguments.cases.split(","):
         case = CASES[name]
         folder = arguments.out / name
@@ -90,8 +97,10 @@ def main() -> None:
         print(
             f"{name}: {case.clients} clients, {case.rounds} rounds, {parameters:,} parameters"
         )
-        for attack in case.attacks:
-            _audit(folder, case, attack)
+        for attacks in (*((one,) for one in case.attacks), case.attacks):
+            seconds = [_audit(folder, case, attacks, code) for code in checkouts]
+            if arguments.against:
+                print(f"  {seconds[1] / seconds[0]:.2f} times the seconds of a core there")
 
 
 def _record(folder: Path, case: Case) -> int:
@@ -117,28 +126,35 @@ def _record(folder: Path, case: Case) -> int:
     return parameters
 
 
-def _audit(folder: Path, case: Case, attack: str) -> None:
-    plan, out = folder / f"{attack}.toml", folder / f"{attack}-audit"
-    hidden = list(case.hidden)
-    plan.write_text(PLAN.format(name=attack, hidden=hidden, rounds=case.rounds, attack=attack))
+def _audit(folder: Path, case: Case, attacks: tuple[str, ...], code: Path) -> float:
+    """Run attacks on a recording, print time and memory, and return the seconds of a core."""
+    name = attacks[0] if len(attacks) == 1 else "all"
+    plan, out = folder / f"{name}.toml", folder / f"{name}-audit"
+    named = ", ".join(f'"{one}"' for one in attacks)
+    plan.write_text(
+        PLAN.format(name=name, hidden=list(case.hidden), rounds=case.rounds, attacks=named)
+    )
     shutil.rmtree(out, ignore_errors=True)
     command = [
         *(sys.executable, "-m", "overheard", "audit", str(plan), "--quiet", "--workers", "1"),
         *("--transcript", str(folder / "recording"), "--out", str(out)),
     ]
+    settings = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(code / "src")}
     began = perf_counter()
-    child = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    child = subprocess.Popen(command, env=os.environ | settings)
     _, status, used = os.wait4(child.pid, 0)
     if status:
-        raise SystemExit(f"{attack}: the audit failed")
+        raise SystemExit(f"{name}: the audit failed")
     seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
     verdict = "reached" if peak < MEGABYTES else "missed"
+    where = "" if code == HERE else f", {code}"
     print(
-        f"  {attack:15} {perf_counter() - began:6.0f} s, {seconds:6.0f} s of a core, "
+        f"  {name:15} {perf_counter() - began:6.0f} s, {seconds:6.1f} s of a core, "
         f"{1000 * seconds / case.clients / case.rounds:8.1f} ms per update, "
-        f"peak {peak:6.0f} MB ({verdict})",
+        f"peak {peak:6.0f} MB ({verdict}){where}",
         flush=True,
     )
+    return seconds
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from overheard.archive.layout import (
     checked_file_size,
     path_exists,
+    plain_file_sizes,
     read_checked_file,
     round_folder,
     transcript_folder,
@@ -118,3 +119,19 @@ def test_a_transcript_without_its_run_is_found(tmp_path: Path) -> None:
     assert transcript_folder(tmp_path) == tmp_path / "transcript"
     (tmp_path / "manifest.json").write_text("{}")
     assert transcript_folder(tmp_path) == tmp_path
+
+
+def test_the_sizes_of_plain_files_leave_out_links_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "t" / "sub").mkdir(parents=True)
+    (tmp_path / "t" / "x").write_bytes(b"123")
+    (tmp_path / "t" / "link").symlink_to(tmp_path / "t" / "x")
+    assert plain_file_sizes(tmp_path / "t", tmp_path / "t") == {"x": 3}
+
+
+def test_no_sizes_are_told_of_a_folder_outside_or_none(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x").write_bytes(b"123")
+    (tmp_path / "t" / "round").symlink_to(tmp_path / "outside")
+    assert plain_file_sizes(tmp_path / "t" / "round", tmp_path / "t") == {}
+    assert plain_file_sizes(tmp_path / "t" / "absent", tmp_path / "t") == {}

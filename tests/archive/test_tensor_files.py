@@ -61,8 +61,34 @@ def test_a_small_file_is_opened_once(
 ) -> None:
     make_old(weights)
     assert torch.equal(weights["b"], WEIGHTS["b"])
-    monkeypatch.setattr("overheard.archive.tensor_files.safe_open", None)
+    monkeypatch.setattr("overheard.archive.tensor_files._read_usual_file", None)
     assert torch.equal(weights["a"], WEIGHTS["a"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_usual_file_is_read_without_parsing_it(
+    weights: StoredWeights, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = {name: tensor.to(dtype) for name, tensor in WEIGHTS.items()}
+    weights.path.write_bytes(to_safetensors(stored))
+    make_old(weights)
+    monkeypatch.setattr("overheard.archive.tensor_files.safe_open", None)
+    assert all(torch.equal(weights[name], WEIGHTS[name]) for name in WEIGHTS)
+    assert weights["a"].dtype == torch.float32
+
+
+@pytest.mark.parametrize("change", ["cut short", "longer", "other metadata"])
+def test_any_other_file_is_left_to_safetensors(weights: StoredWeights, change: str) -> None:
+    content = weights.path.read_bytes()
+    if change == "other metadata":
+        weights.path.write_bytes(save(WEIGHTS, {"by": "another"}))
+        make_old(weights)
+        assert torch.equal(weights["a"], WEIGHTS["a"])
+        return
+    weights.path.write_bytes(content[:-4] if change == "cut short" else content + bytes(4))
+    make_old(weights)
+    with pytest.raises(TranscriptError, match="is damaged or cut short"):
+        weights["a"]
 
 
 def test_a_file_written_just_now_is_not_kept(

@@ -33,6 +33,35 @@ def test_refuses_the_folder_of_another_plan_and_says_how_they_differ(tmp_path: P
     assert (tmp_path / "plan.toml").read_text() == "a = 1\nb = 2\n"
 
 
+def test_further_seeds_continue_a_plan_and_drop_its_cells(tmp_path: Path):
+    home = AuditFolder(tmp_path)
+    home.reserve("# made by 1\nseeds = [0]\na = 1\n")
+    home.cells_path.mkdir()
+    home.check_plan(more := "# made by 1\nseeds = [0, 1]\na = 1\n")
+    assert home.cells_path.exists()
+    home.reserve(more)
+    assert home.plan_text() == more
+    assert not home.cells_path.exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "# made by 1\nseeds = [0]\na = 1\n",  # fewer seeds
+        "# made by 1\nseeds = [0, 2]\na = 1\n",  # one seed is missing
+        "# made by 1\nseeds = [0, 1, 2]\na = 2\n",
+        "# made by 2\nseeds = [0, 1, 2]\na = 1\n",
+        "# made by 1\nseeds = [[0], 1, 2]\na = 1\n",
+        "# made by 1\na = 1\n",
+    ],
+)
+def test_no_other_difference_continues_a_plan(tmp_path: Path, other: str):
+    home = AuditFolder(tmp_path)
+    home.reserve("# made by 1\nseeds = [0, 1]\na = 1\n")
+    with pytest.raises(OutputError, match="another plan"):
+        home.check_plan(other)
+
+
 def test_refuses_a_folder_with_other_files_and_changes_nothing(tmp_path: Path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(OutputError, match="choose another folder with --out"):

@@ -33,6 +33,22 @@ def test_a_page_of_nothing_says_what_to_run(overheard: Command, tmp_path: Path):
     assert_user_error(said, "run an experiment first")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("decaf/table3", "--seed", "1", "--runs", "2"), "not both"),
+        (("--all", "--only", "audit"), "name it"),
+        (("whispers/table3", "--quick", "--only", "mnist"), "its audits: mnist_alpha_0.5"),
+    ],
+)
+def test_options_that_select_nothing_sensible_are_refused(
+    overheard: Command, tmp_path: Path, options: tuple[str, ...], message: str
+):
+    said = overheard("reproduce", *options, "--out", tmp_path / "out")
+    assert said.code != 0
+    assert message in " ".join(said.err.replace("│", " ").split())
+
+
 def test_all_runs_what_it_can_names_the_rest_and_writes_the_page(
     overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

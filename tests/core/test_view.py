@@ -372,3 +372,20 @@ def test_rounds_are_in_order_whatever_the_order_of_the_messages():
     backwards = Transcript(tuple(reversed(OPEN.messages))).seen_by(SERVER)
     assert backwards.rounds_with_updates(ONE) == (0, 1)
     assert backwards == View(backwards.observers, backwards.messages)
+
+
+def test_updates_come_by_round_with_the_broadcast_they_belong_to() -> None:
+    sent = [
+        broadcast(0),
+        message(0, ONE, {SERVER}, update(1.0)),
+        message(0, TWO, {SERVER}, update(2.0)),
+        broadcast(1),
+        message(1, TWO, {SERVER}, update(3.0)),
+        message(2, TWO, {SERVER}, update(4.0)),  # whose broadcast is not known
+    ]
+    view = Transcript(sent).seen_by(SERVER)
+    found = [
+        (number, float(start["w"]), {one: float(u.delta["w"]) for one, u in updates.items()})
+        for number, start, updates in view.updates_by_round([ONE, TWO])
+    ]
+    assert found == [(0, 0.0, {ONE: 1.0, TWO: 2.0}), (1, 1.0, {TWO: 3.0})]

@@ -14,6 +14,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.batches import epoch_order
 from overheard.learning.initialization import initial_weights
+from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
@@ -61,6 +62,10 @@ FLOAT_LABEL_RECIPES = {
     ),
 }
 """Tasks without classes, each with a loss of its own."""
+
+
+NORMED = partial(ConvNet(blocks=1, width=36).build, IMAGES)
+"""Its norm trains together with the layers around it."""
 
 
 def dropping() -> nn.Module:

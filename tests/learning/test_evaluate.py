@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples, without_classes
-from overheard.core.messages import Weights
+from overheard.core.messages import Weights, apply_update
 from overheard.core.seeds import Seed
 from overheard.learning import evaluate
 from overheard.learning.evaluate import (
     accuracy,
     logits_of_models,
+    logits_of_updates,
     mean_absolute_error,
     top_k_accuracy,
     utility,
@@ -180,3 +181,40 @@ def test_the_utility_of_classes_is_the_accuracy() -> None:
     weights = {"0.weight": torch.zeros(2, 1), "0.bias": torch.tensor([3.0, -3.0])}
     classes = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
     assert utility(constant_model, weights, classes, "classification") == 0.5
+
+
+@pytest.mark.parametrize(("build", "task"), [(MLP, TABLE), (CONVOLUTIONS, IMAGES)])
+def test_the_logits_after_updates_are_those_of_the_updated_models(build, task):
+    inputs = pool_of(task, torch.float32).inputs
+    start = initial_weights(build, Seed(0))
+    # More than are stacked at once, and not a multiple of it.
+    deltas = [initial_weights(build, Seed(n)) for n in range(1, 20)]
+    local = (apply_update(start, delta) for delta in deltas)
+    expected = list(logits_of_models(build, local, inputs, batch=7))
+    for found, logits in zip(
+        logits_of_updates(build, start, deltas, inputs, batch=7), expected, strict=True
+    ):
+        assert torch.equal(found, logits)
+
+
+def test_updates_change_neither_the_broadcast_nor_each_other():
+    inputs = pool_of(TABLE, torch.float32).inputs
+    start, delta = initial_weights(MLP, Seed(0)), initial_weights(MLP, Seed(1))
+    before = {name: one.clone() for name, one in (*start.items(), *delta.items())}
+    first, second = logits_of_updates(MLP, start, [delta, delta], inputs)
+    assert torch.equal(first, second)
+    assert all(torch.equal(one, before[name]) for name, one in delta.items())
+
+
+def test_the_broadcast_is_read_once():
+    class Counted(dict):
+        reads = 0
+
+        def __getitem__(self, name):
+            Counted.reads += 1
+            return super().__getitem__(name)
+
+    start, inputs = initial_weights(MLP, Seed(0)), pool_of(TABLE, torch.float32).inputs
+    list(logits_of_updates(MLP, Counted(start), [start] * 40, inputs))
+    # Run-time type checks read a few tensors, too.
+    assert len(start) <= Counted.reads < 2 * len(start)

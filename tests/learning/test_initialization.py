@@ -1,9 +1,10 @@
 """Initial weights depend only on the seed."""
 
 import torch
+from torch import nn
 
 from overheard.core.seeds import Seed
-from overheard.learning.initialization import initial_weights
+from overheard.learning.initialization import initial_weights, model_structure
 from tests.learning.cases import MLP, same_bits
 
 
@@ -18,3 +19,21 @@ def test_restores_the_global_generator():
     before = torch.get_rng_state()
     initial_weights(MLP, Seed(1))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_structure_has_the_shapes_of_the_model_and_no_numbers():
+    structure = model_structure(MLP)
+    whole = initial_weights(MLP, Seed(0))
+    assert {n: one.shape for n, one in structure.named_parameters()} == {
+        name: one.shape for name, one in whole.items()
+    }
+    assert all(one.is_meta for one in structure.parameters())
+
+
+def test_a_model_that_needs_its_numbers_is_built_as_usual():
+    def build() -> nn.Module:
+        model = nn.Linear(2, 3)
+        model.scale = float(model.weight.sum())
+        return model
+
+    assert not model_structure(build).weight.is_meta

@@ -23,6 +23,7 @@ from tests.learning.cases import (
     FLOAT_LABEL_RECIPES,
     IMAGES,
     MLP,
+    NORMED,
     READING,
     RECIPES,
     SEED,
@@ -41,6 +42,7 @@ from tests.learning.cases import (
 CASES = {
     "mlp": (MLP, TABLE),
     "convolutions": (CONVOLUTIONS, IMAGES),
+    "instance norm": (NORMED, IMAGES),
     "words": (WORDS, TEXTS),
     "reading": (READING, TEXTS),
 }

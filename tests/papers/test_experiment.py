@@ -11,6 +11,7 @@ from overheard.core.errors import DataError
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize, build_plan
 from overheard.papers.experiment import Experiment
+from overheard.papers.portion import Portion
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
@@ -100,7 +101,9 @@ def test_a_given_seed_replaces_the_experiments_seeds(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     experiment = Counting(tiny_benchmark)
-    run = experiment.run(tmp_path, quick=False, resources=RESOURCES, on_step=None, seed=7)
+    run = experiment.run(
+        tmp_path, quick=False, resources=RESOURCES, on_step=None, portion=Portion(seeds=(7,))
+    )
     # Ten users with one seed; the experiment has two.
     assert [one.value for one in run] == [10, 10]
     assert (tmp_path / "first" / "runs" / "no_defense-seed7").is_dir()
@@ -126,3 +129,15 @@ def test_without_any_data_the_experiment_names_the_missing_file(tmp_path: Path) 
         Counting(FER2013).run(
             tmp_path / "out", quick=True, resources=empty_folder, on_step=None
         )
+
+
+@pytest.mark.slow
+def test_an_audit_that_was_not_selected_is_reported_without_a_value(
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
+) -> None:
+    first, left_out = Counting(tiny_benchmark).run(
+        tmp_path, quick=True, resources=RESOURCES, on_step=None, portion=Portion(("first",))
+    )
+    assert (first.name, first.value) == ("first", 10)
+    assert (left_out.name, left_out.value) == ("second_not_measured", None)
+    assert not (tmp_path / "second").exists()

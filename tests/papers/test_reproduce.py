@@ -16,7 +16,7 @@ def test_returns_the_values_that_it_writes(
     tiny_benchmark: DecafBenchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(module, "find_experiment", {"a/b": Counting(tiny_benchmark)}.get)
-    values = overheard.reproduce("a/b", tmp_path, quick=True, seed=3, resources=RESOURCES)
+    values = overheard.reproduce("a/b", tmp_path, quick=True, seeds=(3,), resources=RESOURCES)
     # ten users, one seed
     assert [(one.name, one.value) for one in values] == [("first", 10), ("second", 10)]
     assert load_values(tmp_path) == values

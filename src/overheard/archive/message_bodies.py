@@ -1,8 +1,9 @@
 """Reads a message from its stored line and the tensor file beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import checked_file_size, messages_path, weights_path
@@ -36,6 +37,7 @@ from overheard.core.parties import parse_party
 DISTILLED_TENSORS = ("inputs", "labels", "rates", "counts")
 """The tensors of a distilled set."""
 
+NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 MAX_EXAMPLES = 2**53
 """Exclusive upper bound of a client's example count: float64 represents smaller integers."""
@@ -55,7 +57,12 @@ class LineLocation:
         return TranscriptError(f"{path} line {self.line}: {printable_excerpt(why)}")
 
 
-def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> Message:
+def read_message(
+    line: Line,
+    location: LineLocation,
+    shapes: Shapes | None,
+    sizes: Mapping[str, int] = NO_SIZES,
+) -> Message:
     """Return the message of a line; its weights stay on disk until they are accessed.
 
     Args:
@@ -63,6 +70,8 @@ def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> M
         location: its location.
         shapes: the shapes of the tensors in this round's broadcast (which may be the message of
             this line); None if there was no broadcast yet.
+        sizes: the sizes of files of this round that are known to be inside the transcript's
+            folder, by name; all others are looked up one by one.
 
     Raises:
         TranscriptError: if the line contradicts itself, its location or its file.
@@ -72,7 +81,7 @@ def read_message(line: Line, location: LineLocation, shapes: Shapes | None) -> M
         raise location.error(
             f"is of round {line.round}: move it to that round's folder, or record again"
         )
-    files = [_check_file(file, location) for file in stored_files(line.body)]
+    files = [_check_file(file, location, sizes) for file in stored_files(line.body)]
     try:
         return Message(
             line.round,
@@ -95,10 +104,12 @@ def declared_shapes(parameters: Sequence[Parameter]) -> Shapes:
     return {parameter.name: parameter.shape for parameter in parameters}
 
 
-def _check_file(file: StoredFile, location: LineLocation) -> Path:
+def _check_file(file: StoredFile, location: LineLocation, sizes: Mapping[str, int]) -> Path:
     """Return the path of a file after checking that it has the recorded size."""
     path = weights_path(location.transcript, location.round, file.name)
-    size = checked_file_size(path, location.transcript)
+    size = sizes.get(file.name)
+    if size is None:
+        size = checked_file_size(path, location.transcript)
     if size != file.size:
         raise TranscriptError(
             f"{path} has {size} bytes, but {file.size} were written: it was cut short or "

@@ -11,7 +11,9 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import (
     count_committed_rounds,
     messages_path,
+    plain_file_sizes,
     read_checked_file,
+    round_folder,
     transcript_folder,
     weights_path,
 )
@@ -90,12 +92,13 @@ def _entries(transcript: Path) -> Iterator[_Entry]:
 def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
     shapes: Shapes | None = None
     content = read_checked_file(messages_path(transcript, number), transcript)
+    sizes = plain_file_sizes(round_folder(transcript, number), transcript)
     for count, raw in enumerate(content.splitlines(), start=1):
         location = LineLocation(transcript, number, count)
         line = _parse_line(raw, location)
         if isinstance(line.body, BroadcastLine):
             shapes = declared_shapes(line.body.parameters)
-        yield _Entry(line, read_message(line, location, shapes))
+        yield _Entry(line, read_message(line, location, shapes, sizes))
 
 
 def _parse_line(raw: bytes, location: LineLocation) -> Line:

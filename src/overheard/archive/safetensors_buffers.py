@@ -1,27 +1,16 @@
 """The content of a safetensors file as buffers that share memory with its tensors."""
 
-import json
 import sys
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
+from overheard.archive.safetensors_header import DTYPE_NAMES, write_header
 from overheard.archive.tensor_files import find_flaw, to_safetensors
 
 Buffers = tuple[bytes | memoryview, ...]
 """The content of a file, in order."""
-
-HEADER_ALIGNMENT = 8
-"""The header's length is padded to a multiple of this number of bytes."""
-
-_DTYPE_NAMES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.bfloat16: "BF16",
-    torch.float16: "F16",
-}
-"""The format's names of float types, in the order in which it stores their tensors."""
 
 
 def to_safetensors_buffers(weights: Mapping[str, Tensor]) -> Buffers:
@@ -41,19 +30,13 @@ def to_safetensors_buffers(weights: Mapping[str, Tensor]) -> Buffers:
         flaw = find_flaw(tensor)
         if flaw:
             raise ValueError(f"the tensor {name!r} {flaw}: only finite weights can be sent")
-    order = list(_DTYPE_NAMES)
+    order = list(DTYPE_NAMES)
     names = sorted(weights, key=lambda name: (order.index(weights[name].dtype), name.encode()))
-    header, end, buffers = {}, 0, list[memoryview]()
-    for name in names:
-        tensor = weights[name].detach().cpu().contiguous()
-        start, end = end, end + tensor.numel() * tensor.element_size()
-        header[name] = {
-            "dtype": _DTYPE_NAMES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [start, end],
-        }
-        if tensor.numel():
-            buffers.append(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % HEADER_ALIGNMENT)
-    return (len(text).to_bytes(8, "little"), text, *buffers)
+    tensors = {name: weights[name].detach().cpu().contiguous() for name in names}
+    head = write_header((name, one.dtype, tuple(one.shape)) for name, one in tensors.items())
+    numbers = (
+        one.reshape(-1).view(torch.uint8).numpy().data
+        for one in tensors.values()
+        if one.numel()
+    )
+    return (head, *numbers)

@@ -1,7 +1,10 @@
 """Files of tensors: how they are read, checked and written."""
 
+import os
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from time import time
 
@@ -11,6 +14,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.safetensors_header import ShapeItems, layouts_of_shapes
 from overheard.core.errors import TranscriptError
 
 SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
@@ -43,7 +47,7 @@ def read_stored_tensor(path: Path, shapes: Mapping[str, tuple[int, ...]], name: 
 
     """
     try:
-        state = path.stat()
+        state = os.stat(path)
         # A file that changed just now may change again, and show the same time.
         is_settled = time() - state.st_mtime > CLOCK_TICK
         if is_settled and state.st_size <= SMALL_FILE_BYTES:
@@ -98,11 +102,49 @@ def read_tensors(
 
 @lru_cache(CACHED_FILES)
 def _read_small_file(
-    path: Path, version: tuple[int, ...], shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    path: Path, version: tuple[int, ...], shapes: ShapeItems
 ) -> dict[str, Tensor]:
-    """Read and check all tensors of a file, once for each version of it on disk."""
+    """Read and check all tensors of a file, once for each version of it on disk.
+
+    The last number of a version is the size of the file.
+    """
+    usual = _read_usual_file(path, version[-1], shapes)
+    if usual is not None:
+        return usual
     expected = dict(shapes)
     return read_tensors(path, tuple(expected), expected)
+
+
+def _read_usual_file(path: Path, size: int, shapes: ShapeItems) -> dict[str, Tensor] | None:
+    """Read a file of this size that begins with just what safetensors writes for these shapes.
+
+    That is so for all files that Overheard recorded. Nothing is parsed, and all numbers are
+    checked at once, which takes a third of the time.
+
+    Returns:
+        The tensors, as float32, or None: `read_tensors` then reads the file, or says what is
+        wrong with it.
+
+    """
+    content = bytearray(size)
+    with path.open("rb", buffering=0) as file:
+        is_whole = file.readinto(content) == size and not file.read(1)
+    layout = next(
+        (one for one in layouts_of_shapes(shapes) if content.startswith(one.head)), None
+    )
+    # The format is little-endian.
+    if layout is None or not layout.numbers or sys.byteorder != "little":
+        return None
+    if not is_whole or size != len(layout.head) + layout.numbers * layout.dtype.itemsize:
+        return None
+    flat = torch.frombuffer(content, dtype=layout.dtype, offset=len(layout.head))
+    if find_flaw(flat):
+        return None
+    flat = flat.float()
+    return {
+        name: flat[(start := layout.starts[name]) : start + prod(shape)].view(shape)
+        for name, shape in shapes
+    }
 
 
 def find_flaw(tensor: Tensor) -> str | None:
@@ -113,14 +155,15 @@ def find_flaw(tensor: Tensor) -> str | None:
         return f"holds {tensor.dtype}, which is not supported: send it as float32"
     # A chunk at a time, as a mapped tensor may be larger than memory.
     chunks = torch.split(tensor.reshape(-1), CHECKED_AT_ONCE)
-    if not all(_is_finite(chunk.float()) for chunk in chunks):
+    if not all(is_finite(chunk.float()) for chunk in chunks):
         return "holds NaN or infinity, as float32"
     return None
 
 
-def _is_finite(chunk: Tensor) -> bool:
+def is_finite(tensor: Tensor) -> bool:
+    """Return whether all elements are finite."""
     # A finite sum implies finite elements, and takes a fifth of the time.
-    return bool(chunk.sum().isfinite()) or bool(chunk.isfinite().all())
+    return bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
 
 
 def to_safetensors(weights: Mapping[str, Tensor]) -> bytes:

@@ -20,7 +20,7 @@ MAX_BYTES_PER_NUMBER = 8
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class StoredWeights(SizedWeights):
     """Tensors by name, each read from a safetensors file when it is accessed.
 

@@ -3,8 +3,10 @@
 import difflib
 import json
 import shutil
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import final
 
@@ -50,6 +52,8 @@ class AuditFolder:
     def check_plan(self, plan: str) -> None:
         """Check that the folder belongs to this plan or is free; change nothing.
 
+        A folder also belongs to a plan that differs only by further seeds.
+
         Raises:
             OutputError: if it belongs to another plan or holds other files.
 
@@ -66,13 +70,15 @@ class AuditFolder:
     def reserve(self, plan: str) -> None:
         """Write the plan to the folder, which then belongs to it.
 
+        If the plan has further seeds, the finished cells are dropped: guesses redraw partitions
+        for all seeds. Federations and simulations, which take most of the time, are kept.
+
         Raises:
-            OutputError: as `check`, or if the folder cannot be written.
+            OutputError: as `check_plan`, or if the folder cannot be written.
 
         """
         self.check_plan(plan)
-        if not self._plan_path.exists():
-            write_text(self._plan_path, plan)
+        self.replace_plan(plan)
 
     def replace_plan(self, plan: str) -> None:
         """Write another text that says to whom the folder belongs, and drop finished cells.
@@ -194,7 +200,7 @@ class AuditFolder:
         return self.path / "plan.toml"
 
     def _refuse_other_plan(self, existing: str, plan: str) -> None:
-        if existing == plan:
+        if existing == plan or _has_further_seeds(existing, plan):
             return
         changes = [
             line
@@ -206,3 +212,20 @@ class AuditFolder:
             + "; ".join(changes[:4])
             + "): choose another folder with --out, or remove this one"
         )
+
+
+def _has_further_seeds(existing: str, plan: str) -> bool:
+    """Return whether a plan's text differs from another one only by more seeds."""
+    if _comments(existing) != _comments(plan):
+        return False
+    try:
+        before, now = tomllib.loads(existing), tomllib.loads(plan)
+        seeds_before, seeds_now = set(before.pop("seeds")), set(now.pop("seeds"))
+    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+        return False
+    return before == now and seeds_before < seeds_now
+
+
+def _comments(text: str) -> list[str]:
+    """Return the first lines, which name versions and the recording."""
+    return list(takewhile(lambda line: line.startswith("#"), text.splitlines()))

@@ -31,7 +31,6 @@ from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, DistilledSet, Message, Update
 from overheard.core.parties import Party
-from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.data.dataset import Dataset
@@ -40,7 +39,7 @@ from overheard.federation.digest import data_digest
 from overheard.federation.federation import Federation
 from overheard.federation.home import home_names
 from overheard.findings.finding import ArmRun
-from overheard.learning.initialization import fresh_model
+from overheard.learning.initialization import model_structure
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
 
@@ -273,7 +272,7 @@ def _select_model_tensors(
             "[training] of the plan to the recipe of the run"
         )
     build_model = partial(model.build, dataset.task)
-    network = fresh_model(build_model, Seed(0))
+    network = model_structure(build_model)
     return select_model_tensors(
         recording,
         name_positions(whole, network),

@@ -19,6 +19,7 @@ from overheard.auditing.runs_ahead import attack_ahead
 from overheard.findings.finding import ArmRun, Audit
 from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
+from overheard.learning.workers import processes
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages
 from overheard.plans.release_plan import ReleasePlan
@@ -61,6 +62,8 @@ def audit(
     # Check everything before anything is written.
     home.check_plan(claim)
     resources = resources or Resources()
+    if resources.engine == "auto" and resources.cluster is None:
+        processes.prepare(resources.workers)
     audit_inputs = load_inputs(
         plan, resources, FolderTensorCache(resources.simulation_cache or home.simulation_path)
     )

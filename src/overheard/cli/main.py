@@ -41,6 +41,7 @@ from overheard.cli.options import (
 )
 from overheard.cli.plan_checking import plan_app
 from overheard.cli.terminal import escaped_text
+from overheard.cli.workers import prepare_workers
 from overheard.core.errors import PlanError
 from overheard.core.plugin_registry import PluginWarning
 
@@ -137,6 +138,7 @@ def audit(
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
 
     """  # noqa: D301 - a backspace tells click to keep the lines
+    prepare_workers(workers)  # first, as the imports below take as long
     from overheard.auditing.folder import default_folder
     from overheard.auditing.following.follow import FollowSettings
     from overheard.auditing.inputs import refuse_plan_without_split
@@ -206,6 +208,18 @@ def reproduce(
         bool,
         typer.Option("--quick", help="Run a reduced size, which takes minutes on two cores."),
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            help="Run only the audit with this name, such as a column of a table. Repeat the "
+            "option for several. A wrong name lists all names.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", min=1, help="Number of runs, with the seeds from 0 on."),
+    ] = None,
     out: OutOption = None,
     data: DataOption = None,
     seed: SeedOption = None,
@@ -224,22 +238,33 @@ def reproduce(
     \b
     Examples:
       overheard reproduce decaf/table3 --data ~/data
+      overheard reproduce whispers/table3 --only mnist_alpha_0.5 --runs 1
       overheard reproduce --all --quick --data ~/data
       overheard reproduce --report
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
-    from overheard.cli.resources import make_resources
-
     if (experiment is None) != (all_of_them or report):
         raise click.UsageError("Give one experiment, or --all, or --report.")
+    if seed is not None and runs is not None:
+        raise click.UsageError("Give --seed or --runs, not both.")
+    if only and experiment is None:
+        raise click.UsageError("--only selects audits of one experiment: name it.")
+    if not report:
+        prepare_workers(workers)
+    from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
+    from overheard.cli.resources import make_resources
+    from overheard.papers.portion import Portion
+
+    seeds = tuple(range(runs or 0)) if seed is None else (seed,)
     resources = make_resources(data, device, workers)
     if experiment is not None:
-        reproduce_one(experiment, out, quick, seed, resources, quiet)
+        reproduce_one(
+            experiment, out, quick, Portion(tuple(only or ()), seeds), resources, quiet
+        )
     elif report:
         write_report_of_all(out, quiet)
     else:
-        reproduce_all(out, quick, seed, resources, quiet)
+        reproduce_all(out, quick, seeds, resources, quiet)
 
 
 @app.command("list")

@@ -13,6 +13,7 @@ from overheard.cli.progress import progress_bar
 from overheard.core.errors import AuditError, OutputError
 from overheard.papers.experiment import PAGE_FILE, Experiment
 from overheard.papers.overview import all_experiments, experiment_folder, write_overview
+from overheard.papers.portion import Portion
 from overheard.papers.registry import find_experiment
 from overheard.papers.reproduce import reproduce
 from overheard.papers.reproduced_value import ReproducedValue
@@ -25,7 +26,7 @@ def reproduce_one(
     name: str,
     out: Path | None,
     quick: bool,
-    seed: int | None,
+    portion: Portion,
     resources: Resources,
     quiet: bool,
 ) -> None:
@@ -34,7 +35,13 @@ def reproduce_one(
     folder = out or FOLDER / experiment_folder(name, quick=quick)
     with progress_bar(Console(stderr=True), quiet) as on_step:
         values = reproduce(
-            name, folder, quick=quick, seed=seed, resources=resources, on_step=on_step
+            name,
+            folder,
+            quick=quick,
+            only=portion.only,
+            seeds=portion.seeds,
+            resources=resources,
+            on_step=on_step,
         )
     if not quiet:
         print_reproduction(experiment, values, Console())
@@ -43,7 +50,7 @@ def reproduce_one(
 
 
 def reproduce_all(
-    out: Path | None, quick: bool, seed: int | None, resources: Resources, quiet: bool
+    out: Path | None, quick: bool, seeds: Sequence[int], resources: Resources, quiet: bool
 ) -> None:
     """Run all experiments in turn, and write their page.
 
@@ -57,7 +64,7 @@ def reproduce_all(
                     name,
                     folder / experiment_folder(name, quick=quick),
                     quick=quick,
-                    seed=seed,
+                    seeds=seeds,
                     resources=resources,
                     on_step=on_step,
                 )

@@ -1,9 +1,12 @@
 """Parses the `--workers` option: local processes, or a Ray cluster."""
 
+import os
 import re
 from dataclasses import dataclass
 
 import click
+
+from overheard.learning.workers import starter
 
 ADDRESS = re.compile(r"ray://[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -42,3 +45,10 @@ def parse_workers(text: str) -> WorkerOptions:
         f"{text!r} is not valid: give a number of processes from 1 to 999999, 'ray' for Ray "
         "on this machine, or the address of a Ray cluster such as 'ray://host:10001'"
     )
+
+
+def prepare_workers(options: WorkerOptions | None) -> None:
+    """Let worker processes import torch in the background, if a command may use them."""
+    chosen = options or WorkerOptions()
+    if chosen.cluster is None and chosen.processes != 1 and (os.cpu_count() or 1) > 1:
+        starter.prepare()

@@ -1,12 +1,16 @@
 """The compute settings of an attacker, and the cache of its simulations."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
+from weakref import ref
 
+import numpy as np
+from jaxtyping import Float64
 from torch import Tensor
 
+from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 
 OnProgress = Callable[[str, int, int], None]
@@ -17,6 +21,12 @@ HELD_OUT_PER_CLASS = 50
 """Held-out auxiliary examples per class. Their peculiarities affect virtual and real clients
 alike, so few suffice for most attacks. Reading updates on 100 costs two thirds as much as
 training on 600 examples."""
+
+CACHED_BYTES = 2**25
+"""The most memory for stored outputs; what comes later is computed whenever it is needed."""
+
+ENTRY_BYTES = 512
+"""Memory of an entry beside its numbers."""
 
 
 class TensorCache(ABC):
@@ -47,6 +57,65 @@ class MemoryTensorCache(TensorCache):
         self._saved[key] = dict(tensors)
 
 
+@final
+class OutputCache:
+    """The outputs of models that clients sent, stored while these messages live.
+
+    Two messages are the same only if they are one object. Outputs are not stored for weights
+    without weak references, such as a dictionary, as nothing tells when they are gone.
+    """
+
+    def __init__(self) -> None:
+        self._stored: dict[tuple[int, int], tuple[ref[Weights], ref[Weights], np.ndarray]] = {}
+        self._basis: tuple[object, ...] = ()
+
+    def __reduce__(self) -> tuple[type["OutputCache"], tuple[()]]:
+        """Leave everything behind when sent to another process, where messages differ."""
+        return (OutputCache, ())
+
+    def load(
+        self, basis: Sequence[object], start: Weights, delta: Weights
+    ) -> Float64[np.ndarray, "rows columns"] | None:
+        """Return what is stored of an update to a broadcast; None if nothing is.
+
+        Args:
+            basis: all other objects that the outputs depend on.
+            start: the broadcast.
+            delta: the update.
+
+        """
+        if not self._has_basis(basis):
+            return None
+        found = self._stored.get((id(start), id(delta)))
+        # Another object may have the number of one that is gone.
+        if found is None or found[0]() is not start or found[1]() is not delta:
+            return None
+        return found[2]
+
+    def save(
+        self,
+        basis: Sequence[object],
+        start: Weights,
+        delta: Weights,
+        outputs: Float64[np.ndarray, "rows columns"],
+    ) -> None:
+        """Store outputs if there is memory left; those of another basis are dropped."""
+        if not self._has_basis(basis):
+            self._stored.clear()
+            self._basis = tuple(basis)
+        if len(self._stored) * (outputs.nbytes + ENTRY_BYTES) >= CACHED_BYTES:
+            return
+        try:
+            self._stored[id(start), id(delta)] = (ref(start), ref(delta), outputs)
+        except TypeError:  # they are of a type without weak references
+            return
+
+    def _has_basis(self, basis: Sequence[object]) -> bool:
+        return len(self._basis) == len(basis) and all(
+            one is other for one, other in zip(self._basis, basis, strict=True)
+        )
+
+
 def ignore_progress(activity: str, done: int, total: int) -> None:
     """Ignore a report of progress."""
 
@@ -70,6 +139,7 @@ class ComputeSettings:
         cluster: address of a Ray cluster to use in place of local processes; "local" starts one
             on this machine; None = no cluster.
         on_progress: called while virtual clients are trained.
+        outputs: outputs of clients' models, which attacks share.
 
     """
 
@@ -81,6 +151,7 @@ class ComputeSettings:
     workers: int | None = None
     cluster: str | None = None
     on_progress: OnProgress = field(default=ignore_progress, compare=False)
+    outputs: OutputCache = field(default_factory=OutputCache, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check that there is at least one virtual client, held-out example and worker."""

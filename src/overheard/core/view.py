@@ -113,6 +113,18 @@ class View:
             }
         return dict(self._updates.get(sender, {}))
 
+    def updates_by_round(
+        self, targets: Sequence[Party]
+    ) -> Iterator[tuple[int, Weights, dict[Party, Update]]]:
+        """Yield each round with its broadcast and the `updates` of these targets, in order."""
+        updates = {target: self.updates(target) for target in targets}
+        for number, start in sorted(self._broadcasts.items()):
+            yield (
+                number,
+                start,
+                {target: sent[number] for target, sent in updates.items() if number in sent},
+            )
+
     def distilled_sets(self, sender: Party) -> dict[int, DistilledSet]:
         """Return the distilled sets that one party sent in clear text, by round."""
         return {

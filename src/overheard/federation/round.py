@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import final
 
-import torch
-
 from overheard.archive.recorder import OpenRound
+from overheard.archive.tensor_files import is_finite
 from overheard.core.algorithm.algorithm import LOCAL_STEPS, ServerState
 from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
@@ -26,6 +25,7 @@ from overheard.core.recipe import Recipe
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.home import HomeTensors
+from overheard.federation.round_messages import RoundMessages
 from overheard.federation.server import aggregate_updates, received_updates
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientResult, TrainingGroup
@@ -63,7 +63,7 @@ class FederationRound:
 
     federation: Federation
     state: ServerState
-    record: OpenRound | None
+    record: OpenRound | RoundMessages | None
     home: HomeTensors | None = None
 
     def training_groups(self, number: int, cohort: Cohort) -> tuple[TrainingGroup, ...]:
@@ -191,7 +191,7 @@ def broadcast_message(federation: Federation, number: int, state: ServerState) -
 
 def _check_convergence(update: Update, number: int, party: Party) -> None:
     """Refuse an update with NaN or infinite numbers, while its cause is known."""
-    finite = all(bool(torch.isfinite(tensor).all()) for tensor in update.delta.values())
+    finite = all(map(is_finite, update.delta.values()))
     if not (finite and _is_number(update.metrics)):
         raise PlanError(
             f"the training of {party} diverged in round {number} (its weights or its loss are "

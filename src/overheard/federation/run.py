@@ -25,11 +25,13 @@ from overheard.federation.round import (
     clients_at_once,
     run_round,
 )
+from overheard.federation.round_messages import MOST_BYTES, RoundMessages
 from overheard.federation.server import Server
 from overheard.federation.stacking import check_stackable, split_into_stacks
 from overheard.federation.truth import build_ground_truth
 from overheard.learning.initialization import initial_weights
 from overheard.learning.threads import one_thread
+from overheard.learning.train import prepare_workers
 
 __all__ = ["Federation", "run", "run_federations"]
 
@@ -89,6 +91,8 @@ def run_federations(
             f"and {len(set(folders))} folders"
         )
     check_stackable(federations)
+    for first in federations[:1]:
+        prepare_workers(first.build_model, first.engine, first.workers, first.device)
     with one_thread():
         runs = [
             _FederationRun(
@@ -180,21 +184,21 @@ def _run_missing_rounds(
 
 def _run_stack_round(stack: Sequence[_FederationRun], number: int) -> None:
     """Run a round of the federations of one stack; it is committed for all of them at once."""
+    recorded = dict[Path, RoundMessages]()
     with ExitStack() as rounds:
-        run_round(
-            [
-                FederationRound(
-                    run.federation,
-                    run.state_at(number),
-                    rounds.enter_context(run.recorder.open_round())
-                    if run.is_missing(number)
-                    else None,
-                    run.home,
-                )
-                for run in stack
-            ],
-            number,
-        )
+        sessions = []
+        for run in stack:
+            state = run.state_at(number)
+            if run.is_missing(number):
+                open_round = rounds.enter_context(run.recorder.open_round())
+                recorded[run.folder] = RoundMessages(open_round, MOST_BYTES // len(stack))
+            sessions.append(
+                FederationRound(run.federation, state, recorded.get(run.folder), run.home)
+            )
+        run_round(sessions, number)
+    for run in stack:
+        if run.folder in recorded:
+            run.server.remember(number, recorded[run.folder].kept())
 
 
 def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, GroundTruth]:

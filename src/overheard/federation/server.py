@@ -45,6 +45,11 @@ class Server:
         self._federation = federation
         self._read_round = read_round
         self._last: tuple[int, ServerState] | None = None
+        self._recent: tuple[int, Sequence[Message]] | None = None
+
+    def remember(self, number: int, messages: Sequence[Message] | None) -> None:
+        """Keep the messages of a round that was just committed; None = read them."""
+        self._recent = None if messages is None else (number, messages)
 
     def state_at(self, number: int) -> ServerState:
         """Return the state at the start of a round; all rounds before must be committed."""
@@ -62,7 +67,7 @@ class Server:
                 return state
             memory = state.memory
         for earlier in range(first, number):
-            messages = self._read_round(earlier)
+            messages = self._messages(earlier)
             # As it was sent: what is on disk does not depend on an interruption.
             weights = broadcast_weights(messages)
             before = ServerState(weights, memory, len(federation.clients))
@@ -71,6 +76,11 @@ class Server:
             memory = state.memory
         self._last = number, state
         return state
+
+    def _messages(self, number: int) -> Sequence[Message]:
+        if self._recent is not None and self._recent[0] == number:
+            return self._recent[1]
+        return self._read_round(number)
 
     def _received(self, number: int, messages: Sequence[Message]) -> tuple[ReceivedUpdate, ...]:
         """Return the updates that the step of a round uses, oldest first."""
@@ -84,7 +94,7 @@ class Server:
         return tuple(
             ReceivedUpdate(message.sender, message.body, delay=number - start)
             for start in starts
-            for message in (messages if start == number else self._read_round(start))
+            for message in (messages if start == number else self._messages(start))
             if isinstance(message.body, Update)
             and schedule.steps.get((start, index_of[message.sender])) == number
         )

@@ -7,11 +7,12 @@ parts that a gate reads are defined in `document_rows`.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from math import isfinite
 
 from overheard.core.scorer import Score
 from overheard.findings.document_format import FORMAT, VERSION
-from overheard.findings.finding import ArmRun, Audit, Finding, Refusal
+from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
@@ -78,6 +79,8 @@ def to_entry(value: object, *left_out: str) -> Entry:
 
 def to_json_value(value: object) -> object:
     """Convert a value to JSON types; NaN and infinity become None."""
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, tuple):
@@ -152,7 +155,13 @@ def _finding(finding: Finding) -> Entry:
     fields_of_finding = to_entry(
         finding, "cell", "scores", "sent_rounds", "redrawn_fits", "client"
     )
-    return {**to_entry(finding.cell), **fields_of_finding, "scores": scores}
+    return {**_cell(finding.cell), **fields_of_finding, "scores": scores}
+
+
+@lru_cache
+def _cell(cell: Cell) -> Mapping[str, object]:
+    """Convert a cell once, as it has a finding for each of its targets."""
+    return to_entry(cell)
 
 
 def _score(score: Score) -> Entry:
@@ -162,4 +171,4 @@ def _score(score: Score) -> Entry:
 
 def _refusal(refusal: Refusal) -> Entry:
     """Convert a refusal, with the fields of its cell first."""
-    return {**to_entry(refusal.cell), **to_entry(refusal, "cell")}
+    return {**_cell(refusal.cell), **to_entry(refusal, "cell")}

@@ -1,7 +1,8 @@
 """Outputs and utility of trained models."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import final
 
 import torch
 from jaxtyping import Float, Shaped
@@ -9,12 +10,14 @@ from torch import Tensor, nn
 
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
-from overheard.core.messages import Weights
+from overheard.core.messages import Weights, apply_update
 from overheard.core.seeds import Seed
 from overheard.core.task import TaskKind
 from overheard.learning.architecture import is_plain_mlp
+from overheard.learning.engines.instance_norm_block import use_instance_norm_blocks
 from overheard.learning.engines.stacked import build_stacked_networks
-from overheard.learning.initialization import fresh_model
+from overheard.learning.engines.stacked_networks import StackedNetworks
+from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.loss import expected_rating
 from overheard.learning.memory_layout import (
     store_kernels_channels_last,
@@ -44,11 +47,36 @@ def logits_of_models(
     Models are read lazily, a few ahead at most. Convolutions run in channels-last order; plain
     MLPs run several at once.
     """
+    laid_out, structure = to_channels_last(inputs.to(device)), model_structure(build_model)
+    if is_plain_mlp(structure):
+        return _stacked(structure, iter(models), laid_out, batch)
     model = fresh_model(build_model, Seed(0)).to(device).eval()
-    laid_out = to_channels_last(inputs.to(device))
-    if is_plain_mlp(model):
-        return _stacked(model, iter(models), laid_out, batch)
     return _one_by_one(model, models, laid_out, batch)
+
+
+def logits_of_updates(
+    build_model: BuildModel,
+    start: Weights,
+    deltas: Iterable[Weights],
+    inputs: Shaped[Tensor, "examples ..."],
+    *,
+    batch: int = 500,
+) -> Iterator[Float[Tensor, "examples classes"]]:
+    """Yield the logits of the model after each update, as `logits_of_models` does, on the CPU.
+
+    The broadcast is read once, and added to each update in memory that is used again.
+    """
+    structure = model_structure(build_model)
+    if not is_plain_mlp(structure):
+        weights = {name: start[name] for name in start}
+        local = (apply_update(weights, delta) for delta in deltas)
+        yield from logits_of_models(build_model, local, inputs, batch=batch)
+        return
+    added = _AddedUpdates({name: start[name] for name, _ in structure.named_parameters()})
+    remaining, size = iter(deltas), _models_per_stack(structure)
+    networks, laid_out = build_stacked_networks(structure), to_channels_last(inputs)
+    while chunk := list(islice(remaining, size)):
+        yield from _stacked_logits(networks, added.stack(chunk), laid_out, batch)
 
 
 def accuracy(
@@ -131,6 +159,8 @@ def mean_absolute_error(
 def _one_by_one(
     model: nn.Module, models: Iterable[Weights], inputs: Tensor, batch: int
 ) -> Iterator[Tensor]:
+    if inputs.device.type == "cpu":
+        use_instance_norm_blocks(model)
     for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
         store_kernels_channels_last(model)
@@ -144,17 +174,55 @@ def _one_by_one(
 def _stacked(
     model: nn.Module, models: Iterator[Weights], inputs: Tensor, batch: int
 ) -> Iterator[Tensor]:
-    networks = build_stacked_networks(model)
+    networks, size = build_stacked_networks(model), _models_per_stack(model)
     names = [name for name, _ in model.named_parameters()]
-    model_bytes = sum(one.numel() * one.element_size() for one in model.parameters())
-    size = max(1, min(MODELS_PER_STACK, MAX_STACK_BYTES // model_bytes))
     while chunk := list(islice(models, size)):
         with torch.no_grad():
-            stack = [torch.stack([weights[name] for weights in chunk]) for name in names]
+            stack = [_stack([weights[name] for weights in chunk]) for name in names]
             stack = [weights.to(inputs.device) for weights in stack]
-            parts = [
-                networks.logits(stack, part.expand(len(chunk), *part.shape))
-                for part in map(to_channels_first, torch.split(inputs, batch))
-            ]
-            logits = torch.cat(parts, dim=1).cpu()  # (models, examples, classes)
-        yield from logits
+        yield from _stacked_logits(networks, stack, inputs, batch)
+
+
+def _models_per_stack(model: nn.Module) -> int:
+    model_bytes = sum(one.numel() * one.element_size() for one in model.parameters())
+    return max(1, min(MODELS_PER_STACK, MAX_STACK_BYTES // model_bytes))
+
+
+def _stack(tensors: list[Tensor]) -> Tensor:
+    """Return the tensors stacked along a first axis; a single one is not copied."""
+    return tensors[0].unsqueeze(0) if len(tensors) == 1 else torch.stack(tensors)
+
+
+def _stacked_logits(
+    networks: StackedNetworks, stack: Sequence[Tensor], inputs: Tensor, batch: int
+) -> Tensor:
+    """Return the logits (models, examples, classes) of stacked models, on the CPU."""
+    models = len(stack[0])
+    with torch.no_grad():
+        parts = [
+            networks.logits(stack, part.expand(models, *part.shape))
+            for part in map(to_channels_first, torch.split(inputs, batch))
+        ]
+        return torch.cat(parts, dim=1).cpu()
+
+
+@final
+class _AddedUpdates:
+    """Stacks of models after updates, in memory that the next stack uses again."""
+
+    def __init__(self, start: Mapping[str, Tensor]) -> None:
+        self._start = start
+        self._memory: dict[str, Tensor] = {}
+
+    def stack(self, deltas: Sequence[Weights]) -> list[Tensor]:
+        """Return each tensor of the models after these updates, stacked along a first axis."""
+        return [self._add(name, weight, deltas) for name, weight in self._start.items()]
+
+    def _add(self, name: str, weight: Tensor, deltas: Sequence[Weights]) -> Tensor:
+        for row, delta in enumerate(deltas):
+            change = delta[name]
+            if name not in self._memory:
+                dtype = torch.result_type(weight, change)
+                self._memory[name] = torch.empty((len(deltas), *weight.shape), dtype=dtype)
+            torch.add(weight, change, out=self._memory[name][row])
+        return self._memory[name][: len(deltas)]

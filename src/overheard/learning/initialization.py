@@ -30,6 +30,19 @@ def fresh_model(build_model: BuildModel, seed: Seed) -> nn.Module:
     return model
 
 
+def model_structure(build_model: BuildModel) -> nn.Module:
+    """Build the model for its modules and the shapes of its tensors; their numbers are unset.
+
+    Nothing is drawn and no memory is filled, which takes most of the time of building a model.
+    A model that cannot be built on torch's meta device is built as usual.
+    """
+    try:
+        with torch.device("meta"):
+            return build_model()
+    except Exception:  # the constructor needs the numbers, in whatever way
+        return fresh_model(build_model, SHARED)
+
+
 def initial_weights(build_model: BuildModel, seed: Seed) -> Weights:
     """Draw the initial weights of a federation: the tensors that are sent."""
     model = fresh_model(build_model, seed)

@@ -1,6 +1,7 @@
 """The mean gradient of the last layer, estimated from an update."""
 
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 from jaxtyping import Float
@@ -31,8 +32,13 @@ def mean_gradient(
 
     """
     names = [name for name in (layer.weight, layer.bias) if name is not None]
-    gradients = [-delta[name].double() / total_rate for name in names]
-    changed = any(bool(gradient.any()) for gradient in gradients)
-    if not changed or not all(bool(torch.isfinite(one).all()) for one in gradients):
+    gradients = [delta[name].double() / -total_rate for name in names]
+    # A sum that is finite has finite parts, and one that is not 0 has a part that is not 0.
+    sums = [float(gradient.abs().sum()) for gradient in gradients]
+    if not all(map(isfinite, sums)) and not all(
+        bool(torch.isfinite(one).all()) for one in gradients
+    ):
+        return None
+    if not any(sums):
         return None
     return LastLayerGradient(gradients[0], gradients[1] if layer.bias is not None else None)

@@ -35,7 +35,7 @@ def solve_for_shares(
 def normalize_to_shares(weights: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
     """Scale weights to shares. Negative weights count as 0; all 0 gives equal shares."""
     clipped = weights.double().clamp(min=0)
-    total = clipped.sum()
-    if not bool(total > 0):
+    total = float(clipped.sum())
+    if not total > 0:
         return torch.full_like(weights, 1 / len(weights))
     return (clipped / total).to(weights.dtype)

@@ -88,6 +88,18 @@ def train_cohort(
     )
 
 
+def prepare_workers(
+    build_model: BuildModel, engine: Engine, workers: int | None, device: str
+) -> None:
+    """Start workers in the background, if training may use them; see `train_groups`."""
+    target = torch.device(device)
+    if engine not in {"auto", "processes"} or target.type != "cpu":
+        return
+    if engine == "auto" and _gains_from_stacking(fresh_model(build_model, Seed(0)), target):
+        return
+    processes.prepare(workers)
+
+
 def train_groups(
     build_model: BuildModel,
     groups: Sequence[TrainingGroup],

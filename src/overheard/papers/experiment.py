@@ -17,6 +17,7 @@ from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label
 from overheard.papers.page_content import IllustratedExperiment, PageContent
+from overheard.papers.portion import ALL, NOT_SELECTED, Portion
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
@@ -65,32 +66,29 @@ class Experiment(ABC):
         quick: bool,
         resources: Resources,
         on_step: OnStep | None,
-        seed: int | None = None,
+        portion: Portion = ALL,
     ) -> tuple[ReproducedValue, ...]:
         """Run every audit, write its report to its sub-folder, and return the values.
 
         The page `figures.html` shows the values, and the figures of an experiment that is
         `IllustratedExperiment`. Results that are already in the folder are reused. An audit
-        whose data are missing is left out and reported as one unmeasured value, unless no audit
-        has data.
+        that was not selected, or whose data are missing, is left out and reported as one
+        unmeasured value, unless no audit has data.
 
         Args:
             folder: folder of the experiment, with a sub-folder for each plan.
             quick: whether to use fewer seeds, rounds and examples.
             resources: data folder, device and workers.
             on_step: called after each finished step of an audit.
-            seed: one seed that replaces the experiment's own.
+            portion: the audits and the seeds to run.
 
         Raises:
             AuditError: if an audit fails; the message says what to change. Finished work is
                 kept.
 
         """
-        plans = dict(self.plans(quick=quick))
-        if seed is not None:
-            plans = {
-                name: plan.model_copy(update={"seeds": (seed,)}) for name, plan in plans.items()
-            }
+        all_plans = self.plans(quick=quick)
+        plans = portion.select(self.name, all_plans)
         audits, missing = {}, dict[str, DataError]()
         for number, (name, plan) in enumerate(plans.items(), start=1):
             prefix = f"audit {number} of {len(plans)}"
@@ -110,7 +108,8 @@ class Experiment(ABC):
         runs = ExperimentRuns(audits, plans, folder, resources)
         values = (
             *self.read_values(runs),
-            *(_not_measured(name, error) for name, error in missing.items()),
+            *(_not_measured(name, str(error)) for name, error in missing.items()),
+            *(_not_measured(name, NOT_SELECTED) for name in all_plans if name not in plans),
         )
         content = (
             self.page_content(runs, values)
@@ -170,9 +169,9 @@ def _row(one: ReproducedValue) -> tuple[str, ...]:
     )
 
 
-def _not_measured(name: str, error: DataError) -> ReproducedValue:
+def _not_measured(name: str, reason: str) -> ReproducedValue:
     return ReproducedValue(
-        f"{name}_not_measured", f"{name}: not measured: {error}", None, None, None, None, None
+        f"{name}_not_measured", f"{name}: not measured: {reason}", None, None, None, None, None
     )
 
 

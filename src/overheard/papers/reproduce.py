@@ -1,9 +1,11 @@
 """Reproduction of a paper's experiment by name."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep
+from overheard.papers.portion import Portion
 from overheard.papers.registry import find_experiment
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.values_file import write_values
@@ -14,7 +16,8 @@ def reproduce(
     folder: Path,
     *,
     quick: bool = False,
-    seed: int | None = None,
+    only: Sequence[str] = (),
+    seeds: Sequence[int] = (),
     resources: Resources | None = None,
     on_step: OnStep | None = None,
 ) -> tuple[ReproducedValue, ...]:
@@ -27,7 +30,8 @@ def reproduce(
         experiment: name, such as "decaf/table3".
         folder: folder of the results.
         quick: whether to run a smaller size, in minutes.
-        seed: one seed that replaces the experiment's own.
+        only: names of the audits to run, such as the columns of a table; none = all.
+        seeds: seeds that replace the experiment's own; none = its own.
         resources: data folder, device and workers.
         on_step: called after each finished step.
 
@@ -37,7 +41,11 @@ def reproduce(
     """
     chosen = find_experiment(experiment)
     values = chosen.run(
-        folder, quick=quick, resources=resources or Resources(), on_step=on_step, seed=seed
+        folder,
+        quick=quick,
+        resources=resources or Resources(),
+        on_step=on_step,
+        portion=Portion(tuple(only), tuple(seeds)),
     )
     write_values(chosen, values, folder, quick=quick)
     return values

@@ -101,7 +101,7 @@ def _select(weights: Weights, names: Mapping[str, str]) -> Weights:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class _SelectedTensors(Mapping[str, Tensor]):
     """Some tensors of a model, each read on access."""
 

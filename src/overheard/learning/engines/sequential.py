@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from overheard.core.messages import Weights
 from overheard.learning.architecture import needs_two_examples
 from overheard.learning.batches import epoch_order
+from overheard.learning.engines.instance_norm_block import use_instance_norm_blocks
 from overheard.learning.engines.sparse_embedding_bag import SparseEmbeddingBag, can_be_sparse
 from overheard.learning.loss import mean_loss
 from overheard.learning.memory_layout import (
@@ -53,6 +54,8 @@ class SequentialTrainer:
         self._model = model.to(job.device, floats).train()
         if _leaves_zero_gradients_alone(job):
             _use_sparse_gradients(self._model)
+        if job.device.type == "cpu":
+            use_instance_norm_blocks(self._model)
         store_kernels_channels_last(self._model)
         trainable = trainable_parameters(self._model)
         self._parameters, self._trained_names = list(trainable.values()), list(trainable)

@@ -17,8 +17,10 @@ from overheard.core.errors import PlanError, WorkerError
 from overheard.core.examples import Examples
 from overheard.learning.threads import available_cores
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingJob
+from overheard.learning.workers import starter
 from overheard.learning.workers.dispatcher import Dispatcher, WorkerOutput
 from overheard.learning.workers.job import TaskResult, WorkerTask
+from overheard.learning.workers.starter import import_path
 from overheard.learning.workers.worker import (
     DELTA_PREFIX,
     LOSS_KEY,
@@ -29,7 +31,6 @@ from overheard.learning.workers.worker import (
 )
 from overheard.learning.workers.worker_process import (
     WorkerProcess,
-    import_path,
     pickle_request,
     store_tensor,
 )
@@ -38,10 +39,24 @@ MIN_SAVED_SECONDS = 0.5
 """Seconds to be saved before workers are started. Starting takes them two or three seconds, in
 which the caller continues to train; then they stay for the following rounds."""
 
+PREPARED_SHARE = 0.2
+"""Share of these seconds that is enough once workers can be forked: that takes milliseconds."""
+
 
 def are_supported() -> bool:
     """Return whether a child process can inherit a connection here (not on Windows)."""
     return os.name == "posix"
+
+
+def prepare(workers: int | None) -> None:
+    """Let the starter of workers import torch in the background, if there may be workers.
+
+    Args:
+        workers: the number of workers; None = one per core.
+
+    """
+    if (available_cores() if workers is None else workers) > 1:
+        starter.prepare()
 
 
 def are_ready(workers: int) -> bool:
@@ -55,7 +70,8 @@ def record_saving(seconds: float, workers: int) -> None:
     Once the total is large enough, they are started in the background.
     """
     _SAVABLE_SECONDS[workers] = _SAVABLE_SECONDS.get(workers, 0.0) + seconds
-    if _SAVABLE_SECONDS[workers] >= MIN_SAVED_SECONDS and workers not in _IDLE:
+    enough = MIN_SAVED_SECONDS * (PREPARED_SHARE if starter.is_prepared() else 1.0)
+    if _SAVABLE_SECONDS[workers] >= enough and workers not in _IDLE:
         _IDLE[workers] = WorkerPool(workers)
 
 
@@ -113,6 +129,8 @@ class WorkerPool:
         self.import_path = import_path()
         pinned = _allowed_cores() if workers == available_cores() else []
         self._workers = list[WorkerProcess]()
+        # Before the finalizer of the workers, so that at exit the starter ends after them.
+        starter.prepare()
         # Before the first worker starts, so that Ctrl-C between two starts ends the first.
         self._end = weakref.finalize(self, _end, self._workers)
         for number in range(workers):

@@ -3,7 +3,6 @@
 Messages are pickled. This is safe because both ends belong to this program.
 """
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from overheard.core.errors import WorkerError
+from overheard.learning.workers.starter import fork_worker, worker_environment
 from overheard.learning.workers.worker import (
     StoredTensor,
     TensorHeader,
@@ -29,15 +29,6 @@ from overheard.learning.workers.worker import (
 WORKER_CODE = "from overheard.learning.workers.worker import serve; serve({handle}, {core})"
 """Code of a worker: a fresh interpreter that never imports the caller's `__main__`. So scripts
 need no guard, and notebooks, test runs and the command line work too."""
-
-ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(2**30),
-    "MALLOC_TRIM_THRESHOLD_": str(2**30),
-}
-"""One thread per worker. The allocator keeps freed memory, since the next step needs the same
-amount (otherwise zeroing new pages takes a sixth of a worker's time)."""
-
 
 EXIT_TIMEOUT = 10.0
 """Seconds until a process whose connection is broken is killed."""
@@ -63,12 +54,12 @@ class WorkerProcess:
         handle = worker_end.fileno()
         # In a process group of its own, so that Ctrl-C reaches only the parent. A worker whose
         # parent is gone reads the end of its connection.
-        self.process = subprocess.Popen(
+        self.process = fork_worker(handle, core) or subprocess.Popen(
             [sys.executable, "-P", "-c", WORKER_CODE.format(handle=handle, core=core)],
             pass_fds=(handle,),
             process_group=0,
             stdin=subprocess.DEVNULL,
-            env=os.environ | ENVIRONMENT | {"PYTHONPATH": import_path()},
+            env=worker_environment(),
         )
         worker_end.close()
 
@@ -154,8 +145,3 @@ def store_tensor(tensor: Shaped[Tensor, "..."], path: Path) -> StoredTensor:
     """Write a tensor to a file that worker processes can memory-map."""
     tensor.detach().cpu().contiguous().numpy().tofile(path)
     return StoredTensor(str(path), tuple(tensor.shape), tensor.dtype)
-
-
-def import_path() -> str:
-    """Return the PYTHONPATH with which workers find the modules of this process."""
-    return os.pathsep.join(path or os.getcwd() for path in sys.path)

@@ -62,12 +62,10 @@ class LabelShares(Claim):
 
     def __post_init__(self) -> None:
         """Refuse invalid shares."""
-        total = float(self.shares.sum())
-        # A NaN fails both comparisons, so it is refused too.
-        if not (bool((self.shares >= 0).all()) and abs(total - 1) <= SUM_SLACK):
-            raise ClaimError(
-                f"label shares must be 0 or more and sum to 1, got {self.shares.tolist()}"
-            )
+        numbers = self.shares.tolist()
+        # A NaN makes the sum NaN, which fails the comparison.
+        if not (abs(sum(numbers) - 1) <= SUM_SLACK and min(numbers) >= 0):
+            raise ClaimError(f"label shares must be 0 or more and sum to 1, got {numbers}")
         if self.absent is not None and self.absent.shape != self.shares.shape:
             raise ClaimError("`absent` must have one entry per label")
         if self.bounds is not None and len(self.bounds.low) != len(self.shares):

@@ -86,7 +86,7 @@ class TestSoftLabel:
 
     def test_a_column_is_the_gradient_of_one_class(self):
         # A blank model answers 1/3: p - y = 1/3, less 1 on the diagonal.
-        (system,) = class_bias_gradients([ZERO_WEIGHTS], KNOWLEDGE)
+        (system,) = class_bias_gradients(ZERO_WEIGHTS, [ZERO_WEIGHTS], KNOWLEDGE)
         torch.testing.assert_close(
             system, torch.full((3, 3), 1 / 3).double() - torch.eye(3).double()
         )

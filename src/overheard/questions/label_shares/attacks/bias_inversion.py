@@ -13,14 +13,14 @@ from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Update, Weights, apply_update
+from overheard.core.messages import Update
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.confusion import mean_output_by_class
-from overheard.learning.evaluate import logits_of_models
+from overheard.learning.confusion import confusion_of_model, confusion_of_updates
+from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.simplex import normalize_to_shares, solve_for_shares
 from overheard.questions.label_shares.claim import LabelShares
@@ -77,38 +77,22 @@ class BiasInversion(Attack[LabelShares]):
         """
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        bias = find_last_layer(knowledge.build_model(), knowledge.classes).bias
+        bias = find_last_layer(model_structure(knowledge.build_model), knowledge.classes).bias
         if bias is None:
             raise NeedsError("bias_inversion needs a model whose last layer has a bias")
-        broadcasts = view.broadcasts()
-        at_start = {n: _confusion_matrix(start, knowledge) for n, start in broadcasts.items()}
-        claims = {}
-        for target in targets:
-            rounds = []
-            for number, update in sorted(view.updates(target).items()):
-                if number in broadcasts:
-                    start = broadcasts[number]
-                    at_end = _confusion_matrix(apply_update(start, update.delta), knowledge)
-                    matrix = (at_start[number] + at_end) / 2
-                    rounds.append(
-                        _solve_shares(
-                            start[bias].double(), update, bias, matrix, knowledge.recipe
-                        )
-                    )
-            claims[target] = LabelShares(
-                normalize_to_shares(torch.stack(rounds).mean(0)).float()
-            )
-        return claims
-
-
-def _confusion_matrix(
-    weights: Weights, knowledge: Knowledge
-) -> Float[Tensor, "classes classes"]:
-    assert knowledge.auxiliary is not None
-    assert knowledge.build_model is not None
-    auxiliary = knowledge.auxiliary
-    (logits,) = logits_of_models(knowledge.build_model, [weights], auxiliary.inputs)
-    return mean_output_by_class(logits, auxiliary.labels)
+        rounds: dict[Party, list[Tensor]] = {target: [] for target in targets}
+        for _, start, updates in view.updates_by_round(targets):
+            at_start, start_bias = confusion_of_model(start, knowledge), start[bias].double()
+            deltas = [update.delta for update in updates.values()]
+            at_end = confusion_of_updates(start, deltas, knowledge)
+            for (target, update), matrix in zip(updates.items(), at_end, strict=True):
+                mean = (at_start + matrix) / 2
+                shares = _solve_shares(start_bias, update, bias, mean, knowledge.recipe)
+                rounds[target].append(shares)
+        return {
+            target: LabelShares(normalize_to_shares(torch.stack(by_round).mean(0)).float())
+            for target, by_round in rounds.items()
+        }
 
 
 def _solve_shares(

@@ -18,6 +18,7 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.simplex import normalize_to_shares
 from overheard.learning.train import train_cohort
@@ -103,7 +104,9 @@ class Decaf(Attack[LabelShares]):
         """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        layer = find_last_layer(knowledge.build_model(), knowledge.classes).weight
+        layer = find_last_layer(
+            model_structure(knowledge.build_model), knowledge.classes
+        ).weight
         updates = {target: view.updates(target) for target in targets}
         shares: dict[Party, list[Tensor]] = {target: [] for target in targets}
         nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}

@@ -17,6 +17,7 @@ from overheard.core.needs import BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDAT
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import LastLayerGradient, mean_gradient
 from overheard.learning.simplex import normalize_to_shares
@@ -81,7 +82,7 @@ class Ilrg(Attack[LabelShares]):
         """
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
-        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
+        layer = find_last_layer(model_structure(knowledge.build_model), knowledge.classes)
         if layer.bias is None:
             raise NeedsError("ilrg needs a model whose last layer has a bias")
         broadcasts = view.broadcasts()

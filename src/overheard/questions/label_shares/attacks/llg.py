@@ -20,6 +20,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.features import features_of_models
+from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import mean_gradient
 from overheard.learning.simplex import normalize_to_shares
@@ -86,7 +87,7 @@ class Llg(Attack[LabelShares]):
 
         """
         assert knowledge.build_model is not None
-        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
+        layer = find_last_layer(model_structure(knowledge.build_model), knowledge.classes)
         measured = self._measure_row_sums(view, layer, knowledge)
         claims = {}
         for target in targets:

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import torch
+from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.confusion import mean_output_by_class
-from overheard.learning.evaluate import logits_of_models
+from overheard.learning.confusion import confusion_of_updates
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
@@ -41,22 +40,13 @@ class MeanSoftmax(Attack[LabelShares]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
         """Claim every target's mean output, averaged over its observed rounds."""
-        assert knowledge.auxiliary is not None
-        assert knowledge.build_model is not None
-        auxiliary, broadcasts = knowledge.auxiliary, view.broadcasts()
-        claims = {}
-        for target in targets:
-            observed = sorted(
-                (number, update.delta)
-                for number, update in view.updates(target).items()
-                if number in broadcasts
-            )
-            local = (apply_update(broadcasts[number], delta) for number, delta in observed)
-            outputs = logits_of_models(knowledge.build_model, local, auxiliary.inputs)
-            means = [
-                mean_output_by_class(logits, auxiliary.labels).mean(0) for logits in outputs
-            ]
-            claims[target] = LabelShares(
-                normalize_to_shares(torch.stack(means).mean(0)).float()
-            )
-        return claims
+        rounds: dict[Party, list[Tensor]] = {target: [] for target in targets}
+        for _, start, updates in view.updates_by_round(targets):
+            deltas = [update.delta for update in updates.values()]
+            matrices = confusion_of_updates(start, deltas, knowledge)
+            for target, matrix in zip(updates, matrices, strict=True):
+                rounds[target].append(matrix.mean(0))
+        return {
+            target: LabelShares(normalize_to_shares(torch.stack(by_round).mean(0)).float())
+            for target, by_round in rounds.items()
+        }

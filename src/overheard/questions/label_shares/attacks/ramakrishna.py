@@ -1,6 +1,6 @@
 """Label shares by matching the last layer's change to the effects of single classes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
@@ -13,14 +13,14 @@ from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Update, Weights, apply_update
+from overheard.core.messages import Update, Weights
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.confusion import mean_output_by_class
-from overheard.learning.evaluate import logits_of_models
+from overheard.learning.confusion import confusion_of_updates
+from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.simplex import SUM_WEIGHT, normalize_to_shares, solve_for_shares
 from overheard.learning.train import train_cohort
@@ -109,23 +109,13 @@ class Ramakrishna(Attack[LabelShares]):
 
         """
         assert knowledge.build_model is not None
-        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
+        layer = find_last_layer(model_structure(knowledge.build_model), knowledge.classes)
         if layer.bias is None and self.form in {"soft_label", "auxiliary_gradient"}:
             raise NeedsError(
                 f"ramakrishna(form={self.form!r}) needs a model whose last layer has a bias"
             )
-        broadcasts = view.broadcasts()
-        updates = {
-            target: {n: update for n, update in view.updates(target).items() if n in broadcasts}
-            for target in targets
-        }
         rounds: dict[Party, list[Tensor]] = {target: [] for target in targets}
-        for number, start in sorted(broadcasts.items()):
-            observed = {
-                target: by_round[number]
-                for target, by_round in updates.items()
-                if number in by_round
-            }
+        for number, start, observed in view.updates_by_round(targets):
             estimates = self._estimate_round(observed, start, number, layer, knowledge, seed)
             for target, shares in estimates.items():
                 rounds[target].append(shares)
@@ -163,8 +153,9 @@ class Ramakrishna(Attack[LabelShares]):
             }
         names = self._parameter_names(layer)
         if self.form == "soft_label":
-            local = (apply_update(start, update.delta) for update in observed.values())
-            systems = dict(zip(observed, class_bias_gradients(local, knowledge), strict=True))
+            deltas = [update.delta for update in observed.values()]
+            gradients = class_bias_gradients(start, deltas, knowledge)
+            systems = dict(zip(observed, gradients, strict=True))
         else:
             trained = train_on_single_classes(
                 start, knowledge, full_batch_recipe(knowledge), number, seed
@@ -196,14 +187,13 @@ class Ramakrishna(Attack[LabelShares]):
 
 
 def class_bias_gradients(
-    cohort: Iterable[Weights], knowledge: Knowledge
+    start: Weights, deltas: Sequence[Weights], knowledge: Knowledge
 ) -> Iterator[Float[Tensor, "classes trained"]]:
-    """Yield each model's gradients of the output bias; column k is that on class k alone."""
-    assert knowledge.build_model is not None
-    assert knowledge.auxiliary is not None
-    auxiliary = knowledge.auxiliary
-    for logits in logits_of_models(knowledge.build_model, cohort, auxiliary.inputs):
-        outputs = mean_output_by_class(logits, auxiliary.labels)
+    """Yield each model's gradients of the output bias; column k is that on class k alone.
+
+    The models are those after each update to the broadcast.
+    """
+    for outputs in confusion_of_updates(start, deltas, knowledge):
         yield (outputs - torch.eye(len(outputs), dtype=outputs.dtype)).T
 
 

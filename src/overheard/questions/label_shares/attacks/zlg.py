@@ -18,6 +18,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.features import features_of_models
+from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import mean_gradient
 from overheard.learning.simplex import normalize_to_shares
@@ -89,7 +90,7 @@ class Zlg(Attack[LabelShares]):
         """Claim every target's shares, averaged over its observed rounds."""
         assert knowledge.auxiliary is not None
         assert knowledge.build_model is not None
-        layer = find_last_layer(knowledge.build_model(), knowledge.classes)
+        layer = find_last_layer(model_structure(knowledge.build_model), knowledge.classes)
         inputs = knowledge.auxiliary.inputs
         if self.inputs == "noise":
             inputs = noise_like(inputs, seed.child("noise"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar, final
 
 import torch
@@ -106,12 +107,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
     ) -> Mapping[str, LabelShares]:
         """Guess even shares without absent labels, and the auxiliary shares if known."""
         shares = asked.shares
-        even = LabelShares(
-            normalize_to_shares(torch.ones_like(shares)),
-            absent=torch.zeros_like(shares, dtype=torch.bool),
-            null_probability=torch.full_like(shares, 0.5),
-        )
-        guesses = {"uniform": even}
+        guesses = {"uniform": _even_guess(len(shares), shares.dtype, shares.device)}
         prior = knowledge.auxiliary_label_shares()
         if prior is not None:
             guesses["auxiliary prior"] = LabelShares(prior.to(shares.device))
@@ -149,6 +145,17 @@ class LabelSharesScorer(Scorer[LabelShares]):
                     )
                 )
         return tuple(scores)
+
+
+@lru_cache
+def _even_guess(classes: int, dtype: torch.dtype, device: torch.device) -> LabelShares:
+    """Return even shares of labels that may as well be absent as not."""
+    even = torch.ones(classes, dtype=dtype, device=device)
+    return LabelShares(
+        normalize_to_shares(even),
+        absent=torch.zeros_like(even, dtype=torch.bool),
+        null_probability=torch.full_like(even, 0.5),
+    )
 
 
 def to_float64(claim: LabelShares, truth: LabelShares) -> LabelShares:

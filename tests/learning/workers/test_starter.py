@@ -1,0 +1,106 @@
+"""Workers are forked from one process that imports torch once (Linux)."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from overheard.learning.workers import starter
+from overheard.learning.workers.starter import ForkedWorker
+from overheard.learning.workers.worker_process import WorkerProcess
+
+pytestmark = pytest.mark.skipif(
+    not starter.is_supported(), reason="workers are forked on Linux"
+)
+
+
+@pytest.fixture
+def worker() -> Iterator[WorkerProcess]:
+    process = WorkerProcess(None)
+    process.receive("starting")
+    yield process
+    process.kill()
+    process.process.wait()
+    process.connection.close()
+
+
+def test_a_worker_is_a_child_of_the_starter_in_a_process_group_of_its_own(
+    worker: WorkerProcess,
+) -> None:
+    assert isinstance(worker.process, ForkedWorker)
+    assert os.getpgid(worker.process.pid) == worker.process.pid
+    status = Path(f"/proc/{worker.process.pid}/status").read_text(encoding="utf-8")
+    (parent,) = [line.split()[1] for line in status.splitlines() if line.startswith("PPid")]
+    assert parent != str(os.getpid())
+
+
+def test_two_workers_have_one_parent(worker: WorkerProcess) -> None:
+    other = WorkerProcess(None)
+    parents = {
+        Path(f"/proc/{one.process.pid}/stat").read_text(encoding="utf-8").split()[3]
+        for one in (worker, other)
+    }
+    other.kill()
+    assert other.process.wait() == -signal.SIGKILL
+    other.connection.close()
+    assert len(parents) == 1
+
+
+def test_waiting_tells_the_exit_code_or_that_the_worker_runs(worker: WorkerProcess) -> None:
+    assert worker.process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.process.wait(0.01)
+    worker.kill()
+    assert worker.process.wait() == -signal.SIGKILL
+    assert worker.process.poll() == worker.process.returncode == -signal.SIGKILL
+    worker.kill()  # There is nothing left to kill.
+
+
+def test_a_worker_whose_connection_closes_ends_without_an_error() -> None:
+    worker = WorkerProcess(None)
+    worker.receive("starting")
+    worker.connection.close()
+    assert worker.process.wait(60.0) == 0
+
+
+def test_a_dead_starter_is_replaced(worker: WorkerProcess) -> None:
+    before = starter._RUNNING[0]
+    before._process.kill()
+    before._process.wait()
+    again = WorkerProcess(None)
+    again.receive("starting")
+    assert starter._RUNNING[0] is not before
+    again.kill()
+    assert again.process.wait() == -signal.SIGKILL
+    again.connection.close()
+    # Nobody knows how a worker of the dead starter ended.
+    assert worker.process.wait() == starter.LOST
+
+
+def test_a_starter_that_cannot_import_torch_leaves_workers_to_start_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starter._discard()
+    monkeypatch.setattr(starter, "STARTER_CODE", "raise SystemExit({})")
+    worker = WorkerProcess(None)
+    assert isinstance(worker.process, subprocess.Popen)
+    worker.receive("starting")
+    worker.kill()
+    worker.process.wait()
+    worker.connection.close()
+    starter._discard()
+
+
+def test_other_modules_need_another_starter(monkeypatch: pytest.MonkeyPatch) -> None:
+    starter.prepare()
+    before = starter._RUNNING[0]
+    monkeypatch.setattr(sys, "path", [*sys.path, "/somewhere/else"])
+    assert not starter.is_prepared()
+    starter.prepare()
+    assert starter._RUNNING[0] is not before
+    monkeypatch.undo()
+    starter.prepare()
