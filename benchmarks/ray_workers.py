@@ -48,6 +48,9 @@ WAYS = ("1 process", "2 processes", "Ray 1", "Ray 2", "Ray 4")
 
 CLIENT = client(0)
 EXAMPLES = 200
+PAUSE = 30.0
+"""Seconds between two runs, as Ray's servers use fixed ports, and end some time after it."""
+
 ROUNDS = (0, 1)
 
 
@@ -88,10 +91,11 @@ def main() -> None:
             printed = subprocess.run(
                 [*command, *(["--data", str(data)] if data else [])],
                 check=True,
-                capture_output=True,
+                stdout=subprocess.PIPE,
                 text=True,
             ).stdout
             runs[way].append(Run(**json.loads(printed.splitlines()[-1])))
+            sleep(PAUSE)
     tasks = len(ROUNDS) * -(-given.clients // 32)
     print(f"{os.cpu_count()} cores, {tasks} tasks of 32 virtual clients, {given.repeats} times")
     _print_table(runs, tasks)
