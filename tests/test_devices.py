@@ -1,0 +1,284 @@
+"""No computation mixes tensors of a GPU and of the CPU; see tests/pretended_device.py.
+
+Each test computes the same on the CPU and on the pretended device, which computes there too and
+checks the devices first. So both results are equal up to the rounding of other kernels.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from unittest.mock import patch
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from overheard.core.defense import BuildModel
+from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
+from overheard.core.messages import Update, Weights
+from overheard.core.parties import client
+from overheard.core.recipe import Recipe
+from overheard.core.task import Task
+from overheard.learning.distillation.methods.distribution_matching import (
+    DistributionMatching,
+)
+from overheard.learning.distillation.moments import zero_moments
+from overheard.learning.distillation.synthetic import draw_noise_examples
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.example_gradients import example_gradients, mean_example_gradient
+from overheard.learning.features import features_of_models
+from overheard.learning.model import Model
+from overheard.learning.models.conv_net import ConvNet
+from overheard.learning.models.mobilenet import MobileNet
+from overheard.learning.models.transformer import Transformer
+from overheard.learning.train import Engine, train_cohort
+from overheard.learning.training_job import ClientTask
+from overheard.plans.registries import DEFENSES, MODELS
+from overheard.questions.label_shares.estimators.differential_sensitivity import (
+    DifferentialSensitivity,
+)
+from overheard.simulation.auxiliary_logits import AuxiliaryLogits
+from overheard.simulation.class_gradient_fit import ClassGradientFit
+from overheard.simulation.last_layer_change import LastLayerChange
+from overheard.simulation.simulation import run_simulation
+from overheard.simulation.unexplained_update import UnexplainedUpdate
+from overheard.simulation.update_norms import InputNorms, UpdateNorms
+from overheard.testing.defense import make_client_examples, make_context, make_delta
+from tests.learning.cases import (
+    CONVOLUTIONS,
+    FLOAT_LABEL_RECIPES,
+    IMAGES,
+    MLP,
+    RECIPES,
+    SEED,
+    TABLE,
+    TEXTS,
+    largest_difference,
+    pool_of,
+    start_of,
+)
+from tests.pretended_device import DeviceTensor, MixedDevicesError, pretended_device
+from tests.simulation.small_run import Raw, knowledge, server_view
+
+COLOURS = Task((3, 32, 32), ("a", "b", "c"))
+ONE_STEP = Recipe(rate=0.1, epochs=1, batch=4)
+
+SMALLER: dict[str, Model] = {
+    "conv_net": ConvNet(width=4),
+    "mobilenet": MobileNet(alpha=0.25),
+    "transformer": Transformer(width=8, depth=1, heads=2, rank=2),
+}
+"""Models whose default size takes long; the transformer with adapters."""
+
+CLIENTS = (ClientTask("client/0", torch.arange(4)), ClientTask("client/1", torch.arange(4, 6)))
+ENGINES: tuple[Engine, ...] = ("sequential", "stacked")
+LEFT_OUT = ("own", "unknown", "resnet18", "vgg16")
+"""No networks of their own, and two that take 20 s. Other models have all of their layers."""
+
+ARCHITECTURES = [one for one in MODELS.plugins() if one not in LEFT_OUT]
+
+
+def architecture(name: str) -> tuple[BuildModel, Task]:
+    """Return the first task that a model can be built for, and its builder."""
+    model = SMALLER.get(name) or MODELS.plugins()[name]()
+    for task in (TABLE, IMAGES, COLOURS, TEXTS):
+        build = partial(model.build, task)
+        try:
+            build()
+        except PlanError:
+            continue
+        return build, task
+    raise AssertionError(f"no task for {name}")
+
+
+def train(
+    build: BuildModel,
+    task: Task,
+    recipe: Recipe,
+    engine: Engine,
+    device: torch.device | str,
+    *,
+    is_corrected: bool = False,
+) -> list[Weights]:
+    """Return the updates of both clients."""
+    start, clients = start_of(build, torch.float32), list(CLIENTS)
+    if is_corrected:
+        correction = {name: torch.full_like(one, 0.01) for name, one in start.items()}
+        clients[0] = replace(clients[0], correction=correction)
+    pool = pool_of(task, torch.float32, 6)
+    results = train_cohort(
+        build, start, pool, clients, recipe, seed=SEED, round=0, engine=engine, device=device
+    )
+    return [one.delta for one in results]
+
+
+def check_training(
+    build: BuildModel, task: Task, recipe: Recipe, engine: Engine, *, is_corrected: bool = False
+) -> None:
+    here = train(build, task, recipe, engine, "cpu", is_corrected=is_corrected)
+    with pretended_device() as device:
+        there = train(build, task, recipe, engine, device, is_corrected=is_corrected)
+    for one, other in zip(here, there, strict=True):
+        assert not any(isinstance(part, DeviceTensor) for part in other.values())
+        assert largest_difference(one, other) < 1e-3
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+def test_every_model_trains(name: str, engine: Engine) -> None:
+    build, task = architecture(name)
+    if engine == "stacked" and name == "lstm":
+        pytest.skip("this engine refuses recurrent networks")
+    check_training(build, task, ONE_STEP, engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("build", [MLP, CONVOLUTIONS])
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_trains(recipe: str, build: BuildModel, engine: Engine) -> None:
+    task = TABLE if build is MLP else IMAGES
+    check_training(
+        build, task, replace(RECIPES[recipe], epochs=1), engine, is_corrected=recipe == "sgd"
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("labels", FLOAT_LABEL_RECIPES)
+def test_tasks_without_classes_train(labels: str, engine: Engine) -> None:
+    task, recipe = FLOAT_LABEL_RECIPES[labels]
+    check_training(lambda: nn.Sequential(nn.Linear(6, 3)), task, recipe, engine)
+
+
+def test_a_tensor_left_on_the_cpu_is_found() -> None:
+    """What the tests above would show if `.to(device)` were missing in training."""
+    # The labels stay behind, as if `_descend` did not copy them.
+    labels = property(lambda examples: _Stuck(examples.labels))
+    for engine in ENGINES:
+        with (
+            pretended_device() as device,
+            patch.object(Examples, "loss_labels", labels),
+            pytest.raises(MixedDevicesError),
+        ):
+            train(MLP, TABLE, ONE_STEP, engine, device)
+
+
+class _Stuck:
+    """A tensor that `.to(device)` leaves on the CPU."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    def to(self, device: torch.device) -> Tensor:
+        return self._tensor
+
+    def index_select(self, axis: int, rows: Tensor) -> "_Stuck":
+        return _Stuck(self._tensor.index_select(axis, rows))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("outputs", [logits_of_models, features_of_models])
+def test_every_model_is_evaluated(name: str, outputs: Callable) -> None:
+    build, task = architecture(name)
+    models, inputs = (
+        [start_of(build, torch.float32)] * 2,
+        pool_of(task, torch.float32, 3).inputs,
+    )
+    here = list(outputs(build, models, inputs))
+    with pretended_device() as device:
+        there = list(outputs(build, models, inputs, device=device))
+    for one, other in zip(here, there, strict=True):
+        assert not isinstance(other, DeviceTensor)
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+
+
+# torch's rule for several networks reads norms of the pretended device wrongly, so no norms.
+DIFFERENTIATED = ("decaf_conv2", "logistic", "lstm", "mlp", "text_bag", "transformer")
+
+
+@pytest.mark.parametrize("name", DIFFERENTIATED)
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+def test_gradients_of_examples(name: str) -> None:
+    build, task = architecture(name)
+
+    def gradients(device: torch.device | str) -> list[Tensor]:
+        weights = {n: one.to(device) for n, one in start_of(build, torch.float32).items()}
+        examples = pool_of(task, torch.float32, 3).to(device)
+        return [
+            example_gradients(build, weights, examples, ONE_STEP).cpu(),
+            mean_example_gradient(build, weights, examples, ONE_STEP).cpu(),
+        ]
+
+    here = gradients("cpu")
+    with pretended_device() as device:
+        there = gradients(device)
+    torch.testing.assert_close(here, there)
+
+
+PROBES = (
+    AuxiliaryLogits(),
+    ClassGradientFit(),
+    DifferentialSensitivity(epochs=1),
+    InputNorms(),
+    LastLayerChange(),
+    Raw(),
+    UnexplainedUpdate(),
+    UpdateNorms(),
+)
+
+
+@pytest.mark.parametrize("members", [None, 3])
+def test_every_probe_reads_virtual_clients(members: int | None) -> None:
+    def read(device: str) -> list[Tensor]:
+        attacker = knowledge(virtual=6)
+        compute = replace(attacker.compute, device=device)
+        simulation = run_simulation(
+            server_view(),
+            replace(attacker, compute=compute),
+            (0, 1),
+            PROBES,
+            cohort_size=members,
+        )
+        return [simulation.readings[probe] for probe in PROBES]
+
+    here = read("cpu")
+    with pretended_device() as device:
+        there = read(str(device))
+    torch.testing.assert_close(here, there, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", DEFENSES.plugins())
+def test_every_defense_changes_data_and_updates(name: str) -> None:
+    """Also those of updates and data that are still on the device."""
+    defense = DEFENSES.plugins()[name]()
+
+    def change(device: torch.device | str) -> list[Tensor]:
+        data = defense.on_data(make_client_examples().to(device), make_context(0))
+        delta = {part: one.to(device) for part, one in make_delta().items()}
+        update = defense.on_update(Update(delta), replace(make_context(0), party=client(1)))
+        return [one.cpu() for one in (*data.tensors(), *update.delta.values())]
+
+    here = change("cpu")
+    with pretended_device() as device:
+        there = change(device)
+    torch.testing.assert_close(here, there)
+
+
+def test_examples_are_distilled() -> None:
+    """By the method whose steps torch does not trace, as that would hide the devices."""
+    method = DistributionMatching(samples=2)
+    shared = draw_noise_examples(TABLE, 2, method.first_rate, SEED)
+
+    def distil(device: torch.device | str) -> list[Tensor]:
+        distiller = method.build_distiller(MLP, start_of(MLP, torch.float32), device)
+        pool, moments = pool_of(TABLE, torch.float32, 6), zero_moments(shared, len(CLIENTS))
+        done = distiller.distil(
+            shared, pool, CLIENTS, moments, round=0, rate_scale=1.0, seed=SEED
+        )
+        return list(done.examples)
+
+    here = distil("cpu")
+    with pretended_device() as device:
+        there = distil(device)
+    torch.testing.assert_close(here, there)
