@@ -100,7 +100,7 @@ def main() -> None:
         for attacks in (*((one,) for one in case.attacks), case.attacks):
             seconds = [_audit(folder, case, attacks, code) for code in checkouts]
             if arguments.against:
-                print(f"  {seconds[1] / seconds[0]:.2f} times the seconds of a core there")
+                print(f"  {seconds[1] / seconds[0]:.2f} times as many seconds of a core there")
 
 
 def _record(folder: Path, case: Case) -> int:

@@ -94,6 +94,7 @@ def python_prose(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr)
         for part in node.values
     }
+    read_elsewhere = docstrings | inner
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             message = "".join(
@@ -104,7 +105,7 @@ def python_prose(path: Path) -> Iterator[tuple[int, str]]:
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
-            and id(node) not in docstrings | inner
+            and id(node) not in read_elsewhere
             and len(node.value.split()) > 2
         ):
             for paragraph in node.value.split("\n\n"):
@@ -120,7 +121,7 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
         if token.type != tokenize.COMMENT:
             continue
         line, column = token.start
-        alone = not text.splitlines()[line - 1][:column].strip()
+        alone = not token.line[:column].strip()
         if block and not (alone and line == last + 1):
             yield first, " ".join(block)
             block = []

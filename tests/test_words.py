@@ -103,13 +103,18 @@ ROOMS = {path.name for path in SOURCE.iterdir() if path.is_dir()}
 FILE_ENDINGS = (".py", ".toml", ".json", ".md", ".csv", ".html")
 
 
+PLAN_KEYS = set(
+    json.loads(Path(__file__).with_name("frozen.json").read_text())["keys of plans"]
+)
+
+
 def is_reference(name: str) -> bool:
     """Whether a dotted name begins like one of a module, not of a plan key or a file."""
     first, second, *_ = name.split(".")
-    keys = json.loads(Path(__file__).with_name("frozen.json").read_text())["keys of plans"]
-    return first in ROOMS and second not in keys and not name.endswith(FILE_ENDINGS)
+    return first in ROOMS and second not in PLAN_KEYS and not name.endswith(FILE_ENDINGS)
 
 
+@cache
 def exists(name: str, package: str) -> bool:
     """Whether a module, or a name in a module, can be found from a package."""
     parts = name.split(".")
