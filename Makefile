@@ -49,8 +49,11 @@ test-fast: install ## run the fast tests in two minutes: without slow tests, typ
 # Reuse compiled bytecode, even if a container's default is not to write it.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
-deployments: install ## record real runs of Flower and NVFlare, and let machines of a Ray cluster fail
-	$(BIN)/pytest -q -m deployment tests/recorders tests/simulation/cluster
+deployments: install ## record real runs of Flower and NVFlare
+	$(BIN)/pytest -q -m deployment tests/recorders
+
+ray-cluster: install ## let machines of a Ray cluster of two fail, for three minutes
+	$(BIN)/pytest -q -m deployment tests/simulation/cluster
 
 lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/ruff check .
@@ -91,5 +94,5 @@ clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
 		.matrix
 
-.PHONY: help install audit test test-fast deployments lint docs check locks check-locks \
+.PHONY: help install audit test test-fast deployments ray-cluster lint docs check locks check-locks \
 	release-check matrix face glossary bench bench-check clean

@@ -1,7 +1,5 @@
 """Outputs that are stored in memory while the messages live that they came from."""
 
-import gc
-
 import numpy as np
 import pytest
 import torch
@@ -42,7 +40,6 @@ def test_a_message_that_is_gone_is_not_taken_for_another() -> None:
         assert cache.load((), start, delta) is None
         cache.save((), start, delta, ONES)
         del delta
-        gc.collect()
 
 
 def test_weights_without_weak_references_are_not_stored() -> None:
