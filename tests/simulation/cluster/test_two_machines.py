@@ -4,7 +4,9 @@ import importlib.util
 import os
 import platform
 import socket
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +54,7 @@ class TwoMachines:
             if second_path is not None:
                 patch.setenv("PYTHONPATH", str(second_path), prepend=os.pathsep)
             self._second = self._cluster.add_node(num_cpus=2)
+        _wait_for_server(port)
 
     def kill_first(self) -> None:
         self._kill(self._cluster.head_node)
@@ -69,6 +72,15 @@ class TwoMachines:
         for processes in machine.all_processes.values():
             for one in processes:
                 one.process.kill()
+
+
+def _wait_for_server(port: int) -> None:
+    """Wait until Ray's client server, which starts last, takes connections."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
 
 
 @pytest.fixture
