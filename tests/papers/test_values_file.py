@@ -21,12 +21,17 @@ def test_values_read_back_as_they_were_written(tmp_path: Path) -> None:
     assert load_values(tmp_path) == VALUES
 
 
-def test_the_file_is_a_list_with_one_entry_per_value(tmp_path: Path) -> None:
+def test_the_file_has_the_setting_once_and_an_entry_per_value(tmp_path: Path) -> None:
     path = write_values(EXPERIMENT, VALUES, tmp_path, quick=True)
-    first, second, _ = json.loads(path.read_text())
+    content = json.loads(path.read_text())
+    first, second, _ = content.pop("values")
     assert path.name == "figures.json"
-    assert first == {
+    assert content == {
         "experiment": "table3",
+        "quick": True,
+        "differences": EXPERIMENT.differences,
+    }
+    assert first == {
         "name": "mean_l1",
         "setting": "MNIST",
         "ours": 0.18,
@@ -34,13 +39,11 @@ def test_the_file_is_a_list_with_one_entry_per_value(tmp_path: Path) -> None:
         "high": 0.19,
         "published": 0.185,
         "better": "lower",
-        "quick": True,
-        "differences": EXPERIMENT.differences,
     }
     assert second["published"] is None
 
 
-@pytest.mark.parametrize("content", [None, "[", '[{"name": "mean_l1"}]', '{"figures": []}'])
+@pytest.mark.parametrize("content", [None, "[", '[{"name": "mean_l1"}]', '{"values": []}'])
 def test_refuses_a_missing_or_damaged_file(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "figures.json").write_text(content)

@@ -12,7 +12,7 @@ from overheard.drawing.figures import ReportTable
 from overheard.drawing.published_chart import PublishedPoint, published_chart
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER
-from overheard.papers.experiment import Experiment
+from overheard.papers.experiment import PAGE_FILE, Experiment
 from overheard.papers.registry import discover_papers
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.values_file import VALUES_FILE, StoredValues, load_stored_values
@@ -85,12 +85,13 @@ def write_overview(folder: Path) -> Path:
     """
     summaries, rows = list[ExperimentSummary](), list[tuple[str, ...]]()
     for name, experiment in all_experiments():
-        stored, found = None, ""
+        stored, link = None, ""
         for quick in (True, False):
             place = experiment_folder(name, quick=quick)
             if (folder / place / VALUES_FILE).exists():
-                stored, found = load_stored_values(folder / place), place
-        summaries.append(_summary(name, experiment, stored, found))
+                stored = load_stored_values(folder / place)
+                link = f"{place}/{PAGE_FILE}" if (folder / place / PAGE_FILE).exists() else ""
+        summaries.append(_summary(name, experiment, stored, link))
         rows.append(_count_row(name, experiment, stored))
     headers = ("Experiment", "Shows", "Size", "Values", *(one.capitalize() for one in COMPARED))
     counts = ReportTable("Experiments and their values", headers, tuple(rows), 3)
@@ -100,7 +101,7 @@ def write_overview(folder: Path) -> Path:
 
 
 def _summary(
-    name: str, experiment: Experiment, stored: StoredValues | None, found: str
+    name: str, experiment: Experiment, stored: StoredValues | None, link: str
 ) -> ExperimentSummary:
     if stored is None:
         return ExperimentSummary(name, experiment.title, "", "", None, None)
@@ -108,7 +109,7 @@ def _summary(
         name,
         experiment.title,
         stored.differences,
-        found,
+        link,
         _chart(name, stored.values),
         _values_table(name, stored),
     )

@@ -18,23 +18,8 @@ VALUES_FILE = "figures.json"
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))
 class ValueEntry:
-    """One value, with everything that is needed to read it on its own.
+    """One value; for the fields see `ReproducedValue`, where `ours` is `value`."""
 
-    Args:
-        experiment: name of the experiment, such as "table3".
-        name: see `ReproducedValue`, as for all fields but `quick` and `differences`.
-        setting: description of what it was measured on.
-        ours: measured value; None if it could not be measured.
-        low: lower end of the interval.
-        high: upper end of the interval.
-        published: the paper's value.
-        better: direction; None if there is none.
-        quick: whether it comes from a quick run, which should not be compared with the paper.
-        differences: how the setting differs from the paper's.
-
-    """
-
-    experiment: str
     name: str
     setting: str
     ours: float | None
@@ -42,17 +27,33 @@ class ValueEntry:
     high: float | None
     published: float | None
     better: Better | None
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))
+class ExperimentEntry:
+    """The content of the file.
+
+    Args:
+        experiment: name of the experiment, such as "table3".
+        quick: whether it was a quick run, which should not be compared with the paper.
+        differences: how the setting differs from the paper's.
+        values: the values, in the order of the experiment.
+
+    """
+
+    experiment: str
     quick: bool
     differences: str
+    values: tuple[ValueEntry, ...]
 
 
-ENTRIES = TypeAdapter(tuple[ValueEntry, ...])
+CONTENT = TypeAdapter(ExperimentEntry)
 
 
 def write_values(
     experiment: Experiment, values: Sequence[ReproducedValue], folder: Path, *, quick: bool
 ) -> Path:
-    """Write `figures.json`, a list with one entry per value, atomically.
+    """Write `figures.json`, with the setting and one entry per value, atomically.
 
     Returns:
         Path of the file.
@@ -63,21 +64,13 @@ def write_values(
     """
     entries = tuple(
         ValueEntry(
-            experiment.name,
-            one.name,
-            one.setting,
-            one.value,
-            one.low,
-            one.high,
-            one.published,
-            one.better,
-            quick,
-            experiment.differences,
+            one.name, one.setting, one.value, one.low, one.high, one.published, one.better
         )
         for one in values
     )
+    content = ExperimentEntry(experiment.name, quick, experiment.differences, entries)
     path = folder / VALUES_FILE
-    write_text(path, ENTRIES.dump_json(entries, indent=2).decode() + "\n")
+    write_text(path, CONTENT.dump_json(content, indent=2).decode() + "\n")
     return path
 
 
@@ -116,7 +109,7 @@ def load_stored_values(folder: Path) -> StoredValues:
     """
     path = folder / VALUES_FILE
     try:
-        entries = ENTRIES.validate_json(path.read_bytes())
+        content = CONTENT.validate_json(path.read_bytes())
     except (ValidationError, OSError) as error:
         raise OutputError(
             f"{path}: the file is missing or damaged; run `overheard reproduce` with "
@@ -126,7 +119,6 @@ def load_stored_values(folder: Path) -> StoredValues:
         ReproducedValue(
             one.name, one.setting, one.ours, one.low, one.high, one.published, one.better
         )
-        for one in entries
+        for one in content.values
     )
-    is_quick = any(one.quick for one in entries)
-    return StoredValues(values, is_quick, entries[0].differences if entries else "")
+    return StoredValues(values, content.quick, content.differences)

@@ -20,7 +20,7 @@ class ExperimentSummary:
         name: its name on the command line, such as "decaf/table3".
         title: what it shows.
         differences: how the setting differs from the paper's.
-        folder: the folder of its own page, relative to this one; "" = it was not run.
+        link: path of its own page, relative to this one; "" = there is none.
         chart: its values beside the published ones; None if none can be compared.
         values: each value, with the published one and how they compare; None = it was not run.
 
@@ -29,7 +29,7 @@ class ExperimentSummary:
     name: str
     title: str
     differences: str
-    folder: str
+    link: str
     chart: Markup | None
     values: ReportTable | None
 
@@ -49,7 +49,7 @@ def reproductions_page(counts: ReportTable, experiments: Sequence[ExperimentSumm
                 "name": make_printable(one.name),
                 "title": make_printable(one.title),
                 "differences": make_printable(one.differences),
-                "folder": one.folder,
+                "link": one.link,
                 "chart": one.chart,
                 "values": one.values,
             }
