@@ -1,10 +1,12 @@
 """What `--workers` takes: a number, `ray`, or the address of a cluster."""
 
+from importlib.util import find_spec
+
 import click
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard.cli.workers import WorkerOptions, parse_workers
+from overheard.cli.workers import STEPS_OF_AUDITS, WorkerOptions, parse_workers
 from overheard.findings.finding import Audit
 from tests.cli.conftest import Command
 
@@ -59,3 +61,7 @@ def test_passes_cluster_and_processes_on(overheard: Command, monkeypatch: pytest
     overheard("audit", "--device", "cpu", "--workers", "ray")
     overheard("audit", "--device", "cpu", "--workers", "2")
     assert [(one.workers, one.cluster) for one in given] == [(None, "local"), (2, None)]
+
+
+def test_the_module_that_workers_import_beforehand_exists() -> None:
+    assert find_spec(STEPS_OF_AUDITS) is not None

@@ -1,4 +1,4 @@
-"""What a round keeps in memory equals what the disk returns."""
+"""The messages in memory equal those that are read from the disk."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ from overheard.auditing.runs_ahead import attack_ahead
 from overheard.findings.finding import ArmRun, Audit
 from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
-from overheard.learning.workers import processes
+from overheard.learning.workers import starter
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages
 from overheard.plans.release_plan import ReleasePlan
@@ -64,7 +64,7 @@ def audit(
     home.check_plan(claim)
     resources = resources or Resources()
     if resources.engine == "auto" and resources.cluster is None:
-        processes.prepare(resources.workers, [runs_ahead.__name__])
+        starter.start_for(resources.workers, [runs_ahead.__name__])
     audit_inputs = load_inputs(
         plan, resources, FolderTensorCache(resources.simulation_cache or home.simulation_path)
     )

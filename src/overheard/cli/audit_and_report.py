@@ -52,7 +52,7 @@ def fit_budget(
     transcript: Path | None,
     quiet: bool,
 ) -> Plan:
-    """Return the plan that takes about this time, and print what was picked; None = no limit.
+    """Return the plan that takes about this time, and print its counts; None = no limit.
 
     Raises:
         PlanError: if the budget cannot be met.

@@ -1,6 +1,5 @@
 """Parses the `--workers` option: local processes, or a Ray cluster."""
 
-import os
 import re
 from dataclasses import dataclass
 
@@ -9,6 +8,9 @@ import click
 from overheard.learning.workers import starter
 
 ADDRESS = re.compile(r"ray://[A-Za-z0-9._-]+:[0-9]{1,5}")
+
+STEPS_OF_AUDITS = "overheard.auditing.runs_ahead"
+"""Module that workers need in an audit. It is named, since importing it takes seconds."""
 
 METAVAR = "NUMBER|ray|ray://HOST:PORT"
 
@@ -50,5 +52,5 @@ def parse_workers(text: str) -> WorkerOptions:
 def prepare_workers(options: WorkerOptions | None) -> None:
     """Let worker processes import torch in the background, if a command may use them."""
     chosen = options or WorkerOptions()
-    if chosen.cluster is None and chosen.processes != 1 and (os.cpu_count() or 1) > 1:
-        starter.prepare(["overheard.auditing.runs_ahead"])
+    if chosen.cluster is None:
+        starter.start_for(chosen.processes, [STEPS_OF_AUDITS])

@@ -9,7 +9,7 @@ from overheard.core.errors import PlanError
 from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, Mechanism
 
 TOLERANCE = 1e-9
-"""Most by which an epsilon is rounded up."""
+"""An epsilon is rounded up by at most this much."""
 
 MAX_MU = 50.0
 """Ratio of a run's sensitivity to its noise (mu) from which epsilon exceeds 1,000.

@@ -24,8 +24,8 @@ MOST_BYTES = 2**28
 class RoundMessages:
     """Records the messages of a round, and keeps them for the step of the server.
 
-    The server then need not read back what was just written. What is kept has the values that
-    the disk returns.
+    The server then need not read back what was just written. The messages in memory have the
+    values that it would read from the disk.
 
     Args:
         open_round: where to record the messages.

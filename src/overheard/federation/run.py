@@ -91,7 +91,8 @@ def run_federations(
             f"and {len(set(folders))} folders"
         )
     check_stackable(federations)
-    for first in federations[:1]:
+    if federations:
+        first = federations[0]
         prepare_workers(first.build_model, first.engine, first.workers, first.device)
     with one_thread():
         runs = [

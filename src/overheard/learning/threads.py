@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
-
 
 def available_cores() -> int:
     """Return how many cores this process may use."""
@@ -22,6 +20,8 @@ def one_thread() -> Iterator[None]:
     Small models gain next to nothing from a second thread. They run at a quarter of their speed
     if another process needs the core. Parallelism comes from processes instead.
     """
+    import torch  # here, as commands count cores before they import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -29,7 +29,7 @@ from overheard.learning.memory import clients_that_fit
 from overheard.learning.sent_tensors import sent_buffers
 from overheard.learning.threads import available_cores
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup, TrainingJob
-from overheard.learning.workers import processes
+from overheard.learning.workers import processes, starter
 
 Engine = Literal["auto", "sequential", "processes", "stacked"]
 
@@ -97,7 +97,7 @@ def prepare_workers(
         return
     if engine == "auto" and _gains_from_stacking(fresh_model(build_model, Seed(0)), target):
         return
-    processes.prepare(workers)
+    starter.start_for(workers)
 
 
 def train_groups(

@@ -43,7 +43,7 @@ class PlannedBudget:
 
     Args:
         plan: the plan with the counts.
-        sentences: what was picked and what that costs, for the user.
+        sentences: the counts, the time they take and how they change the errors of attacks.
 
     """
 
@@ -197,7 +197,7 @@ def _too_small(measured: MeasuredAudit, largest: SimulationCounts, seconds: floa
 def _sentences(
     measured: MeasuredAudit, counts: SimulationCounts, seconds: float
 ) -> Iterator[str]:
-    """Yield what was picked, what it takes and what it costs in accuracy."""
+    """Yield the counts, the time they take and how they change the errors of attacks."""
     largest, cost = largest_counts(measured.plan), measured.estimate(counts)
     low, high = cost.seconds / WITHIN, cost.seconds * WITHIN
     takes = (

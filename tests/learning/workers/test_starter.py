@@ -100,14 +100,14 @@ def test_a_starter_that_cannot_import_torch_leaves_workers_to_start_alone(
 
 
 def test_other_modules_need_another_starter(monkeypatch: pytest.MonkeyPatch) -> None:
-    starter.prepare()
+    starter.start()
     before = starter._RUNNING[0]
     monkeypatch.setattr(sys, "path", [*sys.path, "/somewhere/else"])
     assert not starter.is_prepared()
-    starter.prepare()
+    starter.start()
     assert starter._RUNNING[0] is not before
     monkeypatch.undo()
-    starter.prepare()
+    starter.start()
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class IsImported(Job):
 
 def test_workers_have_the_modules_that_the_starter_imported() -> None:
     starter._discard()
-    starter.prepare(["colorsys", "no_such_module_anywhere"])
+    starter.start(["colorsys", "no_such_module_anywhere"])
     tasks = [
         (n, WorkerTask(IsImported(name), ())) for n, name in enumerate(("colorsys", "cmd"))
     ]

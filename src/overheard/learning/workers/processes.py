@@ -48,18 +48,6 @@ def are_supported() -> bool:
     return os.name == "posix"
 
 
-def prepare(workers: int | None, modules: Sequence[str] = ()) -> None:
-    """Let the starter of workers import torch in the background, if there may be workers.
-
-    Args:
-        workers: the number of workers; None = one per core.
-        modules: what else workers will need, see `starter.prepare`.
-
-    """
-    if (available_cores() if workers is None else workers) > 1:
-        starter.prepare(modules)
-
-
 def are_ready(workers: int) -> bool:
     """Return whether an idle pool of this many workers has started."""
     return workers in _IDLE and _IDLE[workers].is_ready()
@@ -131,7 +119,7 @@ class WorkerPool:
         pinned = _allowed_cores() if workers == available_cores() else []
         self._workers = list[WorkerProcess]()
         # Before the finalizer of the workers, so that at exit the starter ends after them.
-        starter.prepare()
+        starter.start()
         # Before the first worker starts, so that Ctrl-C between two starts ends the first.
         self._end = weakref.finalize(self, _end, self._workers)
         for number in range(workers):

@@ -18,6 +18,8 @@ from contextlib import suppress
 from threading import Lock
 from typing import final
 
+from overheard.learning.threads import available_cores
+
 STARTER_CODE = (
     "from overheard.learning.workers.forking import serve_starts; serve_starts({}, {!r})"
 )
@@ -54,7 +56,7 @@ def worker_environment() -> dict[str, str]:
     return os.environ | ENVIRONMENT | {"PYTHONPATH": import_path()}
 
 
-def prepare(modules: Sequence[str] = ()) -> None:
+def start(modules: Sequence[str] = ()) -> None:
     """Start the starter in the background, unless it runs already or none is supported.
 
     Args:
@@ -63,6 +65,18 @@ def prepare(modules: Sequence[str] = ()) -> None:
     """
     if is_supported():
         _current(modules)
+
+
+def start_for(workers: int | None, modules: Sequence[str] = ()) -> None:
+    """Start the starter in the background, if there will be several workers.
+
+    Args:
+        workers: the number of workers; None = one per core.
+        modules: see `start`.
+
+    """
+    if (available_cores() if workers is None else workers) > 1:
+        start(modules)
 
 
 def is_prepared() -> bool:
