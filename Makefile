@@ -10,9 +10,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # The version of every package, a file for each Python. A Python without one takes the newest.
 LOCK = locks/python$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
-INSTALL = $(BIN)/pip install --quiet $$(test -f $(LOCK) && echo --constraint $(LOCK))
+# Only what is imported gets compiled, at its first import. Compiling all packages takes pip longer
+# than the rest of an installation.
+INSTALL = $(BIN)/pip install --quiet --no-compile $$(test -f $(LOCK) && echo --constraint $(LOCK))
 # One thread a process: two threads of torch beside another busy process are very slow.
 export OMP_NUM_THREADS ?= 1
+# Store compiled modules, even if a container's default is not to.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 
@@ -27,8 +31,9 @@ $(BIN)/python:
 
 # What an audit needs, for any Python from 3.11 on.
 $(VENV)/installed-for-audits: pyproject.toml $(wildcard locks/*.txt) | $(BIN)/python
-	$(if $(TORCH_INDEX),$(BIN)/pip install --quiet --index-url $(TORCH_INDEX) torch==2.13.0)
+	$(if $(TORCH_INDEX),$(BIN)/pip install --quiet --no-compile --index-url $(TORCH_INDEX) torch==2.13.0)
 	$(INSTALL) --editable '.[dp]'
+	$(BIN)/python -c 'import overheard.auditing.runs_ahead, overheard.report.write'
 	touch $@
 
 $(VENV)/installed: $(VENV)/installed-for-audits
@@ -46,9 +51,6 @@ test: install ## run all tests, and the examples in the documentation
 test-fast: install ## run the fast tests in two minutes: without slow tests, type checks at calls and examples
 	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' tests
 
-# Reuse compiled bytecode, even if a container's default is not to write it.
-test test-fast: export PYTHONDONTWRITEBYTECODE =
-
 deployments: install ## record real runs of Flower and NVFlare
 	$(BIN)/pytest -q -m deployment tests/recorders
 
@@ -64,7 +66,9 @@ lint: install ## run ruff, mypy strict and the import contracts
 docs: install ## build the documentation site: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-check: lint check-locks docs test deployments ## run everything that CI checks
+check: ## run everything that CI checks
+	$(MAKE) --jobs=2 lint check-locks docs deployments
+	$(MAKE) test
 
 locks: install ## write locks/ anew from pyproject.toml, keeping versions that still fit
 	$(BIN)/python -m versions.locks
