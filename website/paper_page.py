@@ -9,7 +9,8 @@ _HEAD = """\
 Look up here which tables and figures of papers Overheard repeats. The command `overheard
 reproduce PAPER/EXPERIMENT --data DATA` runs one of them. It puts every value beside the
 published one. With `--quick` it runs a smaller size, which takes minutes.
-[Reproductions](reproductions.md) tells what came out. `overheard list papers` prints this list.
+[Reproductions](reproductions.md) tells what came out, and [another page](reproduced/index.html)
+shows every stored value beside the published one. `overheard list papers` prints this list.
 """
 
 

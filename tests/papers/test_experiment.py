@@ -141,3 +141,29 @@ def test_an_audit_that_was_not_selected_is_reported_without_a_value(
     assert (first.name, first.value) == ("first", 10)
     assert (left_out.name, left_out.value) == ("second_not_measured", None)
     assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.slow
+def test_values_of_an_audit_that_was_finished_earlier_stay(
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
+) -> None:
+    experiment = Counting(tiny_benchmark)
+
+    def run(name: str, *seeds: int) -> list[float | None]:
+        values = experiment.run(
+            tmp_path,
+            quick=True,
+            resources=RESOURCES,
+            on_step=None,
+            portion=Portion((name,), seeds),
+        )
+        return [one.value for one in values]
+
+    assert run("first", 0, 1) == [20, None]
+    assert run("second") == [20, 10]
+    # An audit that was interrupted after its plan got further seeds is not finished.
+    plan = tmp_path / "first" / "plan.toml"
+    text, seeds = plan.read_text(), "seeds = [\n    0,\n    1,\n"
+    assert seeds in text
+    plan.write_text(text.replace(seeds, f"{seeds}    2,\n"))
+    assert run("second") == [10, None]

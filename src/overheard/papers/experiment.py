@@ -71,9 +71,10 @@ class Experiment(ABC):
         """Run every audit, write its report to its sub-folder, and return the values.
 
         The page `figures.html` shows the values, and the figures of an experiment that is
-        `IllustratedExperiment`. Results that are already in the folder are reused. An audit
-        that was not selected, or whose data are missing, is left out and reported as one
-        unmeasured value, unless no audit has data.
+        `IllustratedExperiment`. Results that are already in the folder are reused, also those
+        of finished audits that were not selected. Any other audit that was not selected, or
+        whose data are missing, is left out and reported as one unmeasured value, unless no
+        audit has data.
 
         Args:
             folder: folder of the experiment, with a sub-folder for each plan.
@@ -88,7 +89,8 @@ class Experiment(ABC):
 
         """
         all_plans = self.plans(quick=quick)
-        plans = portion.select(self.name, all_plans)
+        selected = portion.select(self.name, all_plans)
+        plans = portion.add_finished(selected, all_plans, folder)
         audits, missing = {}, dict[str, DataError]()
         for number, (name, plan) in enumerate(plans.items(), start=1):
             prefix = f"audit {number} of {len(plans)}"

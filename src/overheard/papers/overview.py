@@ -74,13 +74,25 @@ def compare_value(one: ReproducedValue, *, quick: bool) -> Comparison:
 def write_overview(folder: Path) -> Path:
     """Write the page of all experiments that were run into sub-folders of this one.
 
-    Where an experiment was run at its full size and at a reduced size, the full one counts.
-
     Returns:
         Path of the page, `index.html`.
 
     Raises:
         OutputError: if a file with values is damaged, or the page cannot be written.
+
+    """
+    path = folder / OVERVIEW_FILE
+    write_text(path, overview_page(folder))
+    return path
+
+
+def overview_page(folder: Path) -> str:
+    """Return the page of all experiments that were run into sub-folders of this one.
+
+    Where an experiment was run at its full size and at a reduced size, the full one counts.
+
+    Raises:
+        OutputError: if a file with values is damaged.
 
     """
     summaries, rows = list[ExperimentSummary](), list[tuple[str, ...]]()
@@ -95,9 +107,7 @@ def write_overview(folder: Path) -> Path:
         rows.append(_count_row(name, experiment, stored))
     headers = ("Experiment", "Shows", "Size", "Values", *(one.capitalize() for one in COMPARED))
     counts = ReportTable("Experiments and their values", headers, tuple(rows), 3)
-    path = folder / OVERVIEW_FILE
-    write_text(path, reproductions_page(counts, summaries))
-    return path
+    return reproductions_page(counts, summaries)
 
 
 def _summary(
