@@ -1,5 +1,6 @@
 """Counts are reduced as far as a budget needs, and no further."""
 
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from overheard.core.errors import PlanError
 from overheard.planning.accuracy_curves import expected_errors
 from overheard.planning.budget import largest_counts, pick_counts, plan_within_budget
 from overheard.planning.cost_estimate import MeasuredAttack, MeasuredAudit
-from overheard.planning.measured_costs import AttackCost
+from overheard.planning.measured_costs import AttackCost, CellCost, measure_attack
 from overheard.planning.outlook import planned_views
 from overheard.planning.simulation_counts import SimulationCounts, differ_in_counts_only
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.ldia import Ldia
 from overheard.questions.label_shares.attacks.ppa import Ppa
 from overheard.questions.label_shares.attacks.whispers import Whispers
 from tests.auditing.plans import DATA, SERVER_THREAT, TINY, TRAINING, replace_tables
@@ -32,16 +34,27 @@ SIMULATING = Plan(data=DATA, training=TRAINING, threats=(VIRTUAL,))
 """Two rounds, of which `whispers` would read ten."""
 
 
-def measured(plan: Plan = SIMULATING, second_per_example: float = 1e-3) -> MeasuredAudit:
-    """An audit in which a virtual client takes 0.15 s a round, and each attack 1 s a round."""
+SECOND = CellCost(1.0, 1.0, 0.0)
+
+
+def measured(plan: Plan = SIMULATING, cost: CellCost = SECOND) -> MeasuredAudit:
+    """An audit in which a virtual client takes 0.15 s a round, and each attack 1 s a round.
+
+    Args:
+        plan: the plan.
+        cost: the cost of each attack with 232 virtual clients.
+
+    """
     inputs = load_inputs(plan, HERE, MemoryTensorCache())
     views = planned_views(plan, inputs, None)
-    attacks = {
-        (number, view.threat.attack_name(attack)): MeasuredAttack(AttackCost(1.0, 0.0, 1), 3)
-        for number, view in enumerate(views)
-        for attack in view.threat.attacks
-    }
-    return MeasuredAudit(plan, inputs, views, None, 0.0, second_per_example, attacks, ())
+    attacks = {}
+    for number, view in enumerate(views):
+        for position, attack in enumerate(view.threat.attacks):
+            simulation = 0.15 if position == 0 else 0.0
+            measured_cost = AttackCost(SECOND, cost, 232, simulation, 1)
+            name = view.threat.attack_name(attack)
+            attacks[number, name] = MeasuredAttack(measured_cost, 3)
+    return MeasuredAudit(plan, inputs, views, None, 0.0, 1e-3, attacks, ())
 
 
 def test_a_large_budget_reduces_nothing():
@@ -65,13 +78,40 @@ def test_the_estimate_counts_virtual_clients_once_for_all_attacks_of_a_threat():
         measured(replace_tables(SIMULATING, threats=(threat,))).estimate().seconds
         for threat in (VIRTUAL, both)
     )
-    # 968 clients x 100 examples x 2 rounds x 1.5 ms are 290 s; another attack takes seconds.
-    assert 290 < alone < 310
+    # 1,000 clients x 2 rounds x 0.15 s are 300 s; another attack takes 1 s a round.
+    assert 300 < alone < 315
     assert abs(together - alone) < 5
 
 
+def test_the_estimate_follows_fits_that_grow_with_the_number_of_virtual_clients():
+    growing = measured(cost=CellCost(1.5, 1.25, 0.1))
+    cost = growing.attacks[0, growing.plan.threats[0].attack_name(Whispers())].cost
+    # 1,000 clients are 968 more than 32; 200 more take 0.5, 0.25 and 0.1 s more.
+    assert astuple(cost.at(1000)) == pytest.approx((3.42, 2.21, 0.484))
+    assert astuple(cost.at(132)) == pytest.approx((1.25, 1.125, 0.05))
+    # Both attacks run on two rounds and three targets.
+    more = growing.estimate().seconds - measured().estimate().seconds
+    assert more == pytest.approx(2 * 2 * (2.42 + 2 * 0.484), abs=0.5)
+
+
+def test_measures_virtual_clients_in_the_first_of_the_attacks_that_share_them():
+    inputs = load_inputs(SIMULATING, HERE, MemoryTensorCache())
+    (view,) = planned_views(SIMULATING, inputs, None)
+    cache = MemoryTensorCache()
+    first, second = (
+        measure_attack(attack, view, view.targets, cache) for attack in (Whispers(), Ldia())
+    )
+    assert first is not None
+    assert second is not None
+    assert first.simulation > 0
+    assert second.simulation == 0
+    assert first.clients > 32
+    assert first.few.first_target > 0
+    assert first.more.first_target > 0
+
+
 def test_a_budget_that_nothing_meets_names_the_smallest_time():
-    # 32 clients more than measured, in one round, take 4.8 s; the report takes 5 s.
+    # 64 clients in one round take 9.6 s, and the report takes 5 s.
     with pytest.raises(PlanError, match=r"takes about 1[0-9] s at least.* budget of 6 s"):
         pick_counts(measured(), 6.0)
 

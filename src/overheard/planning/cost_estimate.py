@@ -3,23 +3,25 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from time import process_time
-from typing import final
+from typing import Any, final
 
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.work_items import applies_to_run, run_kinds, single_rounds
+from overheard.core.attack import Attack
+from overheard.core.compute_settings import MemoryTensorCache
 from overheard.federation.sampling import participants_per_round
 from overheard.learning.threads import available_cores, one_thread
 from overheard.planning.durations import describe_duration
 from overheard.planning.measured_costs import (
-    MEASURED_VIRTUAL_CLIENTS,
     AttackCost,
     measure_attack,
     measure_training,
 )
 from overheard.planning.outlook import PlannedView
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.simulation_counts import SimulationCounts
+from overheard.planning.simulation_counts import SimulationCounts, limited_rounds
 from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
 
@@ -31,9 +33,6 @@ REPORT_SECONDS = 5.0
 
 REPORT_BYTES = 150e6
 """Memory that verdicts and charts take beside the rest."""
-
-PROBE_FACTOR = 1.5
-"""Time to train virtual clients and to read their updates, by the time to train them."""
 
 WITHIN = 3.0
 """Factor within which the time was found in tests against real audits."""
@@ -144,41 +143,29 @@ class MeasuredAudit:
     def _view_seconds(
         self, number: int, view: PlannedView, counts: SimulationCounts | None
     ) -> Iterator[tuple[str, float]]:
-        """Yield the seconds of attacks in an arm, by name; a name may come twice."""
-        simulated: tuple[int, str, float] | None = None
+        """Yield the seconds of each attack in an arm, by name."""
+        rounds = self.facts.rounds if self.facts else self.plan.rounds_of(view.arm)
+        clients = view.threat.virtual.clients
+        if counts is not None:
+            clients = counts.clients_of(clients)
         for planned in view.threat.attacks:
             name = view.threat.attack_name(planned)
             if (measured := self.attacks.get((number, name))) is None:
                 continue
             attack = planned if counts is None else counts.attack(planned)
             question = question_of_attack(attack)
-            rounds = self.facts.rounds if self.facts else self.plan.rounds_of(view.arm)
             used = min(rounds, getattr(attack, "most_rounds", None) or rounds)
             single = len(single_rounds(view.threat, question, range(rounds)))
-            more = max(0, measured.targets - 1) * measured.cost.next_target
-            cell = (measured.cost.first_target + more) / measured.cost.rounds
+            new = max(used, single)
+            cost = measured.cost.at(clients)
+            fitting = new * cost.first_target + (used + single - new) * cost.again
+            targets = (used + single) * max(0, measured.targets - 1) * cost.next_target
+            simulating = new * clients * measured.cost.simulation / _speedup(self.audit_inputs)
             kinds = [
                 one for one in run_kinds(self.plan) if applies_to_run(question, one.is_control)
             ]
             runs = 1 if self.facts else len(self.plan.seeds) * len(kinds)
-            yield name, runs * (used + single) * cell
-            if attack.training_source() == "virtual clients":
-                simulated = max(simulated or (0, "", 0.0), (used, name, float(runs)))
-        if simulated is not None:
-            # The attacks of a threat share virtual clients, in the rounds that they share.
-            used, name, runs_of_it = simulated
-            yield name, runs_of_it * used * self._seconds_of_virtual_round(view, counts)
-
-    def _seconds_of_virtual_round(
-        self, view: PlannedView, counts: SimulationCounts | None
-    ) -> float:
-        """Return the seconds of the virtual clients that were not measured, in one round."""
-        planned = view.threat.virtual.clients
-        clients = planned if counts is None else counts.clients_of(planned)
-        examples = max(0, clients - MEASURED_VIRTUAL_CLIENTS) * _virtual_examples(
-            self.plan, view
-        )
-        return PROBE_FACTOR * examples * self.second_per_example / _speedup(self.audit_inputs)
+            yield name, runs * (fitting + targets + simulating) / measured.cost.rounds
 
 
 def measure_audit(
@@ -217,14 +204,17 @@ def _measure_attacks(
     views: Sequence[PlannedView], until: float
 ) -> tuple[dict[str, AttackCost], tuple[str, ...]]:
     """Measure each attack once, by its name; no measurement begins after `until`."""
-    costs, failed = dict[str, AttackCost](), dict[str, None]()
+    costs, failed, cache = dict[str, AttackCost](), dict[str, None](), MemoryTensorCache()
     for view in views:
-        for attack in view.threat.attacks:
+        # The first of the attacks that share virtual clients takes the time to train them.
+        for attack in sorted(view.threat.attacks, key=_most_rounds, reverse=True):
             name = view.threat.attack_name(attack)
             targets = () if name in costs else view.able_targets(attack)
             if not targets:
                 continue
-            cost = measure_attack(attack, view, targets) if process_time() < until else None
+            cost = (
+                measure_attack(attack, view, targets, cache) if process_time() < until else None
+            )
             if cost is None:
                 failed[name] = None
             else:
@@ -232,19 +222,9 @@ def _measure_attacks(
     return costs, tuple(name for name in failed if name not in costs)
 
 
-def _virtual_examples(plan: Plan, view: PlannedView) -> float:
-    """Return the examples that a virtual client passes in a round, on average."""
-    if view.threat.virtual.examples is not None:
-        size = sum(view.threat.virtual.examples) / 2
-    else:
-        sent = [
-            update.examples
-            for target in view.targets[:10]
-            for update in view.view.updates(target).values()
-            if update.examples is not None
-        ]
-        size = sum(sent) / len(sent) if sent else sum(plan.data.sizes) / 2 or 100
-    return size * plan.training.recipe.epochs
+# Any: an attack answers a question of its own.
+def _most_rounds(attack: Attack[Any]) -> float:
+    return limited_rounds(attack) or inf
 
 
 def _trained_examples(plan: Plan, audit_inputs: AuditInputs) -> float:

@@ -1,16 +1,17 @@
 """Short measurements of training and of attacks, from which costs are estimated."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter, process_time
 from typing import Any, final
 
 import torch
+from torch import Tensor
 
 from overheard.auditing.inputs import AuditInputs
 from overheard.core.attack import Attack
-from overheard.core.compute_settings import MemoryTensorCache
+from overheard.core.compute_settings import TensorCache
 from overheard.core.examples import Examples, without_classes
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -21,9 +22,20 @@ from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.planning.outlook import PlannedView
 from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
+from overheard.simulation.cached_readings import READING_KEY
+from overheard.simulation.chunk import COUNTS_KEY
 
-MEASURED_VIRTUAL_CLIENTS = 32
-"""Virtual clients in a measurement of an attack: one chunk."""
+FEW_CLIENTS = 32
+"""Virtual clients in the first measurement of an attack: one chunk."""
+
+MOST_CLIENTS = 512
+"""Most virtual clients in the second measurement of an attack."""
+
+SLOW = 10.0
+"""Seconds of a measurement up to which it is repeated, after libraries were loaded."""
+
+MOST_CLIENTS_OF_SLOW_FIT = 256
+"""The same, if the first measurement takes more than `CHEAP` seconds."""
 
 TRAINED_CLIENTS = 8
 """Clients in a measurement of training, unless a batch of one takes too long."""
@@ -34,25 +46,60 @@ TRAINED_EXAMPLES = 128
 LONG_BATCH = 0.5
 """Seconds of a batch from which on it is the whole measurement."""
 
-CHEAP = 5.0
-"""Seconds of a measurement up to which further targets are measured too."""
+CHEAP = 3.0
+"""Seconds of a measurement up to which more targets and virtual clients are measured too."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CellCost:
+    """The measured seconds of one attack, without those of its simulation.
+
+    Args:
+        first_target: with a single target, including all work that targets share.
+        again: the same, for rounds on which the attack was run before.
+        next_target: of each further target.
+
+    """
+
+    first_target: float
+    again: float
+    next_target: float
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AttackCost:
-    """The measured seconds of one attack.
+    """The measured seconds of one attack, with few and with more virtual clients.
 
     Args:
-        first_target: with a single target, including all work that targets share.
-        next_target: of each further target.
+        few: with `FEW_CLIENTS` virtual clients.
+        more: with `clients` virtual clients.
+        clients: at least `FEW_CLIENTS`; if equal, `few` holds for any number.
+        simulation: to train a virtual client and to read its update; 0 if an attack that was
+            measured before does it.
         rounds: number of rounds that were measured.
 
     """
 
-    first_target: float
-    next_target: float
+    few: CellCost
+    more: CellCost
+    clients: int
+    simulation: float
     rounds: int
+
+    def at(self, clients: int) -> CellCost:
+        """Return the seconds with this number of virtual clients, on a straight line."""
+        few, more = self.few, self.more
+        if self.clients == FEW_CLIENTS:
+            return few
+        share = (clients - FEW_CLIENTS) / (self.clients - FEW_CLIENTS)
+        pairs = (
+            (few.first_target, more.first_target),
+            (few.again, more.again),
+            (few.next_target, more.next_target),
+        )
+        return CellCost(*(max(0.0, low + share * (high - low)) for low, high in pairs))
 
 
 def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
@@ -93,9 +140,9 @@ def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
 
 # Any: an attack answers a question of its own.
 def measure_attack(
-    attack: Attack[Any], view: PlannedView, able: Sequence[Party]
+    attack: Attack[Any], view: PlannedView, able: Sequence[Party], cache: TensorCache
 ) -> AttackCost | None:
-    """Run an attack on one round and one target, then on more targets; None if it fails.
+    """Run an attack on one round and one target, then on more of all; None if it fails.
 
     The made-up updates of a sketch have the shapes of real ones, so that most attacks take as
     long. Attacks that need all rounds get all.
@@ -104,33 +151,109 @@ def measure_attack(
         attack: the attack.
         view: what it sees.
         able: the targets on which it can run, one or more.
+        cache: has the virtual clients of attacks that were measured before.
 
     """
     seen = tuple(view.view.rounds_with_updates(able[0]))
     rounds = seen if question_of_attack(attack).needs_all_rounds else seen[:1]
-    observed = view.view.during(rounds)
-
-    def seconds(targets: Sequence[Party]) -> float:
-        compute = replace(
-            view.knowledge.compute,
-            virtual_clients=MEASURED_VIRTUAL_CLIENTS,
-            cache=MemoryTensorCache(),
-        )
-        # The processor's time: multiplied by the number of targets, the waits for other
-        # processes would count as much as the work.
-        begun = process_time()
-        attack.infer(observed, targets, replace(view.knowledge, compute=compute), Seed(0))
-        return process_time() - begun
-
+    runs = _MeasuredRuns(attack, view, rounds, able, _TimedCache(cache))
     try:
-        first = seconds(able[:1])
-        if first > CHEAP or len(able) == 1:
-            return AttackCost(first, 0.0, len(rounds))
-        first = min(first, seconds(able[:1]))  # the first time libraries are loaded too
-        # The more targets, the less a small error of measurement counts.
-        count = min(len(able), max(2, int(CHEAP / max(first, 0.01))))
-        more = seconds(able[:count]) - first
-        return AttackCost(first, max(0.0, more) / (count - 1), len(rounds))
+        few = more = runs.measure(FEW_CLIENTS)
+        seconds, clients = runs.cache.simulation, FEW_CLIENTS
+        if attack.training_source() == "virtual clients":
+            clients = _clients_to_measure(view, few, seconds)
+        if clients > FEW_CLIENTS:
+            more = runs.measure(clients, few.next_target)
+        # If it shared the first ones, it shares all, though others were measured with fewer.
+        simulation = runs.cache.simulation / clients if seconds else 0.0
+        return AttackCost(few, more, clients, simulation, len(rounds))
     # Attacks may be of other packages, and a sketch is no real run.
     except Exception:
         return None
+
+
+def _clients_to_measure(view: PlannedView, few: CellCost, simulation: float) -> int:
+    """Return a number of virtual clients that trains for about `CHEAP` seconds at most."""
+    affordable = FEW_CLIENTS * int(CHEAP / max(simulation, 0.01))
+    most = MOST_CLIENTS if few.first_target < CHEAP else MOST_CLIENTS_OF_SLOW_FIT
+    planned = view.knowledge.compute.virtual_clients
+    return max(FEW_CLIENTS, min(affordable, planned, most))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _MeasuredRuns:
+    """Runs of an attack on a few rounds, in the processor's time.
+
+    Multiplied by the number of targets, waits for other processes would count as much as work.
+    """
+
+    # Any: an attack answers a question of its own.
+    attack: Attack[Any]
+    view: PlannedView
+    rounds: Sequence[int]
+    able: Sequence[Party]
+    cache: "_TimedCache"
+
+    def measure(self, clients: int, next_target: float | None = None) -> CellCost:
+        """Run the attack with this many virtual clients.
+
+        Args:
+            clients: the number of virtual clients.
+            next_target: seconds that each further target may take; None = unknown.
+
+        """
+        fits = self.cache.fits
+        first = self._seconds(clients, 1)
+        has_stored_fits = self.cache.fits > fits
+        if first > SLOW and not has_stored_fits:
+            again = first
+        else:
+            again = min(first, self._seconds(clients, 1))
+        if not has_stored_fits:
+            first = again  # the first time libraries are loaded too
+        longest = again if next_target is None else next_target
+        if len(self.able) == 1 or again > CHEAP:
+            return CellCost(first, again, next_target or 0.0)
+        # The more targets, the less a small error of measurement counts.
+        count = min(len(self.able), max(2, int(CHEAP / max(longest, 0.01))))
+        more = max(0.0, self._seconds(clients, count) - again)
+        return CellCost(first, again, more / (count - 1))
+
+    def _seconds(self, clients: int, targets: int) -> float:
+        known = self.view.knowledge
+        compute = replace(
+            known.compute, virtual_clients=clients, workers=1, cluster=None, cache=self.cache
+        )
+        observed, able = self.view.view.during(self.rounds), self.able[:targets]
+        begun, simulated = process_time(), self.cache.simulation
+        self.attack.infer(observed, able, replace(known, compute=compute), Seed(0))
+        return process_time() - begun - (self.cache.simulation - simulated)
+
+
+@final
+class _TimedCache(TensorCache):
+    """Another cache, which measures the time until readings of virtual clients are saved.
+
+    It counts fits and whatever else is saved.
+    """
+
+    def __init__(self, cache: TensorCache) -> None:
+        self.simulation = 0.0
+        self.fits = 0
+        self._cache = cache
+        self._last = process_time()
+
+    def load(self, key: str) -> Mapping[str, Tensor] | None:
+        loaded = self._cache.load(key)
+        self._last = process_time()
+        return loaded
+
+    def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
+        self._cache.save(key, tensors)
+        saved = process_time()
+        if READING_KEY in tensors:
+            self.simulation += saved - self._last
+        elif COUNTS_KEY not in tensors:
+            self.fits += 1
+        self._last = saved
