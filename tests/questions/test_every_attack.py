@@ -20,12 +20,15 @@ ATTACKS = registries.ATTACKS.plugins()
 
 SHORTER: dict[str, dict[str, int]] = {
     "amortised": {"steps": 20},
+    "gradient_membership": {"models": 32, "trainings": 0},
     "ldia": {"epochs": 10},
     "link_siamese": {"pairs": 1600},
+    "lira": {"models": 32},
     "match_cross_modal": {"pairs": 1600},
     "match_siamese": {"pairs": 1600},
     "ppa": {"epochs": 20, "retraining": 1, "samples": 32},
     "profile": {"epochs": 5},
+    "shift_tracking": {"most_virtual": 60},
     "whispers": {"epochs": 10},
 }
 """Short training for tests that do not depend on accuracy."""
