@@ -10,9 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from overheard.core.claims import Interval
 from overheard.drawing.chart_frame import (
-    CAP_SIZE,
     GUESS_DASHES,
     LINE_HEIGHT,
     ChartFrame,
@@ -24,12 +22,11 @@ from overheard.drawing.svg import (
     INK,
     SERIES,
     SOFT,
-    TRUTH,
     inline_svg,
     name_values,
 )
 from overheard.findings.names import make_printable, shorten, shorten_attack_names
-from overheard.findings.number_format import NO_NUMBER, Measure, format_number, reference_label
+from overheard.findings.number_format import NO_NUMBER, Measure, reference_label
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult
 from overheard.statistics.estimate import Estimate
@@ -190,97 +187,6 @@ def marks_legend(attack_results: Sequence[AttackResult], label: str) -> Markup:
         ],
         label,
     )
-
-
-def shares_chart(
-    names: Sequence[str],
-    true: Sequence[float],
-    claimed: Sequence[float],
-    bounds: Interval | None,
-    top: float,
-    label: str,
-) -> Markup:
-    """Draw true shares as bars and claimed ones as dots; `top` is the share at the right end.
-
-    A dotted line joins each dot with the end of its bar. If the claim has bounds, a line with
-    caps joins them instead.
-    """
-    step = min(15.0, max(3.0, 210 / len(names)))
-    width, left, bottom = 230.0, 72.0, 24.0
-    height = bottom + 6 + step * len(names)
-    name_interval = ceil(11 / step)
-
-    def draw(figure: Figure) -> None:
-        axes = ChartFrame(width, height, left, bottom, 16.0, 1.0).axes(figure)
-        places = list(range(len(names)))
-        bars, dots = [100 * one for one in true], [100 * one for one in claimed]
-        axes.hlines(places, 0, bars, color=TRUTH, lw=0.68 * step)
-        if bounds is None:
-            axes.hlines(places, bars, dots, color=ACCENT, lw=1.2, ls=":")
-        else:
-            pairs = zip(bounds.low, bounds.high, strict=True)
-            ends = [(100 * low, 100 * high) for low, high in pairs]
-            draw_intervals(axes, places, ends, ACCENT, True, min(CAP_SIZE, 0.6 * step))
-        (marks,) = axes.plot(
-            dots,
-            places,
-            "o",
-            color=ACCENT,
-            ms=min(6.0 if bounds is None else 5.0, 0.75 * step),
-            clip_on=False,
-            zorder=3,
-        )
-        name_values(marks, _share_texts(names, bars, dots, bounds))
-        axes.set_yticks(
-            places[::name_interval], [shorten(name, 10) for name in names[::name_interval]]
-        )
-        axes.tick_params(axis="y", length=0, labelsize=11)
-        axes.tick_params(axis="x", labelsize=11)
-        axes.set_xlim(0, 100 * top)
-        axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.locator_params(axis="x", nbins=3)
-        axes.xaxis.set_major_formatter("{x:g} %")
-        axes.grid(axis="x")
-
-    return inline_svg(draw, width, height, label)
-
-
-def _share_texts(
-    names: Sequence[str], bars: Sequence[float], dots: Sequence[float], bounds: Interval | None
-) -> list[str]:
-    """Return for each class the inferred share, its bounds, and what the bar shows."""
-    texts = []
-    for index, name in enumerate(names):
-        interval = ""
-        if bounds is not None:
-            low, high = 100 * bounds.low[index], 100 * bounds.high[index]
-            interval = f" ({format_number(low)} to {format_number(high)} %)"
-        texts.append(
-            f"{make_printable(name)}: inferred {format_number(dots[index])} %{interval}, "
-            f"bar {format_number(bars[index])} %"
-        )
-    return texts
-
-
-def shares_legend(bar: str, interval: str, label: str) -> Markup:
-    """Return the legend of charts of shares.
-
-    Args:
-        bar: what the bars show; "" = there are none.
-        interval: name of the claims' intervals; "" = they have none.
-        label: what it is the legend of.
-
-    """
-    entries = [LegendEntry("inferred share", ACCENT, "o", None, size=6.0)]
-    if bar:
-        entries.append(LegendEntry(bar, TRUTH, width=10.0))
-    if interval:
-        entries.append(LegendEntry(interval, ACCENT, width=1.5, has_caps=True))
-    elif bar:
-        entries.append(
-            LegendEntry("difference of the two shares", ACCENT, dashes=":", width=1.2)
-        )
-    return make_legend(entries, label)
 
 
 def rounds_chart(

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from overheard.drawing.charts import shares_chart, shares_legend
 from overheard.drawing.claim_tables import MAX_TARGETS, UNCHECKED
 from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
+from overheard.drawing.shares_chart import shares_chart, shares_legend
 from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import format_number
