@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from overheard.learning import mean_gradient as module
 from overheard.learning.last_layer import LastLayer
-from overheard.learning.mean_gradient import mean_gradient
+from overheard.learning.mean_gradient import mean_gradient, mean_gradients
 
 LAYER = LastLayer("w", "b")
 WEIGHT, BIAS = torch.tensor([[1.0, -2.0], [0.0, 4.0]]), torch.tensor([0.5, -0.5])
@@ -30,3 +31,24 @@ def test_returns_none_without_a_change():
 def test_returns_none_for_nonfinite_changes(value):
     broken = torch.tensor([0.5, value])
     assert mean_gradient({"w": WEIGHT, "b": broken}, LAYER, 0.5) is None
+
+
+def test_several_clients_get_the_gradients_of_each_alone(monkeypatch):
+    # 32 bytes for a weight of 4 numbers in float64: 2 of the 3 clients in the first stack.
+    monkeypatch.setattr(module, "STACK_BYTES", 64)
+    deltas = [
+        {"w": WEIGHT, "b": BIAS},
+        {"w": 0 * WEIGHT, "b": 0 * BIAS},
+        {"w": 3 * WEIGHT, "b": float("inf") * BIAS},
+    ]
+    first, second = mean_gradients(deltas, LAYER, [0.5, 0.25, 0.125])
+    assert first.is_usable.tolist() == [True, False]
+    assert second.is_usable.tolist() == [False]
+    alone = mean_gradient(deltas[0], LAYER, 0.5)
+    assert torch.equal(first.weight[0], alone.weight)
+    assert torch.equal(first.bias[0], alone.bias)
+    assert torch.equal(second.weight[0], -24 * WEIGHT.double())
+
+
+def test_no_updates_have_no_gradients():
+    assert list(mean_gradients([], LAYER, [])) == []

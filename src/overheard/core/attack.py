@@ -58,6 +58,15 @@ class Attack(ABC, Generic[C]):
         """
         return frozenset()
 
+    def has_separate_targets(self) -> bool:
+        """Return whether it treats targets separately, with these settings.
+
+        A claim then follows from the broadcasts and the updates of its target, without any
+        training or fit. Such an attack gets the targets in groups, so that all such attacks of
+        an audit read the messages of a group together.
+        """
+        return False
+
     @abstractmethod
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -23,7 +23,7 @@ alike, so few suffice for most attacks. Reading updates on 100 costs two thirds 
 training on 600 examples."""
 
 CACHED_BYTES = 2**25
-"""The most memory for stored outputs; what comes later is computed whenever it is needed."""
+"""The most memory for stored outputs; with more, the oldest are dropped."""
 
 ENTRY_BYTES = 512
 """Memory of an entry beside its numbers."""
@@ -99,12 +99,15 @@ class OutputCache:
         delta: Weights,
         outputs: Float64[np.ndarray, "rows columns"],
     ) -> None:
-        """Store outputs if there is memory left; those of another basis are dropped."""
+        """Store outputs, in the memory of the oldest if it is full or the basis differs."""
         if not self._has_basis(basis):
             self._stored.clear()
             self._basis = tuple(basis)
-        if len(self._stored) * (outputs.nbytes + ENTRY_BYTES) >= CACHED_BYTES:
-            return
+        while (
+            self._stored
+            and (len(self._stored) + 1) * (outputs.nbytes + ENTRY_BYTES) > CACHED_BYTES
+        ):
+            del self._stored[next(iter(self._stored))]
         try:
             self._stored[id(start), id(delta)] = (ref(start), ref(delta), outputs)
         except TypeError:  # they are of a type without weak references

@@ -1,5 +1,6 @@
 """Functions that return shares: nonnegative numbers that sum to 1."""
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from scipy.optimize import nnls
@@ -25,17 +26,32 @@ def solve_for_shares(
         weight: weight of the row for the sum; far above all entries of the system.
 
     """
-    sum_row = system.new_full((1, system.shape[1]), weight)
-    shares, _ = nnls(
-        torch.cat([system, sum_row]).numpy(), torch.cat([goal, sum_row[0, :1]]).numpy()
-    )
-    return normalize_to_shares(torch.from_numpy(shares))
+    return solve_each_for_shares(system[None], goal[None], weight)[0]
+
+
+def solve_each_for_shares(
+    systems: Float[Tensor, "systems equations parts"],
+    goals: Float[Tensor, "systems equations"],
+    weight: float = SUM_WEIGHT,
+) -> Float[Tensor, "systems parts"]:
+    """Solve one or more systems, as `solve_for_shares`."""
+    sums = systems.new_full((len(systems), 1, systems.shape[2]), weight)
+    all_systems = torch.cat([systems, sums], 1).numpy()
+    all_goals = torch.cat([goals, sums[:, 0, :1]], 1).numpy()
+    solved = [nnls(one, goal)[0] for one, goal in zip(all_systems, all_goals, strict=True)]
+    return normalize_rows_to_shares(torch.from_numpy(np.stack(solved)))
 
 
 def normalize_to_shares(weights: Float[Tensor, " classes"]) -> Float[Tensor, " classes"]:
     """Scale weights to shares. Negative weights count as 0; all 0 gives equal shares."""
+    return normalize_rows_to_shares(weights[None])[0]
+
+
+def normalize_rows_to_shares(
+    weights: Float[Tensor, "rows classes"],
+) -> Float[Tensor, "rows classes"]:
+    """Scale each row of weights to shares, as `normalize_to_shares`."""
     clipped = weights.double().clamp(min=0)
-    total = float(clipped.sum())
-    if not total > 0:
-        return torch.full_like(weights, 1 / len(weights))
-    return (clipped / total).to(weights.dtype)
+    totals = clipped.sum(1, keepdim=True)
+    shares = (clipped / totals).to(weights.dtype)
+    return torch.where(totals > 0, shares, 1 / weights.shape[1])

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
-from overheard.auditing.attack_runner import (
-    missing_for_target,
-    observed_view,
-    select_targets,
-)
+from overheard.auditing.attack_runner import observed_view, select_targets
 from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.cells.threat_cells import missing_for_target
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import Progress

@@ -22,7 +22,19 @@ def drift(kappa: float) -> torch.Tensor:
 
 
 def solved(change: torch.Tensor, recipe: Recipe, examples: int | None) -> list[float]:
-    return _solve_shares(START, Update({"b": change}, examples), "b", ALONG, recipe).tolist()
+    updates, matrices = [Update({"b": change}, examples)], ALONG[None]
+    return _solve_shares(START, updates, "b", matrices, recipe)[0].tolist()
+
+
+def test_clients_of_a_round_get_the_shares_of_each_alone():
+    # With a known size, with a hidden one, and with a model that diverged: even shares.
+    recipe = Recipe(rate=0.05, epochs=2, batch=10)
+    changes = [drift(1.0), drift(2.0), torch.full((3,), torch.nan, dtype=torch.float64)]
+    sizes = [100, None, 100]
+    updates = [Update({"b": one}, size) for one, size in zip(changes, sizes, strict=True)]
+    together = _solve_shares(START, updates, "b", ALONG.expand(3, 3, 3), recipe).tolist()
+    assert together[:2] == [solved(changes[0], recipe, 100), solved(changes[1], recipe, None)]
+    assert together[2] == pytest.approx([1 / 3] * 3)
 
 
 def test_recovers_the_shares_with_known_steps():

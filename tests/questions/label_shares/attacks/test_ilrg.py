@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from overheard.core.errors import NeedsError
 from overheard.core.recipe import Recipe
 from overheard.learning.last_layer import LastLayer
-from overheard.learning.mean_gradient import LastLayerGradient
+from overheard.learning.mean_gradient import LastLayerGradients
 from overheard.questions.label_shares.attacks.ilrg import Ilrg, solve_shares
 from tests.runs.one_step import (
     KNOWLEDGE,
@@ -53,9 +53,8 @@ def test_recovers_the_counts_of_any_model_if_features_are_equal(counts, weights,
     bias = torch.tensor([0.3, 0.0, -0.2], dtype=torch.float64)
     gradient = (weight @ features + bias).softmax(0) - shares
     start = {"0.weight": weight, "0.bias": bias}
-    found = solve_shares(
-        LastLayerGradient(torch.outer(gradient, features), gradient), start, LAYER
-    )
+    gradients = of_one_client(torch.outer(gradient, features), gradient)
+    found = solve_shares(gradients, start, LAYER)[0]
     torch.testing.assert_close(found, shares, atol=1e-5, rtol=0)
 
 
@@ -68,11 +67,25 @@ def test_handles_a_class_with_an_unchanged_bias():
 
 def test_negative_counts_become_0():
     # P_k = 1/3, so n_c / K = 1/3 - db_c = (1, 1/3, -1/3): what is left is 3/4 and 1/4.
-    gradient = LastLayerGradient(torch.zeros(3, 3).double(), torch.tensor([-2.0, 0.0, 2.0]) / 3)
-    gradient = replace(gradient, bias=gradient.bias.double())
-    assert solve_shares(gradient, ZERO_WEIGHTS, LAYER).tolist() == pytest.approx(
-        [0.75, 0.25, 0]
+    bias = torch.tensor([-2.0, 0.0, 2.0]).double() / 3
+    gradients = of_one_client(torch.zeros(3, 3).double(), bias)
+    (shares,) = solve_shares(gradients, ZERO_WEIGHTS, LAYER).tolist()
+    assert shares == pytest.approx([0.75, 0.25, 0])
+
+
+def test_a_client_without_a_usable_update_gets_even_shares_beside_others():
+    bias = torch.tensor([-2.0, 0.0, 2.0]).double() / 3
+    two = LastLayerGradients(
+        torch.zeros(2, 3, 3).double(),
+        torch.stack([bias, torch.full_like(bias, torch.nan)]),
+        torch.tensor([True, False]),
     )
+    shares = solve_shares(two, ZERO_WEIGHTS, LAYER).tolist()
+    assert shares == [pytest.approx([0.75, 0.25, 0]), pytest.approx([1 / 3] * 3)]
+
+
+def of_one_client(weight, bias):
+    return LastLayerGradients(weight[None], bias[None], torch.tensor([True]))
 
 
 class TestHiddenSize:

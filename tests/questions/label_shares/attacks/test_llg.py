@@ -37,18 +37,17 @@ class TestGreedyCounts:
     def test_counts_each_negative_class_once_then_the_smallest(self):
         # m = -0.078 of -0.5, 0, 0.25, 0.25. First: class 0, at -0.422. Then class 0 six times
         # (-0.422 ... -0.031, the next would be 0.047), then class 1 at 0: 8 labels.
-        sums = torch.tensor([-0.5, 0.0, 0.25, 0.25])
-        assert count_labels_greedily(sums, 0 * sums, -0.078125, 8).tolist() == [7, 1, 0, 0]
+        sums = [-0.5, 0.0, 0.25, 0.25]
+        assert count_labels_greedily(sums, [0.0] * 4, -0.078125, 8) == [7, 1, 0, 0]
 
     def test_subtracts_offsets_after_the_first_step(self):
         # Class 1 is not negative, so it is not taken for sure; less 0.25 it is, to -0.25.
-        sums, offsets = torch.tensor([-0.5, 0.0]), torch.tensor([0.25, 0.25])
-        assert count_labels_greedily(sums, offsets, -0.25, 4).tolist() == [3, 1]
+        assert count_labels_greedily([-0.5, 0.0], [0.25, 0.25], -0.25, 4) == [3, 1]
 
     def test_counts_nothing_without_a_negative_impact(self):
-        sums = torch.tensor([-1.0, 2.0])
-        assert count_labels_greedily(sums, 0 * sums, 0.0, 8).tolist() == [0, 0]
-        assert count_labels_greedily(sums, 0 * sums, float("nan"), 8).tolist() == [0, 0]
+        sums, offsets = [-1.0, 2.0], [0.0, 0.0]
+        assert count_labels_greedily(sums, offsets, 0.0, 8) == [0, 0]
+        assert count_labels_greedily(sums, offsets, float("nan"), 8) == [0, 0]
 
     @settings(max_examples=60, deadline=None)
     @given(
@@ -57,14 +56,13 @@ class TestGreedyCounts:
         st.integers(6, 50),
     )
     def test_counts_all_examples_at_any_scale(self, sums, impact, examples):
-        row = torch.tensor(sums, dtype=torch.float64)
-        counts = count_labels_greedily(row, 0 * row, -float(impact), examples)
-        assert int(counts.sum()) == examples
-        assert bool((counts[row < 0] >= 1).all())
+        row, offsets = [float(one) for one in sums], [0.0] * len(sums)
+        counts = count_labels_greedily(row, offsets, -float(impact), examples)
+        assert sum(counts) == examples
+        assert all(count >= 1 for count, value in zip(counts, row, strict=True) if value < 0)
         # Powers of 2 do not change rounding.
-        assert torch.equal(
-            count_labels_greedily(row * 8, 0 * row, -8.0 * impact, examples), counts
-        )
+        larger = [8 * value for value in row]
+        assert count_labels_greedily(larger, offsets, -8.0 * impact, examples) == counts
 
 
 class TestOnOneStep:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, final
 
 import torch
@@ -22,8 +23,12 @@ from overheard.core.view import View
 from overheard.learning.confusion import confusion_of_model, confusion_of_updates
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
-from overheard.learning.simplex import normalize_to_shares, solve_for_shares
+from overheard.learning.mean_gradient import STACK_BYTES
+from overheard.learning.simplex import normalize_to_shares, solve_each_for_shares
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.estimators.mean_over_rounds import (
+    claim_mean_over_rounds,
+)
 
 
 @final
@@ -66,6 +71,10 @@ class BiasInversion(Attack[LabelShares]):
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"loss", "steps"})
 
+    def has_separate_targets(self) -> bool:
+        """Return True: each update is solved for by itself."""
+        return True
+
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
@@ -85,36 +94,59 @@ class BiasInversion(Attack[LabelShares]):
             at_start, start_bias = confusion_of_model(start, knowledge), start[bias].double()
             deltas = [update.delta for update in updates.values()]
             at_end = confusion_of_updates(start, deltas, knowledge)
-            for (target, update), matrix in zip(updates.items(), at_end, strict=True):
-                mean = (at_start + matrix) / 2
-                shares = _solve_shares(start_bias, update, bias, mean, knowledge.recipe)
-                rounds[target].append(shares)
-        return {
-            target: LabelShares(normalize_to_shares(torch.stack(by_round).mean(0)).float())
-            for target, by_round in rounds.items()
-        }
+            remaining, size = iter(updates.items()), _clients_at_once(knowledge.classes)
+            while matrices := list(islice(at_end, size)):
+                chosen = dict(islice(remaining, len(matrices)))
+                means = (at_start + torch.stack(matrices)) / 2
+                sent = list(chosen.values())
+                shares = _solve_shares(start_bias, sent, bias, means, knowledge.recipe)
+                for target, one in zip(chosen, shares, strict=True):
+                    rounds[target].append(one)
+        return claim_mean_over_rounds(rounds)
+
+
+def _clients_at_once(classes: int) -> int:
+    return max(1, STACK_BYTES // (torch.float64.itemsize * classes**2))
 
 
 def _solve_shares(
     start: Float[Tensor, " classes"],
-    update: Update,
+    updates: Sequence[Update],
     bias: str,
-    matrix: Float[Tensor, "classes classes"],
+    matrices: Float[Tensor, "clients classes classes"],
     recipe: Recipe,
-) -> Float[Tensor, " classes"]:
-    """Solve for one client and round; `matrix` is P, `start` the broadcast's bias."""
-    change = update.delta[bias].double()
-    if not bool(change.isfinite().all() & matrix.isfinite().all()):
-        return torch.full_like(change, 1 / len(change))
+) -> Float[Tensor, "clients classes"]:
+    """Solve for clients of one round; `matrices` are the P, `start` the broadcast's bias."""
+    changes = torch.stack([update.delta[bias] for update in updates]).double()
+    classes = changes.shape[1]
     # The mean smoothed target is (1 - s) pi + s / C.
-    smoothing, classes = recipe.label_smoothing, len(change)
+    smoothing = recipe.label_smoothing
     targets = (1 - smoothing) * torch.eye(classes, dtype=torch.float64) + smoothing / classes
-    system = targets - matrix.T
-    if recipe.optimizer != "sgd" or update.examples is None:
-        scaled, _ = nnls(system.numpy(), change.numpy())
-        return normalize_to_shares(torch.from_numpy(scaled))
-    steps = recipe.steps(update.examples)
-    decay = recipe.rate * recipe.weight_decay * steps * (start + change / 2)
-    kappa = recipe.rate * steps / (1 - recipe.momentum)
-    goal = (change + decay / (1 - recipe.momentum)) / kappa
-    return solve_for_shares(system, goal)
+    systems = targets - matrices.mT
+    is_finite = changes.isfinite().all(1) & matrices.isfinite().flatten(1).all(1)
+    shares = torch.full_like(changes, 1 / classes)
+    is_known = torch.tensor(
+        [recipe.optimizer == "sgd" and one.examples is not None for one in updates]
+    )
+    for row in (is_finite & ~is_known).nonzero().flatten().tolist():
+        scaled, _ = nnls(systems[row].numpy(), changes[row].numpy())
+        shares[row] = normalize_to_shares(torch.from_numpy(scaled))
+    rows = (is_finite & is_known).nonzero().flatten()
+    if len(rows):
+        examples = [updates[row].examples or 0 for row in rows.tolist()]
+        goals = _goals(start, changes[rows], [recipe.steps(one) for one in examples], recipe)
+        shares[rows] = solve_each_for_shares(systems[rows], goals)
+    return shares
+
+
+def _goals(
+    start: Float[Tensor, " classes"],
+    changes: Float[Tensor, "clients classes"],
+    steps: Sequence[int],
+    recipe: Recipe,
+) -> Float[Tensor, "clients classes"]:
+    """Return db / kappa of clients with known steps, without the effect of weight decay."""
+    pulls = [recipe.rate * recipe.weight_decay * count for count in steps]
+    kappas = [recipe.rate * count / (1 - recipe.momentum) for count in steps]
+    decays = changes.new_tensor(pulls)[:, None] * (start + changes / 2)
+    return (changes + decays / (1 - recipe.momentum)) / changes.new_tensor(kappas)[:, None]

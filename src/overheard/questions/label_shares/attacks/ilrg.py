@@ -1,6 +1,6 @@
 """Label shares from a linear system with model outputs recovered from the gradient."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -12,16 +12,19 @@ from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
+from overheard.core.messages import Update, Weights
 from overheard.core.needs import BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
-from overheard.learning.mean_gradient import LastLayerGradient, mean_gradient
-from overheard.learning.simplex import normalize_to_shares
+from overheard.learning.mean_gradient import LastLayerGradients, mean_gradients
+from overheard.learning.simplex import normalize_rows_to_shares
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.estimators.mean_over_rounds import (
+    claim_mean_over_rounds,
+)
 
 LARGEST_FEATURE = 1e10
 """Bound at which the authors' code clips a recovered feature."""
@@ -71,6 +74,10 @@ class Ilrg(Attack[LabelShares]):
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"})
 
+    def has_separate_targets(self) -> bool:
+        """Return True: each update is solved for by itself."""
+        return True
+
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
@@ -85,38 +92,46 @@ class Ilrg(Attack[LabelShares]):
         layer = find_last_layer(model_structure(knowledge.build_model), knowledge.classes)
         if layer.bias is None:
             raise NeedsError("ilrg needs a model whose last layer has a bias")
-        broadcasts = view.broadcasts()
-        claims = {}
-        for target in targets:
-            rounds = []
-            for number, update in sorted(view.updates(target).items()):
-                if number in broadcasts:
-                    steps = knowledge.recipe.steps(update.examples or self.assumed_examples)
-                    length = knowledge.recipe.rate * steps
-                    gradient = mean_gradient(update.delta, layer, length)
-                    rounds.append(solve_shares(gradient, broadcasts[number], layer))
-            claims[target] = LabelShares(
-                normalize_to_shares(torch.stack(rounds).mean(0)).float()
-            )
-        return claims
+        rounds: dict[Party, list[Tensor]] = {target: [] for target in targets}
+        for _, start, updates in view.updates_by_round(targets):
+            estimates = self._estimate_round(list(updates.values()), start, layer, knowledge)
+            for target, shares in zip(updates, estimates, strict=True):
+                rounds[target].append(shares)
+        return claim_mean_over_rounds(rounds)
+
+    def _estimate_round(
+        self, updates: Sequence[Update], start: Weights, layer: LastLayer, knowledge: Knowledge
+    ) -> Iterator[Float[Tensor, " classes"]]:
+        """Yield the shares behind each update to a broadcast."""
+        assert knowledge.recipe is not None
+        recipe = knowledge.recipe
+        lengths = [
+            recipe.rate * recipe.steps(update.examples or self.assumed_examples)
+            for update in updates
+        ]
+        for gradients in mean_gradients([one.delta for one in updates], layer, lengths):
+            yield from solve_shares(gradients, start, layer)
 
 
 def solve_shares(
-    gradient: LastLayerGradient | None, start: Weights, layer: LastLayer
-) -> Float[Tensor, " classes"]:
-    """Estimate the shares of one client in one round; even shares without a gradient."""
+    gradients: LastLayerGradients, start: Weights, layer: LastLayer
+) -> Float[Tensor, "clients classes"]:
+    """Estimate the shares of clients in one round; even shares without a gradient."""
     assert layer.bias is not None
+    assert gradients.bias is not None
     weight, bias = start[layer.weight].double(), start[layer.bias].double()
-    even_shares = normalize_to_shares(torch.zeros_like(bias))
-    if gradient is None:
-        return even_shares
-    assert gradient.bias is not None
-    unchanged = (gradient.bias == 0)[:, None]  # (classes, 1)
-    embeddings = torch.where(unchanged, 0.0, gradient.weight / gradient.bias[:, None])
-    embeddings = embeddings.clamp(-LARGEST_FEATURE, LARGEST_FEATURE)  # (classes, features)
-    outputs = (embeddings @ weight.T + bias).softmax(1)  # (classes, classes)
-    if not bool(torch.isfinite(outputs).all()):
-        return even_shares
-    system = torch.cat([torch.ones_like(bias)[None], outputs.T - torch.eye(len(bias))])
-    goal = torch.cat([torch.ones_like(bias)[:1], gradient.bias])
-    return normalize_to_shares(torch.linalg.pinv(system) @ goal)
+    unchanged = (gradients.bias == 0)[..., None]  # (clients, classes, 1)
+    embeddings = torch.where(unchanged, 0.0, gradients.weight / gradients.bias[..., None])
+    embeddings = embeddings.clamp(-LARGEST_FEATURE, LARGEST_FEATURE)
+    # One by one, as a product of stacked matrices is rounded differently.
+    logits = torch.stack([one @ weight.T for one in embeddings])
+    outputs = (logits + bias).softmax(2)  # (clients, classes, classes)
+    usable = gradients.is_usable & outputs.isfinite().flatten(1).all(1)
+    ones = outputs.new_ones((int(usable.sum()), 1, len(bias)))
+    systems = torch.cat([ones, outputs[usable].mT - torch.eye(len(bias))], 1)
+    goals = torch.cat([ones[:, 0, :1], gradients.bias[usable]], 1)
+    inverses = torch.linalg.pinv(systems)
+    counts = torch.zeros_like(gradients.bias)
+    for row, inverse, goal in zip(usable.nonzero().flatten(), inverses, goals, strict=True):
+        counts[row] = inverse @ goal
+    return normalize_rows_to_shares(counts)

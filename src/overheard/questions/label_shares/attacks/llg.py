@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
+from itertools import islice
 from typing import ClassVar, Literal, final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -22,9 +23,12 @@ from overheard.core.view import View
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
-from overheard.learning.mean_gradient import mean_gradient
-from overheard.learning.simplex import normalize_to_shares
+from overheard.learning.mean_gradient import mean_gradients
+from overheard.learning.simplex import normalize_rows_to_shares
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.estimators.mean_over_rounds import (
+    claim_mean_over_rounds,
+)
 
 
 @final
@@ -77,6 +81,10 @@ class Llg(Attack[LabelShares]):
         """Return the parts of the known training that its claims depend on."""
         return frozenset({"steps"}) if self.impact == "auxiliary" else frozenset()
 
+    def has_separate_targets(self) -> bool:
+        """Return whether no broadcast has to be measured."""
+        return self.impact == "gradient"
+
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
@@ -89,21 +97,24 @@ class Llg(Attack[LabelShares]):
         assert knowledge.build_model is not None
         layer = find_last_layer(model_structure(knowledge.build_model), knowledge.classes)
         measured = self._measure_row_sums(view, layer, knowledge)
-        claims = {}
-        for target in targets:
-            rounds = [
-                self._estimate_shares(update, measured.get(number), layer, knowledge)
+        sent = {
+            target: [
+                (update, measured.get(number))
                 for number, update in sorted(view.updates(target).items())
                 if self.impact == "gradient" or number in measured
             ]
-            if not rounds:
+            for target in targets
+        }
+        for target, updates in sent.items():
+            if not updates:
                 raise NeedsError(
                     f"llg(impact='auxiliary') on {target} needs {BROADCASTS.description}"
                 )
-            claims[target] = LabelShares(
-                normalize_to_shares(torch.stack(rounds).mean(0)).float()
-            )
-        return claims
+        together = [one for updates in sent.values() for one in updates]
+        estimates = iter(self._estimate_shares(together, layer, knowledge))
+        return claim_mean_over_rounds(
+            {target: list(islice(estimates, len(sent[target]))) for target in targets}
+        )
 
     def _measure_row_sums(
         self, view: View, layer: LastLayer, knowledge: Knowledge
@@ -124,32 +135,56 @@ class Llg(Attack[LabelShares]):
 
     def _estimate_shares(
         self,
-        update: Update,
-        measured: Float[Tensor, "classes classes"] | None,
+        updates: Sequence[tuple[Update, Float[Tensor, "classes classes"] | None]],
         layer: LastLayer,
         knowledge: Knowledge,
-    ) -> Float[Tensor, " classes"]:
-        """Estimate the shares of one client in one round."""
-        examples = update.examples or self.assumed_examples
-        length = 1.0
+    ) -> Float[Tensor, "updates classes"]:
+        """Estimate the shares behind each update, with what was measured on its broadcast."""
+        examples = [update.examples or self.assumed_examples for update, _ in updates]
+        lengths = [1.0] * len(updates)
         if knowledge.recipe is not None:
-            length = knowledge.recipe.rate * knowledge.recipe.steps(examples)
-        gradient = mean_gradient(update.delta, layer, length)
-        if gradient is None:
-            return normalize_to_shares(torch.zeros(knowledge.classes, dtype=torch.float64))
-        sums = gradient.weight.sum(1)  # (classes)
-        factor = 1 + 1 / len(sums)
-        if measured is None:
-            impact, offsets = (
-                sums.clamp(max=0).sum() / examples * factor,
-                torch.zeros_like(sums),
-            )
-        else:
-            own_class = measured.diagonal()
-            impact = own_class.mean() / examples * factor
-            offsets = (measured.sum(0) - own_class) / (len(sums) - 1)
-        counts = count_labels_greedily(sums, offsets, float(impact), examples)
-        return normalize_to_shares(counts.double())
+            recipe = knowledge.recipe
+            lengths = [recipe.rate * recipe.steps(number) for number in examples]
+        remaining, counts = iter(zip(updates, examples, strict=True)), list[list[int]]()
+        for gradients in mean_gradients([one.delta for one, _ in updates], layer, lengths):
+            sums = gradients.weight.sum(2)  # (clients, classes)
+            negative = sums.clamp(max=0).sum(1)  # (clients)
+            for row, total, is_usable, ((_, measured), number) in zip(
+                sums.tolist(),
+                negative.tolist(),
+                gradients.is_usable.tolist(),
+                islice(remaining, len(sums)),
+                strict=True,
+            ):
+                found = [0] * knowledge.classes
+                if is_usable:
+                    impact, offsets = _label_effects(row, total, number, measured)
+                    found = count_labels_greedily(row, offsets, impact, number)
+                counts.append(found)
+        return normalize_rows_to_shares(torch.tensor(counts, dtype=torch.float64))
+
+
+def _label_effects(
+    sums: Sequence[float],
+    negative: float,
+    examples: int,
+    measured: Float[Tensor, "classes classes"] | None,
+) -> tuple[float, Sequence[float]]:
+    """Return what a label adds to its own class's gradient, and what others add to each.
+
+    Args:
+        sums: the gradient's row sums.
+        negative: the sum of those below 0.
+        examples: the number of labels.
+        measured: `gradient_row_sums` of the broadcast; None if the impact is "gradient".
+
+    """
+    factor = 1 + 1 / len(sums)
+    if measured is None:
+        return negative / examples * factor, [0.0] * len(sums)
+    own_class = measured.diagonal()
+    offsets = (measured.sum(0) - own_class) / (len(sums) - 1)
+    return float(own_class.mean() / examples * factor), offsets.tolist()
 
 
 def gradient_row_sums(
@@ -174,24 +209,22 @@ def gradient_row_sums(
 
 
 def count_labels_greedily(
-    sums: Float[Tensor, " classes"],
-    offsets: Float[Tensor, " classes"],
-    impact: float,
-    examples: int,
-) -> Int[Tensor, " classes"]:
-    """Count `examples` labels from the gradient's row sums (Algorithm 1).
+    sums: Sequence[float], offsets: Sequence[float], impact: float, examples: int
+) -> list[int]:
+    """Count `examples` labels from the gradient's row sums, by class (Algorithm 1).
 
     Return zeros if the impact is not negative, as subtracting it would find nothing.
     """
-    counts = (sums < 0).long()
     if not impact < 0:
-        return torch.zeros_like(counts)
-    remaining = sums - offsets - impact * counts
-    heap = [(value, label) for label, value in enumerate(remaining.tolist())]
+        return [0] * len(sums)
+    found = [int(value < 0) for value in sums]
+    heap = [
+        (value - offset - impact * count, label)
+        for label, (value, offset, count) in enumerate(zip(sums, offsets, found, strict=True))
+    ]
     heapify(heap)
-    found = counts.tolist()
     for _ in range(examples - sum(found)):
         least, label = heap[0]
         found[label] += 1
         heapreplace(heap, (least - impact, label))
-    return torch.tensor(found)
+    return found

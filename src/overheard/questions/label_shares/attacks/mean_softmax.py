@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import torch
 from torch import Tensor
 
 from overheard.core.attack import Attack
@@ -14,8 +13,10 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.confusion import confusion_of_updates
-from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.estimators.mean_over_rounds import (
+    claim_mean_over_rounds,
+)
 
 
 @final
@@ -36,6 +37,10 @@ class MeanSoftmax(Attack[LabelShares]):
         "folklore; output-only form of label inference, a baseline for others"
     )
 
+    def has_separate_targets(self) -> bool:
+        """Return True: each model is run by itself."""
+        return True
+
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
@@ -46,7 +51,4 @@ class MeanSoftmax(Attack[LabelShares]):
             matrices = confusion_of_updates(start, deltas, knowledge)
             for target, matrix in zip(updates, matrices, strict=True):
                 rounds[target].append(matrix.mean(0))
-        return {
-            target: LabelShares(normalize_to_shares(torch.stack(by_round).mean(0)).float())
-            for target, by_round in rounds.items()
-        }
+        return claim_mean_over_rounds(rounds)

@@ -26,6 +26,9 @@ from overheard.learning.simplex import SUM_WEIGHT, normalize_to_shares, solve_fo
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.estimators.mean_over_rounds import (
+    claim_mean_over_rounds,
+)
 
 Form = Literal["soft_label", "auxiliary_gradient", "auxiliary_gradient_weights", "ratio"]
 
@@ -98,6 +101,10 @@ class Ramakrishna(Attack[LabelShares]):
             return frozenset({"steps"})
         return frozenset({"model", "loss", "steps"})
 
+    def has_separate_targets(self) -> bool:
+        """Return whether nothing is trained on single classes."""
+        return self.form == "soft_label"
+
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
@@ -119,10 +126,7 @@ class Ramakrishna(Attack[LabelShares]):
             estimates = self._estimate_round(observed, start, number, layer, knowledge, seed)
             for target, shares in estimates.items():
                 rounds[target].append(shares)
-        return {
-            target: LabelShares(normalize_to_shares(torch.stack(per_round).mean(0)).float())
-            for target, per_round in rounds.items()
-        }
+        return claim_mean_over_rounds(rounds)
 
     def _estimate_round(
         self,

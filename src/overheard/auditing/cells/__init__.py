@@ -1,0 +1,1 @@
+"""Cells: what one attack finds about its targets in some rounds of one run."""

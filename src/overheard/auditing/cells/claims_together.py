@@ -1,0 +1,101 @@
+"""Claims of attacks that treat targets separately; each message is read once for all."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from overheard.archive.tensor_files import CACHED_FILES
+from overheard.core.attack import Attack
+from overheard.core.claims import Claim
+from overheard.core.knowledge import Knowledge
+from overheard.core.own_code.attack_claims import AttackClaims, make_claims
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.learning.evaluate import MODELS_PER_STACK
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """An attack and what it is asked.
+
+    Args:
+        attack: the attack.
+        targets: the targets to make claims about.
+        knowledge: the attacker's knowledge.
+        seed: the seed of the attack.
+
+    """
+
+    # Any: an attack answers a question of its own.
+    attack: Attack[Any]
+    targets: Sequence[Party]
+    knowledge: Knowledge
+    seed: Seed
+
+
+def make_claims_together(
+    view: View, requests: Sequence[ClaimRequest]
+) -> tuple[AttackClaims, ...]:
+    """Return the claims of each attack, made of some targets by all attacks, then of the next.
+
+    The files of these targets are in memory when the second attack reads them.
+
+    Args:
+        view: what all attacks observe.
+        requests: attacks that treat targets separately (see `Attack.has_separate_targets`).
+
+    """
+    targets = tuple(dict.fromkeys(one for request in requests for one in request.targets))
+    wanted = [frozenset(request.targets) for request in requests]
+    collected = [_CollectedClaims() for _ in requests]
+    for group in _groups(targets, len(view.rounds())):
+        for request, own, made in zip(requests, wanted, collected, strict=True):
+            chosen = tuple(target for target in group if target in own)
+            if chosen and not made.has_failed:
+                made.add(
+                    make_claims(request.attack, view, chosen, request.knowledge, request.seed)
+                )
+    return tuple(
+        made.of_targets(request.targets)
+        for request, made in zip(requests, collected, strict=True)
+    )
+
+
+def _groups(targets: Sequence[Party], rounds: int) -> Iterator[Sequence[Party]]:
+    """Yield the targets in groups whose files are kept in memory, as far as possible."""
+    # A round has a broadcast, too. Whole stacks of models are computed faster.
+    most = CACHED_FILES // max(rounds, 1) - 1
+    size = max(1, most // MODELS_PER_STACK) * MODELS_PER_STACK
+    for start in range(0, len(targets), size):
+        yield targets[start : start + size]
+
+
+@final
+class _CollectedClaims:
+    """What one attack returned about the groups so far."""
+
+    def __init__(self) -> None:
+        self._claims = dict[Party, Claim]()
+        self._problems = dict[Party, str]()
+        self._failure: Mapping[Party, str] = {}
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether code outside of Overheard failed."""
+        return bool(self._failure)
+
+    def add(self, made: AttackClaims) -> None:
+        """Add what the attack returned about the next group."""
+        if made.has_failed:
+            self._failure = made.problems
+        self._claims.update(made.claims)
+        self._problems.update(made.problems)
+
+    def of_targets(self, targets: Sequence[Party]) -> AttackClaims:
+        """Return all claims, or why there are none: a failure concerns all targets."""
+        if self._failure:
+            reason = next(iter(self._failure.values()))
+            return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
+        return AttackClaims(self._claims, self._problems)
