@@ -26,9 +26,11 @@ from overheard.data.partition.data_partition import (
 )
 from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
+from overheard.data.partition.label_split import LabelSplit
 from overheard.data.partition.natural_draws import draw_first_chunks
 from overheard.data.partition.schedule import Schedule
 from overheard.data.partition.split_again import split_again, without_rows
+from overheard.data.partition.stratified_sample import check_availability
 
 MAX_ATTEMPTS = 20
 """Permutations of users that are tried until each has enough examples for the schedule."""
@@ -144,6 +146,11 @@ class _Redraw:
     def counts(self, number: int, canaries: CandidateSet | None) -> Counts:
         """Return the label counts of a new draw."""
         draws = self.seed.child("redrawn", number)
+        split = self.split_settings.split
+        is_in_turn = split.draws_labels_in_turn and bool(self.observing)
+        if isinstance(split, LabelSplit) and not self.schedule.has_exchanges and not is_in_turn:
+            own = self._counts_without_rows(split, canaries, draws)
+            return (own,) * self.schedule.rounds
         rows, shares = self._first_chunks(draws)
         if canaries is not None:
             rows = add_canaries(rows, canaries)
@@ -151,6 +158,28 @@ class _Redraw:
             self.dataset, None, rows, self.free, self.schedule, draws, shares
         )
         return _label_counts(timeline, self.dataset.task.classes)
+
+    def _counts_without_rows(
+        self, split: LabelSplit, canaries: CandidateSet | None, draws: Seed
+    ) -> tuple[Int[Tensor, " classes"], ...]:
+        """Return the label counts of each client, which no rows need to be drawn for."""
+        labels, classes = self.dataset.train.labels, self.dataset.task.classes
+        fixed = {number: self.client_rows[number] for number in self.observing}
+        others = [one for one in range(len(self.client_rows)) if one not in fixed]
+        sizes = torch.tensor([len(self.client_rows[number]) for number in others])
+        rest = labels[without_rows(self.free, fixed.values())]
+        drawn = dict[int, Int[Tensor, " classes"]]()
+        if others:
+            counts = split.draw_label_counts(rest, sizes, classes, draws)
+            check_availability(rest.bincount(minlength=classes), counts.sum(0), classes)
+            drawn = dict(zip(others, counts, strict=True))
+        nothing = torch.zeros(0, dtype=torch.long)
+        kept = tuple(fixed.get(number, nothing) for number in range(len(self.client_rows)))
+        rows = kept if canaries is None else add_canaries(kept, canaries)
+        return tuple(
+            labels[own].bincount(minlength=classes) + drawn.get(number, 0)
+            for number, own in enumerate(rows)
+        )
 
     def _first_chunks(
         self, draws: Seed

@@ -3,19 +3,22 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.stratified_sample import draw_stratified
+from overheard.data.partition.label_split import LabelSplit
 
 MAX_ATTEMPTS = 100
 """Draws per client to find shares for which the pool still has enough examples."""
+
+ATTEMPTS_AT_ONCE = 10
+"""Draws that numpy makes in one call; they are the same as those of single calls."""
 
 ROUNDED_UP = 1.001
 """A count is never this much below its exact share, with room for floating-point errors."""
@@ -23,7 +26,7 @@ ROUNDED_UP = 1.001
 
 @final
 @dataclass(frozen=True, slots=True)
-class Dirichlet(Split):
+class Dirichlet(LabelSplit):
     """Client k holds the labels in shares p_k ~ Dirichlet(alpha, ..., alpha).
 
     Shares become counts by largest remainders, client by client. If the pool has too few
@@ -53,36 +56,37 @@ class Dirichlet(Split):
         if not 0 < self.alpha < float("inf"):
             raise PlanError(f"dirichlet: alpha must be above 0, got {self.alpha}")
 
-    def assign(
+    def draw_label_counts(
         self,
         labels: Int[Tensor, " examples"],
-        users: Int[Tensor, " examples"] | None,
         sizes: Int[Tensor, " clients"],
         classes: int,
         seed: Seed,
-    ) -> tuple[Rows, ...]:
-        """Draw the shares client by client, then the examples."""
+    ) -> Int[Tensor, "clients classes"]:
+        """Draw the shares client by client."""
         check_pool(labels, sizes, classes)
         left = labels.bincount(minlength=classes)
         counts = []
         for number, size in enumerate(sizes.tolist()):
             generator = seed.child("shares", number).numpy()
-            most = left.numpy() + ROUNDED_UP
-            for _ in range(MAX_ATTEMPTS):
-                drawn = generator.dirichlet([self.alpha] * classes)
-                shares = torch.from_numpy(drawn)
-                # Most draws ask for too much of a label, and this shows it in a tenth of the
-                # time.
-                if (drawn * size > most).any():
-                    continue
-                count = apportion(shares, size)
-                if bool((count <= left).all()):
-                    break
-            else:
-                count = _available_counts(left, shares, size)
+            count = self._draw_counts(left, size, generator)
             left = left - count
             counts.append(count)
-        return draw_stratified(labels, torch.stack(counts), classes, seed.child("rows"))
+        return torch.stack(counts)
+
+    def _draw_counts(
+        self, left: Int[Tensor, " classes"], size: int, generator: np.random.Generator
+    ) -> Int[Tensor, " classes"]:
+        """Draw the label counts of one client from what is left of each label."""
+        most, drawn = left.numpy() + ROUNDED_UP, np.zeros(0)
+        for _ in range(MAX_ATTEMPTS // ATTEMPTS_AT_ONCE):
+            drawn = generator.dirichlet([self.alpha] * len(left), ATTEMPTS_AT_ONCE)
+            # Most draws ask for too much of a label, and this shows it in a tenth of the time.
+            for shares in drawn[(drawn * size <= most).all(1)]:
+                count = apportion(torch.from_numpy(shares), size)
+                if bool((count <= left).all()):
+                    return count
+        return _available_counts(left, torch.from_numpy(drawn[-1]), size)
 
 
 def _available_counts(

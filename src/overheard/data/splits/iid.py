@@ -9,15 +9,15 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.core.split import Rows, Split
 from overheard.data.apportion import ROUNDING_TOLERANCE, apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.stratified_sample import check_availability, draw_stratified
+from overheard.data.partition.label_split import LabelSplit
+from overheard.data.partition.stratified_sample import check_availability
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Iid(Split):
+class Iid(LabelSplit):
     """Each label count lies within a fluctuation around an even share of the client's size.
 
     Whispers of Data draws each count of a client of size s from s / C within plus or minus
@@ -48,15 +48,14 @@ class Iid(Split):
         if not 0 <= self.fluctuation <= 1:
             raise PlanError(f"iid: fluctuation must lie in 0..1, got {self.fluctuation}")
 
-    def assign(
+    def draw_label_counts(
         self,
         labels: Int[Tensor, " examples"],
-        users: Int[Tensor, " examples"] | None,
         sizes: Int[Tensor, " clients"],
         classes: int,
         seed: Seed,
-    ) -> tuple[Rows, ...]:
-        """Draw the counts client by client, then the examples."""
+    ) -> Int[Tensor, "clients classes"]:
+        """Draw the counts client by client."""
         check_pool(labels, sizes, classes)
         available = labels.bincount(minlength=classes)
         weights = torch.ones(classes) if self.balanced else available
@@ -85,7 +84,7 @@ class Iid(Split):
             count = apportion(_adjust_to_sum(low + draws * (high - low), low, high, size), size)
             left = left - count
             counts.append(count)
-        return draw_stratified(labels, torch.stack(counts), classes, seed.child("rows"))
+        return torch.stack(counts)
 
 
 def _adjust_to_sum(

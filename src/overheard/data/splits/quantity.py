@@ -9,15 +9,14 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.core.split import Rows, Split
 from overheard.data.apportion import apportion
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.stratified_sample import draw_stratified
+from overheard.data.partition.label_split import LabelSplit
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Quantity(Split):
+class Quantity(LabelSplit):
     """Every client holds a fixed number of labels, equally often, and none of the others.
 
     Labels are taken from shuffled lists that have each label once, so that all are used about
@@ -47,15 +46,14 @@ class Quantity(Split):
                 f"quantity: classes_per_client must be 1 or more, got {self.classes_per_client}"
             )
 
-    def assign(
+    def draw_label_counts(
         self,
         labels: Int[Tensor, " examples"],
-        users: Int[Tensor, " examples"] | None,
         sizes: Int[Tensor, " clients"],
         classes: int,
         seed: Seed,
-    ) -> tuple[Rows, ...]:
-        """Choose the labels client by client, then draw the examples."""
+    ) -> Int[Tensor, "clients classes"]:
+        """Choose the labels client by client."""
         check_pool(labels, sizes, classes)
         if self.classes_per_client > classes or self.classes_per_client > int(sizes.min()):
             raise PlanError(
@@ -84,4 +82,4 @@ class Quantity(Split):
                 queue.remove(label)
                 counts[number, label] = need
                 left[label] -= need
-        return draw_stratified(labels, counts, classes, seed.child("rows"))
+        return counts
