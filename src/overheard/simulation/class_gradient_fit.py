@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.messages import Weights, apply_update
@@ -55,7 +55,8 @@ class ClassGradientFit(Probe):
         (start_features,) = _features(context, [context.broadcast])
         start_gradients = _class_gradients(start_features, context.broadcast, layer, context)
         local_models = (apply_update(context.broadcast, delta) for delta in deltas)
-        readings = []
+        at_start, with_means = list[_Equations](), list[_Equations]()
+        start_products = _products(start_gradients)
         for delta, features in zip(deltas, _features(context, local_models), strict=True):
             local_layer = apply_update(
                 _layer_weights(context.broadcast, layer), _layer_weights(delta, layer)
@@ -64,20 +65,16 @@ class ClassGradientFit(Probe):
                 start_gradients + _class_gradients(features, local_layer, layer, context)
             ) / 2
             change = _with_bias(delta, layer)
-            products = torch.einsum("kcf,kf->ck", mean_gradients, change)
-            parts = (
-                _fit_by_row(start_gradients, change),
-                _fit_by_row(mean_gradients, change),
-                products,
-                torch.stack(
-                    (
-                        _fit_jointly(start_gradients, change),
-                        _fit_jointly(mean_gradients, change),
-                    )
-                ),
+            at_start.append(_Equations(start_products, _targets(start_gradients, change)))
+            with_means.append(
+                _Equations(_products(mean_gradients), _targets(mean_gradients, change))
             )
-            readings.append(torch.cat(parts))
-        return torch.stack(readings).clamp(-LARGEST_FACTOR, LARGEST_FACTOR).float()
+        first_rows, first_joint = _solve_all(at_start)
+        mean_rows, mean_joint = _solve_all(with_means)
+        products = torch.stack([one.targets.of_rows.T for one in with_means])
+        common = torch.stack((first_joint, mean_joint), 1)  # (clients, two, classes)
+        readings = torch.cat((first_rows, mean_rows, products, common), 1)
+        return readings.clamp(-LARGEST_FACTOR, LARGEST_FACTOR).float()
 
 
 def row_factors(
@@ -132,34 +129,70 @@ def _class_gradients(
     labels = context.held_out.labels.cpu()
     errors = -(inputs @ rows.T).softmax(1)  # (examples, classes)
     errors[torch.arange(len(labels)), labels] += 1
-    return torch.stack(
-        [_mean_gradient(errors, inputs, labels == c) for c in range(len(rows))], 1
+    order = labels.argsort(stable=True)
+    counts = labels.bincount(minlength=len(rows)).tolist()
+    by_class = zip(
+        torch.split(errors[order], counts), torch.split(inputs[order], counts), strict=True
     )
+    return torch.stack([own.T @ numbers / max(1, len(own)) for own, numbers in by_class], 1)
 
 
-def _mean_gradient(
-    errors: Float[Tensor, "examples classes"],
-    features: Float[Tensor, "examples columns"],
-    is_of_class: Int[Tensor, " examples"] | Tensor,
-) -> Float[Tensor, "classes columns"]:
-    return errors[is_of_class].T @ features[is_of_class] / max(1, int(is_of_class.sum()))
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Products with class gradients, row by row of the last layer and for all rows together.
+
+    Args:
+        of_rows: by row of the layer, then by class.
+        of_all: by class.
+
+    """
+
+    of_rows: Tensor
+    of_all: Tensor
 
 
-def _fit_by_row(
-    gradients: Float[Tensor, "classes gradients columns"],
-    change: Float[Tensor, "classes columns"],
-) -> Float[Tensor, "gradients classes"]:
-    products = gradients @ gradients.transpose(1, 2)  # (classes, gradients, gradients)
-    targets = torch.einsum("kcf,kf->kc", gradients, change)
-    return _solve(products, targets, ROW_RIDGE).T
+@dataclass(frozen=True, slots=True)
+class _Equations:
+    """The normal equations of one client's factors.
+
+    Args:
+        products: of class gradients with one another.
+        targets: of class gradients with the change of the last layer.
+
+    """
+
+    products: _Parts
+    targets: _Parts
 
 
-def _fit_jointly(
-    gradients: Float[Tensor, "classes gradients columns"],
-    change: Float[Tensor, "classes columns"],
-) -> Float[Tensor, " gradients"]:
+def _products(gradients: Float[Tensor, "classes gradients columns"]) -> _Parts:
     flat = gradients.transpose(0, 1).flatten(1)  # (gradients, params)
-    return _solve((flat @ flat.T)[None], (flat @ change.flatten())[None], JOINT_RIDGE)[0]
+    return _Parts(gradients @ gradients.transpose(1, 2), flat @ flat.T)
+
+
+def _targets(
+    gradients: Float[Tensor, "classes gradients columns"],
+    change: Float[Tensor, "classes columns"],
+) -> _Parts:
+    flat = gradients.transpose(0, 1).flatten(1)  # (gradients, params)
+    return _Parts(torch.einsum("kcf,kf->kc", gradients, change), flat @ change.flatten())
+
+
+def _solve_all(
+    equations: Sequence[_Equations],
+) -> tuple[Float[Tensor, "clients gradients classes"], Float[Tensor, "clients gradients"]]:
+    """Return the factors of each row and the common factors of all clients at once."""
+    rows = _solve(
+        torch.stack([one.products.of_rows for one in equations]).flatten(0, 1),
+        torch.stack([one.targets.of_rows for one in equations]).flatten(0, 1),
+        ROW_RIDGE,
+    )
+    common = _solve(
+        torch.stack([one.products.of_all for one in equations]),
+        torch.stack([one.targets.of_all for one in equations]),
+        JOINT_RIDGE,
+    )
+    return rows.view(len(equations), -1, rows.shape[1]).transpose(1, 2), common
 
 
 def _solve(

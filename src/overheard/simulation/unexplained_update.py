@@ -54,29 +54,31 @@ class UnexplainedUpdate(Probe):
         names = list(gradients[0])
         matrices = [name for name in names if context.broadcast[name].dim() > 1] or names
         largest = max(matrices, key=lambda name: context.broadcast[name].numel())
-        products = {
-            name: _products([gradient[name] for gradient in gradients]) for name in names
+        flat = {
+            name: torch.stack([gradient[name].flatten() for gradient in gradients])
+            for name in names
+        }  # (classes, params) each
+        products = {name: (own @ own.T).double() for name, own in flat.items()}
+        targets = {
+            name: torch.stack([own @ delta[name].flatten() for delta in deltas])
+            for name, own in flat.items()
+        }  # (clients, classes) each
+        squares = {
+            name: torch.stack([delta[name].double().square().sum() for delta in deltas])
+            for name in names
         }
-        readings = []
-        for delta in deltas:
-            targets = {
-                name: torch.stack([(one[name] * delta[name]).sum() for one in gradients])
-                for name in names
-            }
-            squares = {name: delta[name].double().square().sum() for name in names}
-            first = matrices[0]
-            parts = (
-                _unexplained(products[first], targets[first].double(), squares[first]),
-                _unexplained(
-                    torch.stack(list(products.values())).sum(0),
-                    torch.stack(list(targets.values())).double().sum(0),
-                    torch.stack(list(squares.values())).sum(),
-                ),
-                _median_singular_value(delta[largest]),
-            )
-            readings.append(torch.stack(parts))
+        first = matrices[0]
+        parts = (
+            _unexplained(products[first], targets[first].double(), squares[first]),
+            _unexplained(
+                torch.stack(list(products.values())).sum(0),
+                torch.stack(list(targets.values())).double().sum(0),
+                torch.stack(list(squares.values())).sum(0),
+            ),
+            torch.stack([_median_singular_value(delta[largest]) for delta in deltas]),
+        )
         # A diverged update stays recognisable: clamping keeps NaN.
-        return torch.stack(readings).clamp(min=SMALLEST).log().float()
+        return torch.stack(parts, 1).clamp(min=SMALLEST).log().float()
 
 
 def _class_gradients(context: ProbeContext) -> Iterator[dict[str, Tensor]]:
@@ -102,21 +104,16 @@ def _class_gradients(context: ProbeContext) -> Iterator[dict[str, Tensor]]:
         yield {name: part.detach().cpu() for name, part in zip(weights, parts, strict=True)}
 
 
-def _products(gradients: Sequence[Tensor]) -> Float[Tensor, "classes classes"]:
-    flat = torch.stack([gradient.flatten() for gradient in gradients])
-    return (flat @ flat.T).double()
-
-
 def _unexplained(
     products: Float[Tensor, "classes classes"],
-    targets: Float[Tensor, " classes"],
-    square: Float[Tensor, ""],
-) -> Float[Tensor, ""]:
+    targets: Float[Tensor, "clients classes"],
+    squares: Float[Tensor, " clients"],
+) -> Float[Tensor, " clients"]:
     """Return the fraction of the squared length outside the span of the gradients."""
     scale = products.diagonal().mean()
-    ridge = (RIDGE * scale + torch.finfo(products.dtype).tiny ** 0.5) * torch.eye(len(targets))
-    explained = targets @ torch.linalg.solve(products + ridge, targets)
-    unexplained: Tensor = (1 - explained / square.clamp(min=SMALLEST)).clamp(max=1)
+    ridge = (RIDGE * scale + torch.finfo(products.dtype).tiny ** 0.5) * torch.eye(len(products))
+    explained = (targets * torch.linalg.solve(products + ridge, targets.T).T).sum(1)
+    unexplained: Tensor = (1 - explained / squares.clamp(min=SMALLEST)).clamp(max=1)
     return unexplained
 
 
