@@ -27,6 +27,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import TaskResult, WorkerTask
 from overheard.plans.plan import ArmPlan, ThreatPlan
+from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from tests.auditing.conftest import FinishedAudit, inputs_for
@@ -70,7 +71,7 @@ def test_no_process_remembers_the_data_of_an_audit(
     stopped = list[int]()
     monkeypatch.setattr(processes, "acquire", lambda _: SimpleNamespace(run_tasks=run_here))
     monkeypatch.setattr(processes, "stop_idle", stopped.append)
-    _attack_in_workers([job], 3, Progress(None))
+    _attack_in_workers([job], 1, 3, Progress(None))
     assert stopped == [3]
     assert _load_once.cache_info().currsize == 0
 
@@ -130,12 +131,32 @@ def test_progress_counts_the_rounds_of_every_arm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
-    monkeypatch.setattr(runs_ahead, "_attack_in_workers", lambda *_: None)
+    monkeypatch.setattr(runs_ahead, "_attack_in_workers", lambda jobs, *_: list(jobs))
     arms, steps = tuple(ArmPlan(name=name) for name in "abcde"), list[ProgressStep]()
     audit(replace_tables(TINY, arms=arms), tmp_path / "x", resources=TWO, on_step=steps.append)
     done = [step.done for step in steps]
     assert done == sorted(done)
     assert done[-1] == steps[-1].total
+
+
+def test_workers_attack_every_run_if_attacks_train_virtual_clients(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed_over = list[int]()
+
+    def take(jobs: Iterable[AttackRun], *_: object) -> None:
+        handed_over.append(len(list(jobs)))
+
+    monkeypatch.setattr(runs_ahead, "_attack_in_workers", take)
+    # Refused for lack of knowledge, which takes no time.
+    plan = replace_tables(
+        FIVE_RUNS, threats=(ThreatPlan(attacks=(Amortised(),), knows=("model",)),)
+    )
+    first = audit(plan, tmp_path / "x", resources=TWO)
+    assert handed_over == [5]
+    # Its results are stored, so that workers have nothing to do.
+    assert audit(plan, tmp_path / "x", resources=TWO).refusals == first.refusals
+    assert handed_over == [5]
 
 
 def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:

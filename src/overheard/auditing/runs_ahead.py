@@ -1,10 +1,11 @@
 """Attacks on the later runs of an audit, side by side in worker processes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import islice
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import final
@@ -26,7 +27,7 @@ from overheard.learning.initialization import fresh_model
 from overheard.learning.threads import available_cores, one_thread
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import Job, WorkerTask
-from overheard.plans.plan import parse_plan
+from overheard.plans.plan import Plan, parse_plan
 
 FEWEST_SECONDS = 8.0
 """Seconds to be saved before workers attack whole runs: opening the audit takes them four."""
@@ -43,10 +44,11 @@ def attack_ahead(
 ) -> Iterator[AuditedRun]:
     """Yield the runs of an audit in order; the caller attacks each before it takes the next.
 
-    Once the caller took long for a run, all later runs are trained, and workers attack them
-    side by side. The caller then finds their results in the folder. They are the same bit for
-    bit. Virtual clients of a single run are trained by several workers too, but most of an
-    attack is not divided.
+    Once the caller took long for a run, workers attack all later ones side by side, while this
+    process still trains runs. If attacks train virtual clients, each run takes long, and so
+    workers attack the first one too. The caller then finds their results in the folder. They
+    are the same bit for bit. Virtual clients of a single run are trained by several workers
+    too, but most of an attack is not divided.
 
     Args:
         runs: the simulated runs of the plan, arm by arm.
@@ -56,39 +58,56 @@ def attack_ahead(
 
     """
     plan, workers = audit_inputs.plan, _available_workers(audit_inputs.resources)
-    kinds = len(plan.seeds) * len(run_kinds(plan))
-    left = kinds * len(plan.arms)
-    for run in runs:
+    left = len(plan.seeds) * len(run_kinds(plan)) * len(plan.arms)
+    saved = inf if _trains_virtual_clients(plan) and not _is_begun(home) else 0.0
+    # With fewer runs than that, workers would wait for the last of them.
+    while left >= 2 * workers > 2:
+        if saved > FEWEST_SECONDS:
+            if not _can_be_shared(audit_inputs):
+                break
+            yield from _attack_elsewhere(runs, left, workers, audit_inputs, home, progress)
+            return
         start = perf_counter()
-        yield run
+        yield next(runs)
         left -= 1
         saved = (perf_counter() - start) * left * (1 - 1 / workers)
-        # With fewer runs than that, workers would wait for the last of them.
-        if saved < FEWEST_SECONDS or left < 2 * workers:
-            continue
-        if not _can_be_shared(audit_inputs):
-            workers = 1
-            continue
-        later = []
-        for each in runs:
-            later.append(each)
+    yield from runs
+
+
+def _trains_virtual_clients(plan: Plan) -> bool:
+    """Return whether an attack of the plan trains virtual clients, which takes seconds."""
+    attacks = (attack for threat in plan.threats for attack in threat.attacks)
+    return any(attack.training_source() == "virtual clients" for attack in attacks)
+
+
+def _is_begun(home: AuditFolder) -> bool:
+    """Return whether results are stored already; a resumed audit may have little left to do."""
+    return home.cells_path.exists() and any(home.cells_path.iterdir())
+
+
+def _attack_elsewhere(
+    runs: Iterator[AuditedRun],
+    count: int,
+    workers: int,
+    audit_inputs: AuditInputs,
+    home: AuditFolder,
+    progress: Progress,
+) -> Iterator[AuditedRun]:
+    """Yield the last `count` runs of an audit, after workers attacked them."""
+    plan, trained = audit_inputs.plan, list[AuditedRun]()
+    kinds = len(plan.seeds) * len(run_kinds(plan))
+    resources = replace(audit_inputs.resources, workers=1)
+
+    def jobs() -> Iterator[AttackRun]:
+        for number, run in zip(range(kinds * len(plan.arms))[-count:], runs, strict=True):
+            trained.append(run)
             progress.keep_rounds()
-        numbers = range(kinds * len(plan.arms))[-left:]
-        _attack_in_workers(
-            [
-                AttackRun(
-                    plan.toml(),
-                    home.path.absolute(),
-                    replace(audit_inputs.resources, workers=1),
-                    each.record.arm,
-                    number % kinds,
-                )
-                for number, each in zip(numbers, later, strict=True)
-            ],
-            workers,
-            progress,
-        )
-        yield from later
+            yield AttackRun(
+                plan.toml(), home.path.absolute(), resources, run.record.arm, number % kinds
+            )
+
+    _attack_in_workers(jobs(), count, workers, progress)
+    yield from trained
 
 
 @final
@@ -154,13 +173,16 @@ def _can_be_shared(audit_inputs: AuditInputs) -> bool:
         return False
 
 
-def _attack_in_workers(jobs: list["AttackRun"], workers: int, progress: Progress) -> None:
+def _attack_in_workers(
+    jobs: Iterable["AttackRun"], count: int, workers: int, progress: Progress
+) -> None:
+    """Attack runs in workers; jobs are taken one by one, as soon as a worker is nearly free."""
     tasks = enumerate(WorkerTask(job, ()) for job in jobs)
     finished = processes.acquire(workers).run_tasks(tasks)
     try:
         with closing(finished):
             for done, _ in enumerate(finished, start=1):
-                progress.report_subtask("attacks on the other runs", "run", done, len(jobs))
+                progress.report_subtask("attacks on the other runs", "run", done, count)
     finally:
         # They hold the data of this audit. The next one may find other data at the same place.
         processes.stop_idle(workers)
