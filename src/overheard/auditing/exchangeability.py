@@ -1,7 +1,6 @@
 """Whether candidate records are exchangeable: members with non-members, or of one label."""
 
 import torch
-from scipy.stats import chi2_contingency
 
 from overheard.core.split import Split
 from overheard.data.dataset import Dataset
@@ -52,5 +51,7 @@ def are_exchangeable(split: Split | None, dataset: Dataset, partition: DataParti
         is_member[list(rows)] = True
     groups = [candidates.labels[is_member], candidates.labels[~is_member]]
     counts = torch.stack([group.bincount(minlength=dataset.task.classes) for group in groups])
+    from scipy.stats import chi2_contingency  # only here: importing it takes half a second
+
     present = counts[:, counts.sum(0) > 0].numpy()  # (2, classes that occur)
     return present.shape[1] < 2 or bool(chi2_contingency(present).pvalue >= SIGNIFICANCE)

@@ -8,7 +8,6 @@ from math import exp
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import brentq
-from scipy.stats import binom
 
 from overheard.epsilon.threshold_bound import (
     EpsilonBound,
@@ -65,6 +64,8 @@ def epsilon_from_guesses(counts: GuessCounts, odds: float, delta: float) -> floa
 
 def _tail_probability(tally: GuessCounts, odds: float, epsilon: float) -> float:
     """Return the probability of at least as many correct guesses."""
+    from scipy.stats import binom  # only here: importing it takes half a second
+
     ratio = exp(epsilon)
     right_in = np.arange(tally.guessed_in + 1)
     exactly = binom.pmf(right_in, tally.guessed_in, odds * ratio / (1 + odds * ratio))

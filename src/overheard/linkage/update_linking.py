@@ -3,8 +3,6 @@
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 from torch import Tensor
 
 
@@ -24,6 +22,10 @@ def link_updates(
         threshold: smallest mean similarity of two groups that are linked.
 
     """
+    # Only here: importing them takes a third of a second.
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
     if len(rounds) < 2:
         return torch.zeros(len(rounds), dtype=torch.long)
     distance = (1 - (similarity + similarity.T) / 2).clamp(min=0)

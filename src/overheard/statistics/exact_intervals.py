@@ -5,8 +5,7 @@ from dataclasses import replace
 from math import inf, isfinite, sqrt
 
 from scipy.optimize import brentq
-from scipy.special import betaincinv
-from scipy.stats import binom, chi2
+from scipy.special import betaincinv, gammaincinv
 
 from overheard.statistics.estimate import (
     CONFIDENCE_LEVEL,
@@ -120,8 +119,8 @@ def estimate_mean_time_between(events: int, time: float) -> Estimate:
     """
     if events < 0 or time <= 0:
         raise ValueError(f"events must be 0 or more and time above 0, got {events} in {time}")
-    most = float(chi2.ppf(1 - TAIL, 2 * (events + 1))) / 2
-    least = float(chi2.ppf(TAIL, 2 * events)) / 2 if events else 0.0
+    most = float(gammaincinv(events + 1, 1 - TAIL))
+    least = float(gammaincinv(events, TAIL)) if events else 0.0
     return Estimate(
         time / events if events else inf, time / most, time / least if events else inf
     )
@@ -138,6 +137,8 @@ def estimate_median(values: Sequence[float]) -> Estimate:
         raise ValueError("the median of no values is undefined")
     value = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
     # The largest number of values below the median at the tail probability.
+    from scipy.stats import binom  # only here: importing it takes half a second
+
     below = int(binom.ppf(TAIL, count, 0.5))
     if below < 1:
         return Estimate(value, None, None)

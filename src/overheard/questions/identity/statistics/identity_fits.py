@@ -2,7 +2,6 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 from overheard.statistics.person_pairings import sum_by_person
 
@@ -27,6 +26,8 @@ def identity_fits(
     """
     fits = []
     for evidence in scores:
+        from scipy.stats import rankdata  # only here: importing it takes half a second
+
         ranks = rankdata(-evidence, axis=1)
         of_people = np.where(users < 0, np.nan, -np.log(ranks)[:, users])
         fits.append(sum_by_person(of_people, people, runs, len(users)))

@@ -6,7 +6,7 @@ from math import exp, log, sqrt
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.stats import t as student
+from scipy.special import stdtrit
 from torch import Tensor
 
 from overheard.core.claims import INTERVAL_LEVEL
@@ -85,7 +85,7 @@ def estimate_by_bisection(
     norms = torch.stack([logs[size] for size in sizes])  # (sizes, replicates)
     replicates = norms.shape[1]
     deviation = float(norms.var(1).mean().sqrt()) * sqrt(1 + 1 / replicates)
-    margin = deviation * float(student.ppf((1 + INTERVAL_LEVEL) / 2, replicates - 1))
+    margin = deviation * float(stdtrit(replicates - 1, (1 + INTERVAL_LEVEL) / 2))
     means = np.maximum.accumulate(norms.mean(1).numpy())
     ends = np.interp([log(goal) - margin, log(goal), log(goal) + margin], means, np.log(sizes))
     low, examples, high = (exp(end) for end in np.maximum.accumulate(ends))

@@ -2,7 +2,6 @@
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import rankdata
 
 NON_MEMBER = -1
 """The owner of a record that no client holds."""
@@ -12,9 +11,15 @@ def record_ranks(
     scores: Float[np.ndarray, "claims records"],
 ) -> Float[np.ndarray, "claims records"]:
     """Return the rank of each record's score within its claim, from 0 to 1; ties share it."""
-    ranks: Float[np.ndarray, "claims records"] = (
-        rankdata(scores, axis=1) - 0.5
-    ) / scores.shape[1]
+    ranks = np.array([_average_ranks(own) for own in scores]).reshape(scores.shape)
+    shares: Float[np.ndarray, "claims records"] = (ranks - 0.5) / scores.shape[1]
+    return shares
+
+
+def _average_ranks(scores: Float[np.ndarray, " records"]) -> Float[np.ndarray, " records"]:
+    """Return ranks from 1 on; equal scores share the mean of theirs."""
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks: Float[np.ndarray, " records"] = (counts.cumsum() - (counts - 1) / 2)[place]
     return ranks
 
 

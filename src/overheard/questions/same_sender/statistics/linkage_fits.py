@@ -2,7 +2,6 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 PAIRS_AT_ONCE = 2_000_000
 """Entries of a table that are gathered at a time: 16 MB."""
@@ -20,6 +19,8 @@ def pair_fits(
     """
     is_compared = np.isfinite(scores)
     # What is not compared ranks last, so that it changes no other rank.
+    from scipy.stats import rankdata  # only here: importing it takes half a second
+
     ranks = rankdata(np.where(is_compared, -scores, np.inf), axis=1)
     fits: Float[np.ndarray, "targets targets"] = np.where(is_compared, -np.log(ranks), 0.0)
     return fits

@@ -2,7 +2,6 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 
 def flipped_fits(
@@ -24,6 +23,8 @@ def flipped_fits(
 
     """
     attacks, targets, _ = peaks.shape
+    from scipy.stats import rankdata  # only here: importing it takes half a second
+
     ranks = rankdata(peaks.reshape(attacks, -1), axis=1, nan_policy="omit").reshape(peaks.shape)
     chosen = choices[:, runs]  # (pairings, targets)
     places = np.arange(targets)

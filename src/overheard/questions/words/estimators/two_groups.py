@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import brentq
-from scipy.stats import rankdata
 
 BINS = 100
 """Groups of words with about the same rank of evidence; a density is constant within one."""
@@ -58,6 +57,8 @@ def log_odds_of_use(
 
 def _bin_by_rank(evidence: Float[np.ndarray, " words"]) -> Int[np.ndarray, " words"]:
     """Return the bin of each word, 0 = the least evidence; ties share one."""
+    from scipy.stats import rankdata  # only here: importing it takes half a second
+
     ranks = (rankdata(evidence) - 0.5) / len(evidence)
     bins: Int[np.ndarray, " words"] = np.minimum((ranks * BINS).astype(np.int64), BINS - 1)
     return bins
