@@ -66,6 +66,7 @@ def test_virtual_clients_are_read_as_written():
     ("line", "place", "words"),
     [
         ("clients = 0", "threats.0.virtual.clients", "greater than or equal to 1"),
+        ("smallest_gain = 1.0", "threats.0.virtual.smallest_gain", "less than 1"),
         ("held_out = 0", "threats.0.virtual.held_out", "greater than or equal to 1"),
         ('splits = ["by_user"]', "threats.0.virtual.splits", "splits by users"),
         ("examples = [20, 10]", "threats.0.virtual.examples", "is reversed"),
@@ -89,6 +90,7 @@ def test_attack_names_have_the_settings_of_virtual_clients():
     plans = (
         VirtualPlan(),
         VirtualPlan(clients=300),
+        VirtualPlan(smallest_gain=0.05),
         VirtualPlan(held_out=200),
         VirtualPlan(splits=(Iid(),)),
         VirtualPlan(splits=(Dirichlet(alpha=0.1),)),

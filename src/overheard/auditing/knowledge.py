@@ -54,6 +54,7 @@ def attacker_knowledge(
         compute=ComputeSettings(
             seed=Seed(seed).child("bank"),
             virtual_clients=virtual.clients,
+            smallest_gain=virtual.smallest_gain,
             held_out_per_class=virtual.held_out,
             cache=audit_inputs.cache,
             device=str(choose_device(resources.device)),

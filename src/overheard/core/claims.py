@@ -48,6 +48,36 @@ class Claim(ABC):
         """
         return None
 
+    def learning_curve(self) -> "LearningCurve | None":
+        """Return the attacker's own error by number of virtual clients; None = not measured."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """An attacker's own error by number of virtual clients, and how many it trained.
+
+    The error is that of virtual clients on which the estimator was not trained, so it uses
+    nothing but the attacker's knowledge.
+
+    Args:
+        clients: numbers of virtual clients with a measured error, in rising order.
+        errors: their mean errors, L1 in 0..2.
+        trained: the number of virtual clients behind the claim.
+        planned: the largest number.
+
+    """
+
+    clients: tuple[int, ...]
+    errors: tuple[float, ...]
+    trained: int
+    planned: int
+
+    def __post_init__(self) -> None:
+        """Check that each number has one error, and that no more were trained than planned."""
+        if len(self.clients) != len(self.errors) or self.trained > self.planned:
+            raise ClaimError(f"a learning curve needs one error for each number, got {self}")
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:

@@ -127,12 +127,15 @@ def ignore_progress(activity: str, done: int, total: int) -> None:
 class ComputeSettings:
     """How an attacker simulates virtual clients: with which seed, device and cache.
 
-    Only `seed`, `virtual_clients` and `held_out_per_class` affect results.
+    Only `seed`, `virtual_clients`, `smallest_gain` and `held_out_per_class` affect results.
 
     Args:
         seed: the seed of the virtual clients; attacks with equal seed, knowledge and view share
             them.
         virtual_clients: number of virtual clients to train, for fitting and calibration.
+        smallest_gain: attacks on label shares train virtual clients in portions, until twice as
+            many lower the attacker's own error by a smaller part (0..1) than this; 0 = they
+            train all at once.
         held_out_per_class: the most auxiliary examples of each class, of a fifth of them, on
             which updates are tested and no virtual client trains. More of them tell accuracies
             more precisely, but reading an update takes longer.
@@ -148,6 +151,7 @@ class ComputeSettings:
 
     seed: Seed = field(default_factory=lambda: Seed(0))
     virtual_clients: int = 1200
+    smallest_gain: float = 0.0
     held_out_per_class: int = HELD_OUT_PER_CLASS
     cache: TensorCache = field(default_factory=MemoryTensorCache, compare=False)
     device: str = "cpu"
@@ -160,6 +164,10 @@ class ComputeSettings:
         """Check that there is at least one virtual client, held-out example and worker."""
         if self.virtual_clients < 1 or (self.workers is not None and self.workers < 1):
             raise ValueError("virtual_clients and workers must be 1 or more")
+        if not 0 <= self.smallest_gain < 1:
+            raise ValueError(
+                f"smallest_gain must be 0 or more and below 1, got {self.smallest_gain}"
+            )
         if self.held_out_per_class < 1:
             raise ValueError("held_out_per_class must be 1 or more")
 

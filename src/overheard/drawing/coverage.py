@@ -1,9 +1,9 @@
-"""Sentences on the coverage of the intervals that attacks state, and on their own doubts."""
+"""Sentences on the intervals that attacks state, their own doubts, and their own errors."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from overheard.core.claims import INTERVAL_LEVEL
+from overheard.core.claims import INTERVAL_LEVEL, LearningCurve
 from overheard.drawing.sentences import bracketed_interval
 from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, shorten_attack_names
@@ -59,6 +59,26 @@ def doubt_sentences(findings: Sequence[Finding]) -> tuple[str, ...]:
         f"{make_printable(reason)}."
         for reason, count in reasons.items()
     )
+
+
+def learning_curve_sentences(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """State each attacker's own error by number of virtual clients, where it was measured."""
+    curves = {one.learning_curve: None for one in findings if one.learning_curve is not None}
+    return tuple(map(_describe_curve, curves))
+
+
+def _describe_curve(curve: LearningCurve) -> str:
+    errors = ", ".join(
+        f"{error:.3f} with {clients}"
+        for clients, error in zip(curve.clients, curve.errors, strict=True)
+    )
+    stopped = (
+        f"Twice as many hardly lowered the attacker’s own error: it trained {curve.trained} "
+        f"of {curve.planned} virtual clients"
+        if curve.trained < curve.planned
+        else f"The attacker trained all {curve.planned} virtual clients"
+    )
+    return f"{stopped}. Its own error (L1): {errors or 'not measured with so few'}."
 
 
 def _how_many(count: int, claims: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from overheard.archive.run_time import RunTime
 from overheard.core.accountant import AccountedMechanism
-from overheard.core.claims import Timeline
+from overheard.core.claims import LearningCurve, Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
 from overheard.core.task import Utility
@@ -107,6 +107,8 @@ class Finding:
             () = not computed.
         doubt: why the attack does not trust its own intervals, found without the ground truth;
             None = it found no reason.
+        learning_curve: the attacker's own error by number of virtual clients; None = not
+            measured.
 
     """
 
@@ -128,6 +130,7 @@ class Finding:
     redrawn_fits: tuple[float, ...] = ()
     doubt: str | None = None
     client: str = ""
+    learning_curve: LearningCurve | None = None
 
     @property
     def top_candidate(self) -> str:

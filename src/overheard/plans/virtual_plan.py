@@ -67,6 +67,9 @@ class VirtualPlan(StrictModel):
 
     Args:
         clients: number of virtual clients to train, for fitting and calibration.
+        smallest_gain: attacks on label shares train virtual clients in portions, until twice as
+            many lower the attacker's own error by a smaller part than this; 0 = they train all
+            at once.
         held_out: the most auxiliary examples of each class that are kept from virtual clients,
             to test updates on them; at most a fifth of all. More of them tell accuracies more
             precisely, and cost more time.
@@ -79,6 +82,7 @@ class VirtualPlan(StrictModel):
     """
 
     clients: Positive = 1200
+    smallest_gain: Annotated[float, Field(ge=0, lt=1)] = 0.0
     held_out: Positive = HELD_OUT_PER_CLASS
     splits: tuple[Annotated[Split, PluginField(SPLITS)], ...] = ()
     examples: tuple[Positive, Positive] | None = None
@@ -112,6 +116,8 @@ class VirtualPlan(StrictModel):
         words = []
         if self.clients != VirtualPlan().clients:
             words.append(f"with {self.clients} virtual clients")
+        if self.smallest_gain:
+            words.append(f"stopping at a gain below {self.smallest_gain}")
         if self.held_out != VirtualPlan().held_out:
             words.append(f"testing on {self.held_out} examples per class")
         if self.splits:

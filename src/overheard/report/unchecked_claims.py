@@ -1,7 +1,11 @@
 """Sentences on what attacks claim if no ground truth is known."""
 
 from overheard.drawing.claim_tables import UNCHECKED
-from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
+from overheard.drawing.coverage import (
+    LEVEL_TEXT,
+    doubt_sentences,
+    learning_curve_sentences,
+)
 from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.number_format import format_percent
 from overheard.findings.threat_results import ThreatResult
@@ -43,6 +47,7 @@ def exclusion_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         for sentence in (
             *_interval_words(threat_result, attack),
             *doubt_sentences(select_claims(threat_result, attack)),
+            *learning_curve_sentences(select_claims(threat_result, attack)),
         )
     )
 

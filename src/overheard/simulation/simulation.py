@@ -60,6 +60,16 @@ class Simulation:
     rounds: tuple[int, ...]
     readings: Mapping[Probe, Float[Tensor, "virtual rounds ..."]]
 
+    def take(self, rows: Int[Tensor, " rows"]) -> "Simulation":
+        """Return some of the virtual clients."""
+        return Simulation(
+            self.counts[rows],
+            self.halves[rows],
+            self.recipes[rows],
+            self.rounds,
+            {probe: reading[rows] for probe, reading in self.readings.items()},
+        )
+
     @property
     def shares(self) -> Float[Tensor, "virtual classes"]:
         """Return the label shares of each, in float64."""

@@ -252,6 +252,7 @@ def _make_finding(
         candidates=claim.candidates(),
         none_of_them=claim.unknown_probability(),
         doubt=claim.doubt(),
+        learning_curve=claim.learning_curve(),
     )
     if truth is None:
         guesses = scorer.uninformed_guesses(claim, knowledge)

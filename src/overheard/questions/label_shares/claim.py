@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from overheard.core.claims import Claim, Interval
+from overheard.core.claims import Claim, Interval, LearningCurve
 from overheard.core.errors import ClaimError
 
 SUM_SLACK = 1e-4
@@ -50,6 +50,7 @@ class LabelShares(Claim):
         size: number of examples that the target trained on per round.
         reason_for_doubt: why the attack does not trust `bounds`; None if it found no reason or
             does not check.
+        own_errors: the attacker's own error by number of virtual clients; None = not measured.
 
     """
 
@@ -59,6 +60,7 @@ class LabelShares(Claim):
     null_probability: Float[Tensor, " classes"] | None = None
     size: SizeEstimate | None = None
     reason_for_doubt: str | None = None
+    own_errors: LearningCurve | None = None
 
     def __post_init__(self) -> None:
         """Refuse invalid shares."""
@@ -89,3 +91,7 @@ class LabelShares(Claim):
     def doubt(self) -> str | None:
         """Return why the attack does not trust its intervals."""
         return self.reason_for_doubt
+
+    def learning_curve(self) -> LearningCurve | None:
+        """Return the attacker's own error by number of virtual clients."""
+        return self.own_errors

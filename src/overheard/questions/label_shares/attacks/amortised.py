@@ -22,6 +22,7 @@ from overheard.questions.label_shares.estimators.class_tokens import ProbeReadin
 from overheard.questions.label_shares.estimators.cross_fit import HALVES, CrossFit
 from overheard.questions.label_shares.estimators.doubt import find_doubt
 from overheard.questions.label_shares.estimators.input_use import input_shift
+from overheard.questions.label_shares.estimators.learning_curve import simulate_until_flat
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.questions.label_shares.estimators.local_stacking import (
     LocalStacking,
@@ -37,7 +38,7 @@ from overheard.simulation.chunk import MAX_COHORT_SIZE
 from overheard.simulation.class_gradient_fit import ClassGradientFit
 from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.probe import Probe
-from overheard.simulation.simulation import read_broadcasts, read_updates, run_simulation
+from overheard.simulation.simulation import Simulation, read_broadcasts, read_updates
 from overheard.simulation.target_groups import TargetGroup, group_targets
 from overheard.simulation.unexplained_update import UnexplainedUpdate
 from overheard.simulation.update_norms import InputNorms, UpdateNorms
@@ -128,16 +129,14 @@ class Amortised(Attack[LabelShares]):
             self._select_rounds(group)
             for group in group_targets(view, targets, len(view.messages))
         ]
-        fits: dict[tuple[int, int | None], CrossFit] = {}
+        fits: dict[tuple[int, int | None, int], CrossFit] = {}
         for group in groups:
-            estimator = _GroupEstimator(view, knowledge, group, _knows_all_sizes(view))
-            for number in group.rounds:
-                key = (number, group.cohort_size)
+            estimator = _GroupEstimator(view, knowledge, group, self.steps, seed)
+            keys = [(number, group.cohort_size, estimator.clients) for number in group.rounds]
+            for key in keys:
                 if key not in fits:
-                    fits[key] = estimator.fit(number, self.steps, seed.child("fit", number))
-            claims |= estimator.claim_shares(
-                [fits[number, group.cohort_size] for number in group.rounds]
-            )
+                    fits[key] = estimator.fit(key[0])
+            claims |= estimator.claim_shares([fits[key] for key in keys])
         return claims
 
     def _select_rounds(self, group: TargetGroup) -> TargetGroup:
@@ -159,24 +158,47 @@ class _GroupEstimator:
     """The estimator of one group of targets, fitted on its virtual clients."""
 
     def __init__(
-        self, view: View, knowledge: Knowledge, group: TargetGroup, sizes_known: bool
+        self, view: View, knowledge: Knowledge, group: TargetGroup, steps: int, seed: Seed
     ) -> None:
         self._view, self._knowledge, self._group = view, knowledge, group
-        self._bank = run_simulation(
-            view, knowledge, group.rounds, PROBES, cohort_size=group.cohort_size
-        )
+        self._steps, self._seed = steps, seed
+        self._sizes_known = _knows_all_sizes(view) and group.cohort_size is None
         self._broadcast_outputs = read_broadcasts(view, knowledge, group.rounds, [OUTPUTS])[
             OUTPUTS
         ]
-        self._sizes_known = sizes_known and group.cohort_size is None
+        self._bank, self._curve = simulate_until_flat(
+            view,
+            knowledge,
+            group.rounds,
+            PROBES,
+            self._estimate_unseen,
+            cohort_size=group.cohort_size,
+        )
 
-    def fit(self, number: int, steps: int, seed: Seed) -> CrossFit:
-        bank = self._bank
-        position = bank.rounds.index(number)
-        log_sizes = bank.sizes.double().log().float() if self._sizes_known else None
-        readings = self._readings(bank.readings, position, log_sizes)
+    @property
+    def clients(self) -> int:
+        """The number of virtual clients."""
+        return len(self._bank.counts)
+
+    def fit(self, number: int) -> CrossFit:
+        """Fit the networks of a round."""
+        return self._fit(self._bank, number)
+
+    def _estimate_unseen(self, simulation: Simulation) -> Float[Tensor, "virtual classes"]:
+        """Estimate virtual clients from the first round, with networks of the other half."""
+        fit = self._fit(simulation, self._group.rounds[0])
+        stacking = fit_local_stacking(fit.virtual_estimates, simulation.shares)
+        return torch.einsum("ve,evc->vc", stacking.weights_of_virtual(), fit.virtual_estimates)
+
+    def _fit(self, simulation: Simulation, number: int) -> CrossFit:
+        position = simulation.rounds.index(number)
+        log_sizes = simulation.sizes.double().log().float() if self._sizes_known else None
+        readings = self._readings(simulation.readings, position, log_sizes)
         cache = self._knowledge.compute.cache
-        return cached_cross_fit(cache, readings, bank.shares, bank.halves, steps, seed)
+        seed = self._seed.child("fit", number)
+        return cached_cross_fit(
+            cache, readings, simulation.shares, simulation.halves, self._steps, seed
+        )
 
     def claim_shares(self, fits: Sequence[CrossFit]) -> dict[Party, LabelShares]:
         bank = self._bank
@@ -204,9 +226,12 @@ class _GroupEstimator:
         }
         doubt = self._find_doubt([features[target] for target in finite], stacking, claims)
         return {
-            target: replace(claims[target], reason_for_doubt=doubt)
-            if target in claims
-            else cases.prior_claim()
+            target: replace(
+                replace(claims[target], reason_for_doubt=doubt)
+                if target in claims
+                else cases.prior_claim(),
+                own_errors=self._curve,
+            )
             for target in self._group.targets
         }
 

@@ -1,13 +1,13 @@
 """Label shares from a convolutional network on the last layer's changes over rounds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
@@ -24,8 +24,12 @@ from overheard.learning.fitting.share_network import (
 )
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.estimators.learning_curve import (
+    estimate_by_halves,
+    simulate_until_flat,
+)
 from overheard.simulation.last_layer_change import LastLayerChange
-from overheard.simulation.simulation import read_updates, run_simulation
+from overheard.simulation.simulation import Simulation, read_updates
 from overheard.simulation.target_groups import group_targets
 
 LAST_LAYER_CHANGE = LastLayerChange()
@@ -103,31 +107,16 @@ class Ldia(Attack[LabelShares]):
         """Claim the network's estimate for each target."""
         claims = {}
         for group in group_targets(view, targets, self.most_rounds):
-            bank = run_simulation(
+            fit = partial(self._fit, knowledge, seed.child(self.name, *group.rounds))
+            simulation, curve = simulate_until_flat(
                 view,
                 knowledge,
                 group.rounds,
                 [LAST_LAYER_CHANGE],
+                partial(estimate_by_halves, partial(_estimate, fit)),
                 cohort_size=group.cohort_size,
             )
-            images = _stack_images(bank.readings[LAST_LAYER_CHANGE])
-            _, rounds, width = images.shape
-            shares = rounded_shares(bank.shares) if self.rounding else bank.shares
-            network = fit_share_network(
-                partial(
-                    build_ldia_network,
-                    rounds,
-                    width,
-                    knowledge.classes,
-                    convolutions=self.convolutions,
-                ),
-                images,
-                shares,
-                kl_divergence if self.loss == "corrected" else published_loss,
-                self._schedule(),
-                seed.child(self.name, *group.rounds),
-                knowledge.compute.device,
-            )
+            network = fit(simulation)
             for target in group.targets:
                 features = read_updates(
                     view, target, knowledge, group.rounds, [LAST_LAYER_CHANGE]
@@ -137,11 +126,39 @@ class Ldia(Attack[LabelShares]):
                 )[0]
                 if self.rounding:
                     estimate = estimate.round(decimals=CLAIM_DIGITS)
-                claims[target] = LabelShares(normalize_to_shares(estimate).float())
+                claims[target] = LabelShares(
+                    normalize_to_shares(estimate).float(), own_errors=curve
+                )
         return claims
+
+    def _fit(self, knowledge: Knowledge, seed: Seed, simulation: Simulation) -> nn.Module:
+        """Fit the network to virtual clients."""
+        images = _stack_images(simulation.readings[LAST_LAYER_CHANGE])
+        _, rounds, width = images.shape
+        return fit_share_network(
+            partial(
+                build_ldia_network,
+                rounds,
+                width,
+                knowledge.classes,
+                convolutions=self.convolutions,
+            ),
+            images,
+            rounded_shares(simulation.shares) if self.rounding else simulation.shares,
+            kl_divergence if self.loss == "corrected" else published_loss,
+            self._schedule(),
+            seed,
+            knowledge.compute.device,
+        )
 
     def _schedule(self) -> FitSchedule:
         return FitSchedule(self.epochs, self.batch, self.rate, self.slow_after)
+
+
+def _estimate(
+    fit: Callable[[Simulation], nn.Module], train: Simulation, test: Simulation
+) -> Float[Tensor, "virtual classes"]:
+    return predict_shares(fit(train), _stack_images(test.readings[LAST_LAYER_CHANGE]))
 
 
 def rounded_shares(

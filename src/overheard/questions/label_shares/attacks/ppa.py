@@ -1,6 +1,6 @@
 """Label shares from a linear classifier on the model's sensitivity to each class."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, final
@@ -26,7 +26,11 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.differential_sensitivity import (
     DifferentialSensitivity,
 )
-from overheard.simulation.simulation import read_updates, run_simulation
+from overheard.questions.label_shares.estimators.learning_curve import (
+    estimate_by_halves,
+    simulate_until_flat,
+)
+from overheard.simulation.simulation import Simulation, read_updates
 from overheard.simulation.target_groups import group_targets
 
 
@@ -98,31 +102,54 @@ class Ppa(Attack[LabelShares]):
         probe = self._probe()
         claims = {}
         for group in group_targets(view, targets, self.most_rounds):
-            bank = run_simulation(
-                view, knowledge, group.rounds, [probe], cohort_size=group.cohort_size
+            fit = partial(self._fit, knowledge, seed.child(self.name, *group.rounds))
+
+            def estimate(train: Simulation, test: Simulation, fit: _Fit = fit) -> Tensor:
+                return fit(train)(test.readings[probe].flatten(1))
+
+            simulation, curve = simulate_until_flat(
+                view,
+                knowledge,
+                group.rounds,
+                [probe],
+                partial(estimate_by_halves, estimate),
+                cohort_size=group.cohort_size,
             )
-            features = bank.readings[probe].flatten(1)  # (virtual, rounds * classes)
-            scale = fit_standardizer(features)
-            classifier = fit_share_network(
-                partial(nn.Linear, features.shape[1], knowledge.classes),
-                scale.standardize(features),
-                bank.shares if self.form == "shares" else preference_targets(bank.shares),
-                kl_divergence,
-                self._schedule(),
-                seed.child(self.name, *group.rounds),
-                knowledge.compute.device,
-            )
+            classify = fit(simulation)
             for target in group.targets:
                 own = read_updates(view, target, knowledge, group.rounds, [probe])[probe]
-                estimate = predict_shares(classifier, scale.standardize(own.flatten()[None]))[0]
-                claims[target] = LabelShares(normalize_to_shares(estimate).float())
+                shares = normalize_to_shares(classify(own.flatten()[None])[0])
+                claims[target] = LabelShares(shares.float(), own_errors=curve)
         return claims
+
+    def _fit(self, knowledge: Knowledge, seed: Seed, simulation: Simulation) -> "_Classifier":
+        """Fit the classifier to virtual clients."""
+        features = simulation.readings[self._probe()].flatten(1)  # (virtual, rounds * classes)
+        scale = fit_standardizer(features)
+        network = fit_share_network(
+            partial(nn.Linear, features.shape[1], knowledge.classes),
+            scale.standardize(features),
+            simulation.shares
+            if self.form == "shares"
+            else preference_targets(simulation.shares),
+            kl_divergence,
+            self._schedule(),
+            seed,
+            knowledge.compute.device,
+        )
+        return lambda features: predict_shares(network, scale.standardize(features))
 
     def _probe(self) -> DifferentialSensitivity:
         return DifferentialSensitivity(self.layer, self.samples, self.retraining)
 
     def _schedule(self) -> FitSchedule:
         return FitSchedule(self.epochs, self.batch, self.rate)
+
+
+_Classifier = Callable[[Float[Tensor, "clients features"]], Float[Tensor, "clients classes"]]
+"""Estimates shares from sensitivities."""
+
+_Fit = Callable[[Simulation], _Classifier]
 
 
 def preference_targets(

@@ -26,6 +26,10 @@ from overheard.learning.fitting.share_network import (
 from overheard.learning.fitting.temporal_attention import AttentiveRecurrence
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
+from overheard.questions.label_shares.estimators.learning_curve import (
+    estimate_by_halves,
+    simulate_until_flat,
+)
 from overheard.questions.label_shares.estimators.size_estimate import (
     LARGEST_SIZE,
     estimate_by_bisection,
@@ -142,13 +146,17 @@ class Whispers(Attack[LabelShares]):
         """Claim the network's estimate for each target, and the size used for it."""
         claims = {}
         for group in group_targets(view, targets, self.most_rounds):
-            simulation = run_simulation(
-                view, knowledge, group.rounds, [OUTPUTS], cohort_size=group.cohort_size
-            )
             group_seed = seed.child(self.name, *group.rounds)
-            network_for = cache(
-                partial(self._fit_network, simulation, group, knowledge, group_seed)
+            fit = partial(self._fit_network, group, knowledge, group_seed)
+            simulation, curve = simulate_until_flat(
+                view,
+                knowledge,
+                group.rounds,
+                [OUTPUTS],
+                partial(estimate_by_halves, partial(_estimate_similar, fit, group)),
+                cohort_size=group.cohort_size,
             )
+            network_for = cache(partial(fit, simulation))
             norms_of = cache(partial(virtual_update_norms, view, knowledge, group))
             for target in group.targets:
                 size = self._estimate_size(view, target, group, knowledge, norms_of)
@@ -157,7 +165,9 @@ class Whispers(Attack[LabelShares]):
                 )
                 features = read_updates(view, target, knowledge, group.rounds, [OUTPUTS])
                 estimate = predict_shares(network, accuracies(features[OUTPUTS])[None])[0]
-                claims[target] = LabelShares(normalize_to_shares(estimate).float(), size=size)
+                claims[target] = LabelShares(
+                    normalize_to_shares(estimate).float(), size=size, own_errors=curve
+                )
         return claims
 
     def _estimate_size(
@@ -195,10 +205,10 @@ class Whispers(Attack[LabelShares]):
 
     def _fit_network(
         self,
-        simulation: Simulation,
         group: TargetGroup,
         knowledge: Knowledge,
         seed: Seed,
+        simulation: Simulation,
         octave: int,
     ) -> nn.Module:
         """Fit the network for targets of about this size (stages 2 and 3)."""
@@ -219,6 +229,18 @@ class Whispers(Attack[LabelShares]):
 
     def _schedule(self) -> FitSchedule:
         return FitSchedule(self.epochs, self.batch, self.rate, self.slow_after)
+
+
+def _estimate_similar(
+    fit: Callable[[Simulation, int], nn.Module],
+    group: TargetGroup,
+    train: Simulation,
+    test: Simulation,
+) -> Float[Tensor, "virtual classes"]:
+    """Estimate with the network for clients of the median size."""
+    sizes = train.sizes / min(group.clients_per_update, MAX_COHORT_SIZE)
+    network = fit(train, nearest_half_octave(float(sizes.median())))
+    return predict_shares(network, accuracies(test.readings[OUTPUTS]))
 
 
 LabelDistribution = Literal["even", "prior"]

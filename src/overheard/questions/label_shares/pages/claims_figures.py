@@ -5,7 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from overheard.drawing.claim_tables import MAX_TARGETS, UNCHECKED
-from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
+from overheard.drawing.coverage import (
+    LEVEL_TEXT,
+    doubt_sentences,
+    learning_curve_sentences,
+)
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.drawing.shares_chart import shares_chart, shares_legend
 from overheard.findings.finding import Finding
@@ -43,7 +47,13 @@ def _claims_figure(
     }
     return ReportFigure(
         where,
-        " ".join((_caption(findings, len(shown_findings)), *doubt_sentences(findings))),
+        " ".join(
+            (
+                _caption(findings, len(shown_findings)),
+                *doubt_sentences(findings),
+                *learning_curve_sentences(findings),
+            )
+        ),
         shares_legend(
             "" if guess is None else "uninformed guess",
             f"{LEVEL_TEXT} interval of the claim"

@@ -6,7 +6,11 @@ import numpy as np
 
 from overheard.core.claims import Interval
 from overheard.drawing.claim_tables import MAX_TARGETS
-from overheard.drawing.coverage import LEVEL_TEXT, doubt_sentences
+from overheard.drawing.coverage import (
+    LEVEL_TEXT,
+    doubt_sentences,
+    learning_curve_sentences,
+)
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.drawing.shares_chart import shares_chart, shares_legend
 from overheard.findings.finding import Finding
@@ -54,6 +58,7 @@ def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> R
                 _caption(has_intervals)
                 + _omission_note(attack_result, len(shown_findings), len(findings), seed),
                 *doubt_sentences(findings),
+                *learning_curve_sentences(findings),
             )
         ),
         shares_legend(

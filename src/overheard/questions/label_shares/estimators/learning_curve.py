@@ -1,0 +1,107 @@
+"""Virtual clients in growing numbers, until twice as many hardly help the attacker."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.claims import LearningCurve
+from overheard.core.knowledge import Knowledge
+from overheard.core.view import View
+from overheard.questions.label_shares.estimators.cross_fit import HALVES
+from overheard.simulation.cached_readings import DESCRIPTION
+from overheard.simulation.chunk import CHUNK
+from overheard.simulation.probe import Probe
+from overheard.simulation.simulation import Simulation, run_simulation
+
+FEWEST_CLIENTS = 128
+"""Virtual clients of the first portion: from fewer, errors vary too much to be compared."""
+
+EstimateUnseen = Callable[[Simulation], Float[Tensor, "virtual classes"]]
+"""Estimates the shares of each virtual client by an estimator that was not trained on it."""
+
+FitAndEstimate = Callable[[Simulation, Simulation], Float[Tensor, "virtual classes"]]
+"""Fits an estimator to the first virtual clients, and estimates the shares of the others."""
+
+
+def simulate_until_flat(
+    view: View,
+    knowledge: Knowledge,
+    rounds: Sequence[int],
+    probes: Sequence[Probe],
+    estimate: EstimateUnseen,
+    *,
+    cohort_size: int | None = None,
+) -> tuple[Simulation, LearningCurve | None]:
+    """Run the simulation with more and more virtual clients, until the error falls no more.
+
+    Each portion doubles their number. It is the last one if it lowered the mean error of the
+    virtual clients of the portions before by less than `knowledge.compute.smallest_gain`. What
+    a portion trained is in the cache for the next one, and for other attacks.
+
+    Args:
+        view: as for `run_simulation`, like all but `estimate`.
+        knowledge: with the largest number of virtual clients.
+        rounds: each with a broadcast.
+        probes: what to read.
+        estimate: estimates shares, for the error.
+        cohort_size: None = single clients.
+
+    Returns:
+        the simulation, and the errors; None = all were trained at once, as the knowledge asks.
+
+    """
+    compute, planned = knowledge.compute, knowledge.compute.virtual_clients
+    if not compute.smallest_gain:
+        return run_simulation(view, knowledge, rounds, probes, cohort_size=cohort_size), None
+    clients, means = list[int](), list[float]()
+    before: Tensor | None = None
+    for count in (*portions(planned), planned):
+        known = replace(knowledge, compute=replace(compute, virtual_clients=count))
+        simulation = run_simulation(view, known, rounds, probes, cohort_size=cohort_size)
+        if count == planned:
+            break
+        errors = (estimate(simulation).double() - simulation.shares).abs().sum(1)
+        clients.append(count)
+        means.append(float(errors.mean()))
+        if before is not None and is_flat(before, errors, compute.smallest_gain):
+            compute.on_progress(f"{DESCRIPTION}: {count} of {planned} suffice", 1, 1)
+            break
+        before = errors
+    return simulation, LearningCurve(tuple(clients), tuple(means), count, planned)
+
+
+def portions(planned: int) -> tuple[int, ...]:
+    """Return the numbers of virtual clients below the planned one, each twice the one before.
+
+    They are whole chunks, so that nothing is trained twice.
+    """
+    counts = []
+    count = -(-planned // (2 * CHUNK)) * CHUNK
+    while FEWEST_CLIENTS <= count < planned:
+        counts.append(count)
+        count = -(-count // (2 * CHUNK)) * CHUNK
+    return tuple(reversed(counts))
+
+
+def is_flat(
+    before: Float[Tensor, " some"], errors: Float[Tensor, " all"], smallest_gain: float
+) -> bool:
+    """Return whether the errors of the same virtual clients fell by less than this part."""
+    earlier = float(before.mean())
+    return earlier - float(errors[: len(before)].mean()) < smallest_gain * earlier
+
+
+def estimate_by_halves(
+    fit_and_estimate: FitAndEstimate, simulation: Simulation
+) -> Float[Tensor, "virtual classes"]:
+    """Estimate each virtual client from those of the other half, whose examples differ."""
+    estimates = torch.zeros_like(simulation.shares)
+    for half in range(HALVES):
+        is_trained = simulation.halves == half
+        train, test = (rows.nonzero().flatten() for rows in (is_trained, ~is_trained))
+        estimated = fit_and_estimate(simulation.take(train), simulation.take(test))
+        estimates[test] = estimated.to(estimates.dtype)
+    return estimates
