@@ -43,7 +43,9 @@ def test_outputs_after_updates_are_computed_once_for_all_attacks(monkeypatch):
     deltas = [Lazy(initial_weights(MLP, Seed(n))) for n in range(1, 4)]
     first = list(confusion_of_updates(start, deltas, knowledge))
     for delta, matrix in zip(deltas, first, strict=True):
-        assert torch.equal(matrix, confusion_of_model(apply_update(start, delta), knowledge))
+        alone = confusion_of_model(apply_update(start, delta), knowledge)
+        # Some processors round the products of several models otherwise than those of one.
+        torch.testing.assert_close(matrix, alone, rtol=1e-5, atol=1e-6)
     # Another attack may ask about fewer updates, in another order.
     with monkeypatch.context() as patched:
         patched.setattr(confusion, "logits_of_updates", lambda *_: iter(()))

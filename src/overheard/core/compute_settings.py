@@ -133,12 +133,12 @@ class ComputeSettings:
         seed: the seed of the virtual clients; attacks with equal seed, knowledge and view share
             them.
         virtual_clients: number of virtual clients to train, for fitting and calibration.
-        smallest_gain: attacks on label shares train virtual clients in portions, until twice as
-            many lower the attacker's own error by a smaller part (0..1) than this; 0 = they
-            train all at once.
         held_out_per_class: the most auxiliary examples of each class, of a fifth of them, on
             which updates are tested and no virtual client trains. More of them tell accuracies
             more precisely, but reading an update takes longer.
+        smallest_gain: attacks on label shares train virtual clients in portions, until twice as
+            many lower the attacker's own error by a smaller part (0..1) than this; 0 = they
+            train all at once.
         cache: cache of the features that the simulation yields.
         device: device to train virtual clients on.
         workers: number of worker processes on the cpu; None = one per core.
@@ -151,8 +151,8 @@ class ComputeSettings:
 
     seed: Seed = field(default_factory=lambda: Seed(0))
     virtual_clients: int = 1200
-    smallest_gain: float = 0.0
     held_out_per_class: int = HELD_OUT_PER_CLASS
+    smallest_gain: float = 0.0
     cache: TensorCache = field(default_factory=MemoryTensorCache, compare=False)
     device: str = "cpu"
     workers: int | None = None
