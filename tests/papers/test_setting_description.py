@@ -17,16 +17,16 @@ def test_the_setting_of_a_full_run_has_no_reductions() -> None:
 def test_the_setting_of_a_quick_run_lists_every_reduction() -> None:
     description = describe_setting("MNIST", QUICK, FULL)
     for reduction in (
-        "1 of 3 seeds",
-        "3 of 10 rounds",
-        "300 to 500 of 3000 to 5000 examples per client",
-        "100 of 1000 auxiliary examples per class",
-        "240 of 1200 virtual clients",
+        "1 instead of 3 seeds",
+        "3 instead of 10 rounds",
+        "300 to 500 instead of 3000 to 5000 examples per client",
+        "100 instead of 1000 auxiliary examples per class",
+        "240 instead of 1200 virtual clients",
         "mnist(shrink=2) instead of mnist",
     ):
         assert reduction in description
     assert "clients of" in description
-    assert "8 of 8" not in description
+    assert "8 instead of 8" not in description
 
 
 def test_participants_have_the_papers_name() -> None:

@@ -5,7 +5,7 @@ from overheard.plans.plugin_field import plugin_label
 
 
 def describe_setting(name: str, run: Plan, full: Plan, participants: str = "clients") -> str:
-    """Describe what a value was measured on, and what a quick run reduces.
+    """Describe what a value was measured on, and how it differs from the full size.
 
     Args:
         name: name of the data set or scenario, as the paper has it.
@@ -16,7 +16,7 @@ def describe_setting(name: str, run: Plan, full: Plan, participants: str = "clie
     """
     data, training = run.data, run.training
     cuts = [
-        f"{reduced} of {whole} {what}"
+        f"{reduced} instead of {whole} {what}"
         for what, reduced, whole in (
             ("seeds", len(run.seeds), len(full.seeds)),
             ("rounds", training.rounds, full.training.rounds),
@@ -49,7 +49,7 @@ def describe_setting(name: str, run: Plan, full: Plan, participants: str = "clie
         f"{_sizes(run)} examples, "
         f"{_auxiliary(run)}, {training.rounds} rounds, "
         f"seeds {', '.join(str(seed) for seed in run.seeds)}"
-        + (f" (quick: {reductions})" if reductions else "")
+        + (f" (changed from the full size: {reductions})" if reductions else "")
     )
 
 

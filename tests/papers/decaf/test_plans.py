@@ -26,5 +26,8 @@ def test_the_setting_says_what_a_quick_run_leaves_out() -> None:
     quick = build_plan(MNIST, DecafSize(rounds=5, seeds=(0,), examples=240), (Decaf(),))
     assert describe_setting(MNIST, full, full).endswith("seeds 0, 1, 2")
     description = describe_setting(MNIST, quick, full)
-    assert description.endswith("(quick: 1 of 3 seeds, 240 of 1200 examples per user)")
+    assert description.endswith(
+        "(changed from the full size: 1 instead of 3 seeds, "
+        "240 instead of 1200 examples per user)"
+    )
     assert "rounds," in description

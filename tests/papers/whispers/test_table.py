@@ -69,4 +69,7 @@ def test_a_column_without_data_is_reported_and_does_not_stop_the_others(
 def test_the_setting_says_what_a_quick_run_leaves_out(
     values: dict[str, ReproducedValue],
 ) -> None:
-    assert "(quick: 1 of 2 seeds)" in values["mnist_alpha_2_decaf_l1"].setting
+    assert (
+        "(changed from the full size: 1 instead of 2 seeds)"
+        in values["mnist_alpha_2_decaf_l1"].setting
+    )

@@ -90,7 +90,7 @@ def threat_per_sender(attacks: tuple[Attack[Any], ...]) -> ThreatPlan:
 
 
 def describe_setting(scenario: IdentityScenario, run: Plan, full: Plan | None = None) -> str:
-    """Describe what a value was measured on, and what a quick run reduces.
+    """Describe what a value was measured on, and how it differs from the full size.
 
     Args:
         scenario: scenario of both plans.
@@ -118,14 +118,14 @@ def describe_setting(scenario: IdentityScenario, run: Plan, full: Plan | None = 
 
 def _reductions(run: Plan, full: Plan) -> str:
     reductions = [
-        f"{reduced} of {whole} {what}"
+        f"{reduced} instead of {whole} {what}"
         for what, reduced, whole in (
             ("seeds", len(run.seeds), len(full.seeds)),
             ("rounds", run.training.rounds, full.training.rounds),
         )
         if reduced != whole
     ]
-    return f" (quick: {', '.join(reductions)})" if reductions else ""
+    return f" (changed from the full size: {', '.join(reductions)})" if reductions else ""
 
 
 def _threat(attacks: tuple[Attack[Any], ...], *, is_round: bool, adapts: bool) -> ThreatPlan:
