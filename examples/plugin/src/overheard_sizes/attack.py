@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
+from statistics import median
 from typing import ClassVar, final
 
 from overheard.core.attack import Attack
@@ -30,7 +32,8 @@ class UpdateNorm(Attack[LargerHalf]):
     """Claims that a client is in the larger half if its updates are longer than most.
 
     Args:
-        certainty: probability that is claimed for longer updates; shorter ones get the rest.
+        certainty: probability that is claimed for longer updates; shorter ones get the rest,
+            and those of equal length 0.5.
 
     """
 
@@ -46,13 +49,16 @@ class UpdateNorm(Attack[LargerHalf]):
     ) -> Mapping[Party, LargerHalf]:
         """Compare the mean length of each target's updates with the median over all senders."""
         lengths = {sender: _mean_length(view, sender) for sender in {*_senders(view), *targets}}
-        median_length = sorted(lengths.values())[len(lengths) // 2]
+        middle = median(lengths.values())
         return {
-            sender: LargerHalf(
-                self.certainty if lengths[sender] >= median_length else 1 - self.certainty
-            )
-            for sender in targets
+            sender: LargerHalf(self._probability(lengths[sender], middle)) for sender in targets
         }
+
+    def _probability(self, length: float, middle: float) -> float:
+        # Updates of equal length differ by rounding, which tells nothing.
+        if isclose(length, middle, rel_tol=1e-5):
+            return 0.5
+        return self.certainty if length > middle else 1 - self.certainty
 
 
 def _mean_length(view: View, sender: Party) -> float:
