@@ -19,8 +19,8 @@ def test_states_each_curve_once():
     stopped = LearningCurve((160, 320), (0.25, 0.2461), 320, 1200)
     whole = LearningCurve((160,), (0.5,), 320, 320)
     assert learning_curve_sentences(claims(stopped, stopped, None, whole)) == (
-        "Twice as many hardly lowered the attacker’s own error: it trained 320 of 1200 virtual "
-        "clients. Its own error (L1): 0.250 with 160, 0.246 with 320.",
+        "The attacker trained 320 of 1200 virtual clients, as its own error hardly fell when "
+        "their number was doubled. Its own error (L1): 0.250 with 160, 0.246 with 320.",
         "The attacker trained all 320 virtual clients. Its own error (L1): 0.500 with 160.",
     )
     assert learning_curve_sentences(claims(None)) == ()

@@ -73,8 +73,8 @@ def _describe_curve(curve: LearningCurve) -> str:
         for clients, error in zip(curve.clients, curve.errors, strict=True)
     )
     stopped = (
-        f"Twice as many hardly lowered the attacker’s own error: it trained {curve.trained} "
-        f"of {curve.planned} virtual clients"
+        f"The attacker trained {curve.trained} of {curve.planned} virtual clients, as its own "
+        "error hardly fell when their number was doubled"
         if curve.trained < curve.planned
         else f"The attacker trained all {curve.planned} virtual clients"
     )

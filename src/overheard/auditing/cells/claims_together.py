@@ -38,9 +38,9 @@ class ClaimRequest:
 def make_claims_together(
     view: View, requests: Sequence[ClaimRequest]
 ) -> tuple[AttackClaims, ...]:
-    """Return the claims of each attack, made of some targets by all attacks, then of the next.
+    """Return the claims of each attack. All treat one group of targets, then the next one.
 
-    The files of these targets are in memory when the second attack reads them.
+    The files of a group are in memory when the second attack reads them.
 
     Args:
         view: what all attacks observe.

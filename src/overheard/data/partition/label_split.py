@@ -13,7 +13,7 @@ from overheard.data.partition.stratified_sample import draw_stratified
 class LabelSplit(Split):
     """A split that first draws how many examples of each label each client gets.
 
-    The counts alone take a fraction of the time. A redrawn partition needs no more.
+    Redrawn partitions need the counts alone, which take a fraction of the time.
     """
 
     @abstractmethod

@@ -170,7 +170,7 @@ def _label_effects(
     examples: int,
     measured: Float[Tensor, "classes classes"] | None,
 ) -> tuple[float, Sequence[float]]:
-    """Return what a label adds to its own class's gradient, and what others add to each.
+    """Return the impact m and the offset s_c of each class, as `Llg` defines them.
 
     Args:
         sums: the gradient's row sums.
