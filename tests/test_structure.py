@@ -165,3 +165,18 @@ def test_question_packages_import_nothing() -> None:
     }
     importing = {name for name, count in statements.items() if count > 1}
     assert importing == set(), "keep only the docstring: imports here load the ground truth"
+
+
+def test_attacks_say_how_many_workers_train() -> None:
+    """By default a worker would start workers of its own, and `--workers 1` start others."""
+    silent = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for folder in ("questions", "simulation", "linkage", "papers")
+        for path in sorted((SOURCE / folder).rglob("*.py"))
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"train_cohort", "train_groups"}
+        and "workers" not in {keyword.arg for keyword in node.keywords}
+    ]
+    assert silent == []

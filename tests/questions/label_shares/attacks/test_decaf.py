@@ -139,6 +139,16 @@ class TestOnAFederation:
         for one, other in zip(exact, near, strict=True):
             torch.testing.assert_close(one.shares, other.shares, atol=0.05, rtol=0)
 
+    def test_reports_its_progress_round_by_round(self, run):
+        reported = []
+        compute = replace(
+            run.knowledge.compute, on_progress=lambda *report: reported.append(report)
+        )
+        view = run.transcript.seen_by(SERVER)
+        known = replace(run.knowledge, compute=compute)
+        Decaf().infer(view, [client(0)], known, Seed(0))
+        assert [report[1:] for report in reported] == [(0, 1)]
+
     def test_the_basis_of_a_class_increases_only_its_own_row(self, run):
         knowledge = run.knowledge
         present = [torch.ones(CLASSES, dtype=torch.bool)]

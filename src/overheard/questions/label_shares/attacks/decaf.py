@@ -29,6 +29,9 @@ Solver = Literal["nnls", "gradient"]
 
 Bases = Literal["equal_steps", "published"]
 
+PROGRESS = "rounds with gradient bases"
+"""The description of its training for `ComputeSettings.on_progress`."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,9 @@ class Decaf(Attack[LabelShares]):
         updates = {target: view.updates(target) for target in targets}
         shares: dict[Party, list[Tensor]] = {target: [] for target in targets}
         nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}
-        for number, broadcast in sorted(view.broadcasts().items()):
+        broadcasts = sorted(view.broadcasts().items())
+        for done, (number, broadcast) in enumerate(broadcasts):
+            knowledge.compute.on_progress(PROGRESS, done, len(broadcasts))
             observed = {
                 target: by_round[number]
                 for target, by_round in updates.items()
@@ -252,6 +257,7 @@ def train_gradient_bases(
         knowledge.recipe,
         seed=seed.child("bases"),
         round=number,
+        workers=knowledge.compute.workers,
     )
     changes = {
         key: result.delta[layer].float() / knowledge.recipe.rate

@@ -229,6 +229,7 @@ def train_on_single_classes(
             recipe,
             seed=seed.child("alone"),
             round=number,
+            workers=knowledge.compute.workers,
         )
     )
 
