@@ -17,6 +17,11 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
+def pytest_runtest_setup() -> None:
+    """Let each test check the types of the first calls of every function."""
+    typed.begin_test()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that hold slow tests: no worker is left with one at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}

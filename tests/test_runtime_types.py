@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.findings.number_format import format_number
-from tests.typed import checked
+from tests.typed import CHECKED_CALLS, begin_test, checked
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +38,24 @@ def test_checks_return_values() -> None:
     for number in (3, "four"):
         with pytest.raises(TypeCheckError):
             half(number)
+
+
+def test_each_test_checks_the_first_calls_and_then_ever_fewer() -> None:
+    @checked
+    def identity(number: int) -> int:
+        return number
+
+    refused = []
+    for call in range(1, 4 * CHECKED_CALLS + 1):
+        try:
+            identity("one")  # type: ignore[arg-type]
+        except TypeCheckError:
+            refused.append(call)
+    assert CHECKED_CALLS == 16
+    assert refused == [*range(1, 17), 32, 64]
+    begin_test()
+    with pytest.raises(TypeCheckError):
+        identity("one")  # type: ignore[arg-type]
 
 
 def test_an_axis_has_one_length_per_call() -> None:
