@@ -20,14 +20,23 @@ from overheard.core.messages import Update, Weights
 from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
+from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.distillation.methods.distribution_matching import (
     DistributionMatching,
 )
+from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.distillation.moments import zero_moments
 from overheard.learning.distillation.synthetic import draw_noise_examples
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.example_gradients import example_gradients, mean_example_gradient
 from overheard.learning.features import features_of_models
+from overheard.learning.fitting.ldia_network import build_ldia_network
+from overheard.learning.fitting.share_network import (
+    FitSchedule,
+    fit_share_network,
+    kl_divergence,
+)
+from overheard.learning.fitting.temporal_attention import AttentiveRecurrence
 from overheard.learning.model import Model
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.mobilenet import MobileNet
@@ -265,9 +274,59 @@ def test_every_defense_changes_data_and_updates(name: str) -> None:
     torch.testing.assert_close(here, there)
 
 
-def test_examples_are_distilled() -> None:
-    """By the method whose steps torch does not trace, as that would hide the devices."""
-    method = DistributionMatching(samples=2)
+SHARE_NETWORKS: dict[str, Callable[[], nn.Module]] = {
+    "ldia": partial(build_ldia_network, 5, 8, 3, convolutions=True),
+    "ppa": lambda: nn.Sequential(nn.Flatten(), nn.Linear(40, 3)),
+    "whispers": partial(AttentiveRecurrence, 8, 3, 4),
+}
+"""The networks that attacks on label shares fit, for inputs of five rounds of eight numbers."""
+
+
+@pytest.mark.parametrize("name", SHARE_NETWORKS)
+def test_share_networks_are_fitted(name: str) -> None:
+    drawn = torch.rand(6, 43, generator=SEED.generator())
+    inputs, shares = drawn[:, :40].view(6, 5, 8), drawn[:, 40:].softmax(1)
+
+    def outputs(device: str) -> Tensor:
+        schedule = FitSchedule(epochs=2, batch=4, slow_after=1)
+        network = fit_share_network(
+            SHARE_NETWORKS[name], inputs, shares, kl_divergence, schedule, SEED, device
+        )
+        predicted: Tensor = network(inputs)
+        return predicted
+
+    here = outputs("cpu")
+    with pretended_device() as device:
+        there = outputs(str(device))
+    assert not isinstance(there, DeviceTensor)
+    torch.testing.assert_close(here, there)
+
+
+class _Untraced:
+    """A function in place of its traced operations, whose tensors would hide the device."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+        self.graph = torch.fx.Graph()
+
+    def recompile(self) -> None:
+        """Keep the function."""
+
+    def __call__(self, *arguments: object) -> object:
+        return self._function(*arguments)
+
+
+def _leave_untraced(function: Callable) -> Callable[..., _Untraced]:
+    """Return what traces a function, as `make_fx` does, but keeps it as it is."""
+    return lambda *arguments: _Untraced(function)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [DistributionMatching(samples=2), Flip(samples=2, steps=2, batch=3, at_once=3)],
+    ids=lambda method: method.name,
+)
+def test_examples_are_distilled(method: Distillation) -> None:
     shared = draw_noise_examples(TABLE, 2, method.first_rate, SEED)
 
     def distil(device: torch.device | str) -> list[Tensor]:
@@ -276,9 +335,12 @@ def test_examples_are_distilled() -> None:
         done = distiller.distil(
             shared, pool, CLIENTS, moments, round=0, rate_scale=1.0, seed=SEED
         )
-        return list(done.examples)
+        trained = distiller.train(done.examples)
+        return [*done.examples, *(one for weights in trained for one in weights.values())]
 
     here = distil("cpu")
-    with pretended_device() as device:
+    module = "overheard.learning.distillation.unrolled_training.make_fx"
+    with pretended_device() as device, patch(module, _leave_untraced):
         there = distil(device)
+    assert not any(isinstance(one, DeviceTensor) for one in there)
     torch.testing.assert_close(here, there)
