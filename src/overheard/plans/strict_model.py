@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,8 +91,12 @@ def parse_toml(
         raise PlanError("\n".join([count, *mistakes])) from error
 
 
+@cache
 def _keys_of(kind: type[BaseModel]) -> frozenset[str]:
-    """Return every key of a table, of the tables in it, and of the plugins that it can name."""
+    """Return every key of a table, of the tables in it, and of the plugins that it can name.
+
+    The schema of a plan takes a tenth of a second, so it is made once.
+    """
     schema = kind.model_json_schema()
     tables = (schema, *schema.get("$defs", {}).values())
     return frozenset(key for table in tables for key in table.get("properties", {}))
