@@ -34,14 +34,14 @@ KINDS: dict[str, Model] = {
 
 # Any: an attack answers a question of its own.
 ATTACKS: tuple[Attack[Any], ...] = (
-    Lira(models=16),
-    LiraPooled(models=16),
-    Lira(models=16, online=False),
-    ShadowMembership(models=16, stumps=60),
+    Lira(models=8),
+    LiraPooled(models=8),
+    Lira(models=8, online=False),
+    ShadowMembership(models=8, stumps=30),
     LossMembership(),
 )
 
-BY_HEART = {"rate": 0.3, "epochs": 10}
+BY_HEART = {"rate": 0.3, "epochs": 6}
 HARDLY = {"rate": 0.001, "epochs": 1}
 
 HIDDEN = ArmPlan(name="noise", defenses=(Noise(0.1),))
@@ -94,7 +94,7 @@ def test_hardly_trained_models_hide_members_from_the_loss_and_noise_from_all_att
     # 240 members and 300 non-members: one standard error is 0.025.
     assert abs(bare["loss_membership"].mean - 0.5) < 0.075
     # A small rate makes all that shadow models differ by as small: who compares is not misled.
-    low = bare["lira(models=16, online=False)"].low
+    low = bare["lira(models=8, online=False)"].low
     assert low is not None
     assert low > 0.5
     for row in rows:

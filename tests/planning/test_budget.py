@@ -99,7 +99,8 @@ def test_measures_virtual_clients_in_the_first_of_the_attacks_that_share_them():
     (view,) = planned_views(SIMULATING, inputs, None)
     cache = MemoryTensorCache()
     first, second = (
-        measure_attack(attack, view, view.targets, cache) for attack in (Whispers(), Ldia())
+        measure_attack(attack, view, view.targets, cache)
+        for attack in (Whispers(epochs=2), Ldia(epochs=2))
     )
     assert first is not None
     assert second is not None
