@@ -57,8 +57,8 @@ class CrossFit:
         self, readings: ProbeReadings
     ) -> Float[Tensor, "kinds networks clients classes"]:
         """Estimate new clients with the networks of either half, then those of both."""
-        kinds = (self.deep_sets, self.mlps, self.inversion)
-        return torch.stack([kind.estimate_shares(readings) for kind in kinds])
+        solved = self.inversion.estimate_shares(readings)
+        return _estimate_all(self.deep_sets, self.mlps, readings, solved)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors by name, for `from_tensors`."""
@@ -71,7 +71,7 @@ class CrossFit:
         inversion = ScaledInversion(tensors["inversion"])
         classes = tensors["of_virtual"].shape[2]
         return CrossFit(
-            DeepSetRegressor.from_tensors(tensors, classes, inversion),
+            DeepSetRegressor.from_tensors(tensors, classes, NETWORKS),
             MlpRegressor.from_tensors(tensors, classes, NETWORKS),
             inversion,
             tensors["of_virtual"],
@@ -92,11 +92,22 @@ def fit_with_cross_fitting(
         raise ValueError("each half needs 2 virtual clients or more")
     with one_thread():
         inversion = fit_scaled_inversion(readings, shares, rows)
+        solved = inversion.estimate_shares(readings)
         tokens = fit_deep_set_regressor(
-            readings, shares, inversion, rows, steps, seed.child("tokens")
+            readings, shares, solved, rows, steps, seed.child("tokens")
         )
         numbers = fit_mlp_regressor(readings, shares, rows, steps, seed.child("numbers"))
         clients = torch.arange(len(shares))
-        kinds = (tokens, numbers, inversion)
-        estimates = [kind.estimate_shares(readings)[1 - halves, clients] for kind in kinds]
-    return CrossFit(tokens, numbers, inversion, torch.stack(estimates))
+        estimates = _estimate_all(tokens, numbers, readings, solved)[:, 1 - halves, clients]
+    return CrossFit(tokens, numbers, inversion, estimates)
+
+
+def _estimate_all(
+    deep_sets: DeepSetRegressor,
+    mlps: MlpRegressor,
+    readings: ProbeReadings,
+    solved: Float[Tensor, "networks clients classes"],
+) -> Float[Tensor, "kinds networks clients classes"]:
+    """Return the estimates of each kind; those of the formula are given."""
+    networks = (deep_sets.estimate_shares(readings, solved), mlps.estimate_shares(readings))
+    return torch.stack([*networks, solved])

@@ -29,7 +29,6 @@ from overheard.questions.label_shares.estimators.class_tokens import (
     class_matrices,
     class_tokens,
 )
-from overheard.questions.label_shares.estimators.scaled_inversion import ScaledInversion
 
 CLIENTS_AT_ONCE = 200
 """Clients whose matrices are in memory at once."""
@@ -50,10 +49,12 @@ WEIGHT_PREFIX = "networks of tokens/"
 class DeepSetRegressor:
     """Networks on one token per class, with weights shared by all classes.
 
+    The tokens include the solutions of the equation of the output bias (`ScaledInversion`), one
+    for each set of virtual clients.
+
     Args:
         entry_scale: scale of the class matrices.
         scales: scales of the tokens, one per network.
-        inversion: the equation of the output bias; the tokens include its solution.
         networks: `COPIES` for each set of virtual clients; the sets follow one another, copy by
             copy.
 
@@ -61,19 +62,18 @@ class DeepSetRegressor:
 
     entry_scale: Standardizer
     scales: tuple[Standardizer, ...]
-    inversion: ScaledInversion
     networks: NetworkEnsemble
 
     def estimate_shares(
-        self, readings: ProbeReadings
+        self, readings: ProbeReadings, solved: Float[Tensor, "networks clients classes"]
     ) -> Float[Tensor, "networks clients classes"]:
-        """Estimate the shares of new clients with the networks of each set."""
-        tokens = _tokens(readings, self.entry_scale, self.inversion)
+        """Estimate the shares of new clients, for which `solved` has the solutions."""
+        tokens = _tokens(readings, self.entry_scale, solved)
         shares = predict_shares(self.networks, _inputs(tokens, self.scales))
         return shares.view(COPIES, len(self.scales), *shares.shape[1:]).mean(0)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all fitted tensors except the inversion by name, for `from_tensors`."""
+        """Return all fitted tensors by name, for `from_tensors`."""
         tensors = self.entry_scale.tensors("entries") | self.networks.state_dict(
             prefix=WEIGHT_PREFIX
         )
@@ -83,10 +83,10 @@ class DeepSetRegressor:
 
     @staticmethod
     def from_tensors(
-        tensors: Mapping[str, Tensor], classes: int, inversion: ScaledInversion
+        tensors: Mapping[str, Tensor], classes: int, sets: int
     ) -> "DeepSetRegressor":
-        """Restore the networks from `tensors`."""
-        indices = range(len(inversion.weights))
+        """Restore the networks of this many sets from `tensors`."""
+        indices = range(sets)
         scales = tuple(
             Standardizer.from_tensors(tensors, f"tokens/{index}") for index in indices
         )
@@ -95,22 +95,32 @@ class DeepSetRegressor:
             networks = _new_networks(COPIES * len(indices), classes, len(scales[0].mean))
         load_ensemble_weights(networks, tensors, WEIGHT_PREFIX)
         entries = Standardizer.from_tensors(tensors, "entries")
-        return DeepSetRegressor(entries, scales, inversion, networks)
+        return DeepSetRegressor(entries, scales, networks)
 
 
 def fit_deep_set_regressor(
     readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
-    inversion: ScaledInversion,
+    solved: Float[Tensor, "sets clients classes"],
     rows: Sequence[Int[Tensor, " _rows"]],
     steps: int,
     seed: Seed,
 ) -> DeepSetRegressor:
-    """Train `COPIES` networks on each of these sets of virtual clients."""
+    """Train `COPIES` networks on each of these sets of virtual clients.
+
+    Args:
+        readings: those of all virtual clients.
+        shares: their true label shares.
+        solved: for each set, the solutions of the equation of the output bias.
+        rows: the clients of each set.
+        steps: training steps.
+        seed: seed of the initial weights, of the batches and of dropout.
+
+    """
     # One scale for all entries of a kind, so that permuting the classes changes nothing.
     kinds = (class_matrices(chunk).flatten(0, 2) for chunk in _slices(readings))
     entries = fit_standardizer_to_parts(kinds)
-    tokens = _tokens(readings, entries, inversion)
+    tokens = _tokens(readings, entries, solved)
     scales = tuple(
         fit_standardizer(each[own].flatten(0, 1))
         for each, own in zip(tokens, rows, strict=True)
@@ -126,13 +136,15 @@ def fit_deep_set_regressor(
             EnsembleTraining(steps),
             seed.child("batches"),
         )
-    return DeepSetRegressor(entries, scales, inversion, networks)
+    return DeepSetRegressor(entries, scales, networks)
 
 
 def _tokens(
-    readings: ProbeReadings, entries: Standardizer, inversion: ScaledInversion
+    readings: ProbeReadings,
+    entries: Standardizer,
+    solved: Float[Tensor, "sets clients classes"],
 ) -> list[Float[Tensor, "clients classes numbers"]]:
-    """Return the tokens for each set, which differ only in the scale of the inversion."""
+    """Return the tokens for each set, which differ only in the solutions."""
     parts = []
     for chunk in _slices(readings):
         parts.append(
@@ -148,8 +160,7 @@ def _tokens(
         )
         parts = [torch.cat((torch.cat(parts), sizes.float()), 2)]
     tokens = torch.cat(parts)
-    solved = inversion.estimate_shares(readings).float().unsqueeze(3)
-    return [torch.cat((tokens, own, own.sqrt()), 2) for own in solved]
+    return [torch.cat((tokens, own, own.sqrt()), 2) for own in solved.float().unsqueeze(3)]
 
 
 def _inputs(

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.learning.fitting.ridge import fit_ridge
-from overheard.learning.simplex import solve_for_shares
+from overheard.learning.simplex import solve_each_for_shares
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.simulation.auxiliary_logits import mean_softmax
 
@@ -46,9 +46,10 @@ class ScaledInversion:
         kappas = (
             (_scale_features(readings) @ self.weights.T).clamp(-30, 30).exp()
         )  # (clients, teachers)
-        return torch.stack(
-            [_solve_shares(matrices, change / kappa[:, None]) for kappa in kappas.T]
-        )
+        goals = change / kappas.T[:, :, None]  # (teachers, clients, classes)
+        systems = matrices.expand(len(goals), *matrices.shape)
+        solved = solve_each_for_shares(systems.flatten(0, 1), goals.flatten(0, 1))
+        return solved.view_as(goals)
 
 
 def fit_scaled_inversion(
@@ -97,8 +98,3 @@ def _fit_scale(
     weights = fit_ridge(centred, goal - goal_mean, torch.full_like(centre, RIDGE))
     weights[-1] = goal_mean - (weights[:-1] * centre[:-1]).sum()
     return weights
-
-
-def _solve_shares(matrices: Tensor, goals: Tensor) -> Float[Tensor, "clients classes"]:
-    pairs = zip(matrices, goals, strict=True)
-    return torch.stack([solve_for_shares(matrix, goal) for matrix, goal in pairs])
