@@ -23,6 +23,13 @@ def mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
 
 
+def in_place() -> nn.Module:
+    """Activations that overwrite the outputs of linear layers, as those of `mlp` do."""
+    return nn.Sequential(
+        nn.Linear(3, 5), nn.ReLU(inplace=True), nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)
+    )
+
+
 def with_dropout() -> nn.Module:
     return nn.Sequential(nn.Linear(3, 5), nn.Dropout(0.5), nn.Linear(5, 2))
 
@@ -58,6 +65,7 @@ def inputs_of(name: str) -> torch.Tensor:
 
 MODELS = {
     "mlp": mlp,
+    "in place": in_place,
     "with_dropout": with_dropout,
     "bag": bag,
     "conv": conv,

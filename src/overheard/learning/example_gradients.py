@@ -5,14 +5,13 @@ from collections.abc import Mapping
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
 
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.architecture import has_embedding, is_recurrent
+from overheard.learning.architecture import has_embedding, is_plain_mlp, is_recurrent
 from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import per_example_loss
 from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
@@ -44,18 +43,13 @@ def example_gradients(
 
     """
     model = _model_at(build_model, weights, examples)
-    start = {name: one.detach() for name, one in trainable_parameters(model).items()}
-
-    def loss(parameters: Mapping[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
-        logits = functional_call(model, dict(parameters), (example.unsqueeze(0),))
-        losses = per_example_loss(
-            logits, label.unsqueeze(0), recipe.loss, recipe.label_smoothing
-        )
-        return losses.squeeze(0)
-
     if is_recurrent(model) or has_embedding(model):
         return _one_by_one(model, weights, examples, recipe)
-    gradients = vmap(grad(loss), (None, 0, 0))(start, examples.inputs, examples.loss_labels)
+    gradients = (
+        _of_plain_mlp(model, examples, recipe)
+        if is_plain_mlp(model)
+        else _by_vmap(model, examples, recipe)
+    )
     by_name = {name: part.flatten(1) for name, part in gradients.items()}
     fixed = {
         name: one.new_zeros(len(examples), one.numel())
@@ -101,6 +95,53 @@ def _gradient_row(
             for name, one in weights.items()
         }
     )
+
+
+def _of_plain_mlp(
+    model: nn.Module, examples: Examples, recipe: Recipe
+) -> dict[str, Float[Tensor, "examples ..."]]:
+    """Return the gradients by name, as outer products.
+
+    The gradient of a matrix is the gradient at the outputs of its layer times the inputs.
+    """
+    numbers, inputs, outputs = examples.inputs.flatten(1), dict[str, Tensor](), []
+    for name, layer in model.named_children():
+        if isinstance(layer, nn.Linear):
+            inputs[name] = numbers
+            numbers = layer(numbers)
+            outputs.append(numbers)
+        elif not isinstance(layer, nn.Flatten):
+            numbers = layer(numbers.clone())  # it may work in place, but `outputs` must stay
+    losses = per_example_loss(
+        numbers, examples.loss_labels, recipe.loss, recipe.label_smoothing
+    )
+    gradients = {}
+    slopes = torch.autograd.grad(losses.sum(), outputs)
+    for (name, before), slope in zip(inputs.items(), slopes, strict=True):
+        gradients[f"{name}.weight"] = slope.unsqueeze(2) * before.detach().unsqueeze(1)
+        gradients[f"{name}.bias"] = slope
+    return {name: gradients[name] for name, _ in model.named_parameters()}
+
+
+def _by_vmap(
+    model: nn.Module, examples: Examples, recipe: Recipe
+) -> dict[str, Float[Tensor, "examples ..."]]:
+    """Return the gradients by name, all examples at once."""
+    # The first call of `vmap` imports the compiler of torch, which takes a second or two.
+    from torch.func import functional_call, grad, vmap
+
+    def loss(parameters: Mapping[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
+        logits = functional_call(model, dict(parameters), (example.unsqueeze(0),))
+        losses = per_example_loss(
+            logits, label.unsqueeze(0), recipe.loss, recipe.label_smoothing
+        )
+        return losses.squeeze(0)
+
+    start = {name: one.detach() for name, one in trainable_parameters(model).items()}
+    gradients: dict[str, Tensor] = vmap(grad(loss), (None, 0, 0))(
+        start, examples.inputs, examples.loss_labels
+    )
+    return gradients
 
 
 def _one_by_one(
