@@ -6,6 +6,7 @@ from torch import nn
 from overheard.learning.architecture import (
     has_dropout,
     has_embedding,
+    is_mlp_with_dropout,
     is_plain_mlp,
     is_recurrent,
 )
@@ -15,16 +16,17 @@ from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS, dropping
 @pytest.mark.parametrize(
     ("build", "found"),
     [
-        (MLP, {is_plain_mlp}),
+        (MLP, {is_plain_mlp, is_mlp_with_dropout}),
         (CONVOLUTIONS, set()),
         (WORDS, {has_embedding}),
         (READING, {has_embedding, is_recurrent}),
-        (dropping, {has_dropout}),
+        (dropping, {has_dropout, is_mlp_with_dropout}),
+        (lambda: nn.Sequential(nn.Dropout(0.1), nn.GELU()), {has_dropout}),
         (lambda: nn.GRU(2, 2), {is_recurrent}),
     ],
 )
-def test_detects_dropout_embeddings_recurrence_and_plain_mlps(build, found):
-    checks = (has_dropout, has_embedding, is_recurrent, is_plain_mlp)
+def test_detects_dropout_embeddings_recurrence_and_mlps(build, found):
+    checks = (has_dropout, has_embedding, is_recurrent, is_plain_mlp, is_mlp_with_dropout)
     assert {one for one in checks if one(build())} == found
 
 

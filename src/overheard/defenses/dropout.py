@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from overheard.core.defense import BuildModel, Defense, LocalTraining, TrainingPart
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import Site
+from overheard.learning.last_layer import DroppedLinear
 
 
 @final
@@ -87,29 +87,3 @@ class ModelWithDropout:
         parent, _, name = last[0].rpartition(".")
         setattr(model.get_submodule(parent), name, dropped)
         return model
-
-
-@final
-class DroppedLinear(nn.Linear):
-    """An `nn.Dropout` and a linear layer, with the parameter names of a plain linear layer.
-
-    Wrapping both in an `nn.Sequential` would rename the parameters, and weights are matched by
-    name. The dropout is a submodule, so that the training engine can see that a forward pass is
-    random.
-    """
-
-    def __init__(self, linear: nn.Linear, rate: float) -> None:
-        # On the meta device no weights are drawn, so no generator advances.
-        super().__init__(
-            linear.in_features, linear.out_features, linear.bias is not None, device="meta"
-        )
-        self.weight = linear.weight
-        self.bias = linear.bias
-        self.dropout = nn.Dropout(rate)
-
-    def forward(
-        self, input: Float[Tensor, "*examples inputs"]
-    ) -> Float[Tensor, "*examples outputs"]:
-        """Apply dropout, then the linear layer."""
-        dropped: Tensor = self.dropout(input)
-        return super().forward(dropped)

@@ -2,6 +2,8 @@
 
 from torch import nn
 
+from overheard.learning.last_layer import DroppedLinear
+
 DROPOUT_LAYERS = (
     nn.Dropout,
     nn.Dropout1d,
@@ -12,6 +14,8 @@ DROPOUT_LAYERS = (
 )
 
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+
+LINEAR_LAYERS = (nn.Linear, DroppedLinear)
 
 ELEMENTWISE_ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.Tanh)
 """Elementwise activations whose derivative follows from their output."""
@@ -52,18 +56,26 @@ def is_plain_mlp(model: nn.Module) -> bool:
 
     All its parameters are trainable.
     """
+    return is_mlp_with_dropout(model) and not has_dropout(model)
+
+
+def is_mlp_with_dropout(model: nn.Module) -> bool:
+    """Return whether the network is a plain MLP, or one with dropout between its layers."""
     if type(model) is not nn.Sequential:
         return False
     layers = list(model)
     if layers and _is_full_flatten(layers[0]):
         layers = layers[1:]
+    while layers and type(layers[0]) is nn.Dropout:
+        layers = layers[1:]
     return (
         bool(layers)
-        and type(layers[0]) is nn.Linear
+        and type(layers[0]) in LINEAR_LAYERS
         and all(parameter.requires_grad for parameter in model.parameters())
-        # No subclass: one, such as a linear layer with dropout, may compute something else.
+        # No other subclass of a linear layer, as it may compute something else.
         and all(
-            type(layer) is nn.Linear or isinstance(layer, ELEMENTWISE_ACTIVATIONS)
+            type(layer) in (*LINEAR_LAYERS, nn.Dropout)
+            or isinstance(layer, ELEMENTWISE_ACTIVATIONS)
             for layer in layers
         )
     )

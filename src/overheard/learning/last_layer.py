@@ -1,8 +1,10 @@
 """The last linear layer, whose outputs are the logits of the classes."""
 
 from dataclasses import dataclass
+from typing import final
 
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from overheard.core.errors import NeedsError
 from overheard.learning.sent_tensors import trainable_parameters
@@ -57,3 +59,29 @@ def find_last_layer(model: nn.Module, classes: int | None = None) -> LastLayer:
             f"{module.out_features} outputs, and the task has {classes} classes"
         )
     return LastLayer(weight, bias if bias in sent else None)
+
+
+@final
+class DroppedLinear(nn.Linear):
+    """An `nn.Dropout` and a linear layer, with the parameter names of a plain linear layer.
+
+    Wrapping both in an `nn.Sequential` would rename the parameters, and weights are matched by
+    name. The dropout is a submodule, so that the training engine can see that a forward pass is
+    random.
+    """
+
+    def __init__(self, linear: nn.Linear, rate: float) -> None:
+        # On the meta device no weights are drawn, so no generator advances.
+        super().__init__(
+            linear.in_features, linear.out_features, linear.bias is not None, device="meta"
+        )
+        self.weight = linear.weight
+        self.bias = linear.bias
+        self.dropout = nn.Dropout(rate)
+
+    def forward(
+        self, input: Float[Tensor, "*examples inputs"]
+    ) -> Float[Tensor, "*examples outputs"]:
+        """Apply dropout, then the linear layer."""
+        dropped: Tensor = self.dropout(input)
+        return super().forward(dropped)

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
+from overheard.core.seeds import Seed
+from overheard.learning.seeding import seeded
 from overheard.learning.training_job import ClientTask, TrainingJob
 
 MEMORY_SHARE = 0.5
@@ -47,7 +49,8 @@ def _activation_bytes(model: nn.Module, job: TrainingJob) -> int:
     example = job.pool.inputs[:1].cpu()
     if example.is_floating_point():
         example = example.to(next(model.parameters()).dtype)
-    with saved_tensors_hooks(count, lambda tensor: tensor):
+    # Dropout would advance the global generator.
+    with seeded(Seed(0)), saved_tensors_hooks(count, lambda tensor: tensor):
         model(example)
     return saved_bytes
 

@@ -18,7 +18,7 @@ from overheard.learning.architecture import (
     has_batch_norm,
     has_dropout,
     has_embedding,
-    is_plain_mlp,
+    is_mlp_with_dropout,
     is_recurrent,
     needs_two_examples,
 )
@@ -127,7 +127,7 @@ def train_groups(
         groups: the groups of clients; all start weights have one dtype.
         recipe: how each client trains.
         round: number of the round.
-        engine: "auto" stacks plain MLPs on the CPU and nearly all models on a GPU; worker
+        engine: "auto" stacks MLPs on the CPU and nearly all models on a GPU; worker
             processes train the others once that saves time.
         chunk: clients in memory at once; None measures how many fit.
         workers: worker processes; None = one per core.
@@ -149,7 +149,7 @@ def train_groups(
     jobs = [_training_job(build_model, one, recipe, round, target) for one in groups]
     model = fresh_model(build_model, Seed(0))
     if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, target)):
-        if has_dropout(model):
+        if has_dropout(model) and not _gains_from_stacking(model, target):
             raise PlanError(
                 "engine: 'stacked' cannot train a model with dropout, because the "
                 "dropout masks of clients would not be independent; choose 'auto', "
@@ -237,7 +237,7 @@ def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
     On a CPU, stacked convolutions are no faster and stacked embeddings slower (0.7 times).
     """
     if device.type == "cpu":
-        return is_plain_mlp(model)
+        return is_mlp_with_dropout(model)
     obstacles = (has_dropout, has_embedding, is_recurrent, has_batch_norm, sent_buffers)
     return not any(applies(model) for applies in obstacles)
 

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.recipe import LossName, Recipe
-from overheard.learning.architecture import is_plain_mlp
+from overheard.learning.architecture import has_dropout, is_mlp_with_dropout
 from overheard.learning.batches import epoch_order
+from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.sequential import check_start_weights
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
@@ -26,7 +27,7 @@ def build_stacked_networks(
     model: nn.Module, label_smoothing: float = 0.0, loss: LossName = "cross_entropy"
 ) -> StackedNetworks:
     """Build the stacked networks that suit this architecture."""
-    kind = StackedMlp if is_plain_mlp(model) else VmappedNetworks
+    kind = StackedMlp if is_mlp_with_dropout(model) else VmappedNetworks
     return kind(model, label_smoothing, loss)
 
 
@@ -77,6 +78,7 @@ class StackedTrainer:
                 pool,
                 _schedule_batches(self._recipe, self._round, ranked, rows),
                 self._corrections(ranked, stack),
+                self._noise(ranked),
             )
             for rank, index in enumerate(order):
                 changes = torch._foreach_sub([weights[rank] for weights in stack], starts[rank])
@@ -89,6 +91,14 @@ class StackedTrainer:
     def _rank(self, client: ClientTask) -> tuple[int, int]:
         """Return a key that sorts clients by steps and then by examples, most first."""
         return -client.steps_in(self._recipe), -len(client.rows)
+
+    def _noise(self, clients: Sequence[GroupedClient]) -> DropoutNoise | None:
+        """Return the dropout of the clients, as `SequentialTrainer` draws it."""
+        if not has_dropout(self._model):
+            return None
+        return DropoutNoise(
+            [one.group.seed.child("dropout", self._round, one.client.name) for one in clients]
+        )
 
     def _corrections(
         self, clients: Sequence[GroupedClient], stack: Sequence[Tensor]
@@ -128,6 +138,7 @@ class StackedTrainer:
         pool: Examples,
         schedule: "_BatchSchedule",
         corrections: list[Tensor],
+        noise: DropoutNoise | None,
     ) -> list[float]:
         """Train the stack in place; return the mean loss of each client's last epoch."""
         device = self._device
@@ -142,6 +153,8 @@ class StackedTrainer:
                 stack = [weight[:active] for weight in stack]
                 gradients = [gradient[:active] for gradient in gradients]
                 optimizer.keep_first(active)
+            if noise is not None:
+                noise.start_step((weights[step, :active] > 0).sum(1).tolist())
             batch = rows[step, :active, :width].flatten()
             inputs = pool.inputs.index_select(0, batch).to(device)
             labels = pool.loss_labels.index_select(0, batch).to(device)
@@ -151,6 +164,7 @@ class StackedTrainer:
                 inputs.view(active, width, *inputs.shape[1:]),
                 labels.view(active, width, *labels.shape[1:]),
                 weights[step, :active, :width],
+                noise,
             )
             optimizer.step(stack, gradients)
             total[:active] += losses * shares[step, :active]

@@ -1,4 +1,4 @@
-"""Stacked plain MLPs with a handwritten backward pass."""
+"""Stacked MLPs with a handwritten backward pass."""
 
 from collections.abc import Sequence
 from typing import final
@@ -9,7 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from overheard.core.recipe import LossName
+from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.stacked_networks import StackedNetworks
+from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.loss import expected_rating, rating_values
 
 aten = torch.ops.aten
@@ -17,7 +19,7 @@ aten = torch.ops.aten
 
 @final
 class StackedMlp(StackedNetworks):
-    """Plain MLPs run by batched matrix products, in memory that is reused for every step.
+    """MLPs run by batched matrix products, in memory that is reused for every step.
 
     On one core, with 32 clients of the census network and batches of 64, it processes 2.3
     million examples a second; the same products under autograd, 1.8 million.
@@ -31,9 +33,13 @@ class StackedMlp(StackedNetworks):
     ) -> None:
         self._smoothing = label_smoothing
         self._loss = loss
-        self._layers = [
-            layer for layer in model.children() if not isinstance(layer, nn.Flatten)
-        ]
+        self._layers = list[nn.Module]()
+        for layer in model.children():
+            if isinstance(layer, DroppedLinear):
+                self._layers.append(layer.dropout)
+            if not isinstance(layer, nn.Flatten):
+                self._layers.append(layer)
+        self._factors: dict[int, Tensor] = {}
         self._buffers: dict[int, Tensor] = {}
 
     def logits(
@@ -51,9 +57,10 @@ class StackedMlp(StackedNetworks):
         inputs: Shaped[Tensor, "clients examples ..."],
         labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
+        noise: DropoutNoise | None = None,
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses."""
-        outputs = self._forward(parameters, inputs.flatten(2))
+        outputs = self._forward(parameters, inputs.flatten(2), noise)
         if labels.is_floating_point():
             losses, gradient = _float_label_loss(outputs[-1], labels, weights, self._loss)
         elif self._loss == "squared_error":
@@ -62,6 +69,10 @@ class StackedMlp(StackedNetworks):
             losses, gradient = _cross_entropy(outputs[-1], labels, weights, self._smoothing)
         index = len(parameters)
         for depth, layer in reversed(list(enumerate(self._layers))):
+            if isinstance(layer, nn.Dropout):
+                if depth in self._factors:
+                    gradient.mul_(self._factors[depth])
+                continue
             if not isinstance(layer, nn.Linear):
                 _activation_backward(layer, gradient, outputs[depth + 1])
                 continue
@@ -75,13 +86,19 @@ class StackedMlp(StackedNetworks):
                 gradient = torch.bmm(gradient, parameters[index], out=memory)
         return losses
 
-    def _forward(self, parameters: Sequence[Tensor], numbers: Tensor) -> list[Tensor]:
+    def _forward(
+        self,
+        parameters: Sequence[Tensor],
+        numbers: Tensor,
+        noise: DropoutNoise | None = None,
+    ) -> list[Tensor]:
         """Return the inputs of each layer in order, then the logits.
 
         Activations work in place: a linear layer and the activation after it have the same
         output tensor.
         """
         outputs = [numbers]
+        self._factors.clear()
         remaining = iter(parameters)
         for depth, layer in enumerate(self._layers):
             if isinstance(layer, nn.Linear):
@@ -90,6 +107,11 @@ class StackedMlp(StackedNetworks):
                 numbers = torch.bmm(numbers, weight.transpose(1, 2), out=memory)
                 for offset in offsets:
                     numbers.add_(offset.unsqueeze(1))
+            elif isinstance(layer, nn.Dropout):
+                if noise is not None and layer.p:
+                    self._factors[depth] = noise.draw(numbers, layer.p)
+                    memory = self._buffer(depth, numbers, numbers.shape[2])
+                    numbers = torch.mul(numbers, self._factors[depth], out=memory)
             else:
                 _apply_activation(layer, numbers)
             outputs.append(numbers)

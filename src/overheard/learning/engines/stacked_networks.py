@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from overheard.learning.engines.dropout_noise import DropoutNoise
+
 
 class StackedNetworks(ABC):
     """Networks of one architecture, with the parameters of many clients along a first axis.
@@ -29,8 +31,18 @@ class StackedNetworks(ABC):
         inputs: Shaped[Tensor, "clients examples ..."],
         labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
+        noise: DropoutNoise | None = None,
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses.
 
         A client's loss is the weighted sum of the losses of its examples.
+
+        Args:
+            gradients: where to write, in the order of the parameters.
+            parameters: the parameters of each client.
+            inputs: the batch of each client.
+            labels: its labels.
+            weights: its weights; 0 for examples that pad a batch.
+            noise: draws the factors of dropout; None = nothing is dropped.
+
         """

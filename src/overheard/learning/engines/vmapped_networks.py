@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from overheard.core.recipe import LossName
+from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.loss import per_example_loss
 from overheard.learning.sent_tensors import trainable_parameters
@@ -56,6 +57,7 @@ class VmappedNetworks(StackedNetworks):
         inputs: Shaped[Tensor, "clients examples ..."],
         labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
+        noise: DropoutNoise | None = None,
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses."""
         leaves = [parameter.detach().requires_grad_() for parameter in parameters]
