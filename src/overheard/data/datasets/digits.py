@@ -1,10 +1,15 @@
 """Digits: handwritten digits, 1,797 grey images of 8 x 8, without download."""
 
+import gzip
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, final
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
@@ -16,6 +21,9 @@ CLASS_NAMES = tuple("0123456789")
 
 TEST_SIZE = 300
 """Number of test images, drawn from each digit in proportion to its frequency."""
+
+SIDE = 8
+"""Rows and columns of an image."""
 
 MAX_LEVEL = 16
 """The largest grey value of a pixel."""
@@ -37,11 +45,9 @@ class Digits(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Take the images from the installed scikit-learn; the folder is not used."""
-        from sklearn.datasets import load_digits
-
-        bunch = load_digits()
-        pixels = torch.from_numpy(bunch.images)[:, None] / MAX_LEVEL  # (examples, 1, 8, 8)
-        labels = torch.from_numpy(bunch.target).long()
+        table = _read_table()
+        pixels = table[:, :-1].reshape(-1, 1, SIDE, SIDE) / MAX_LEVEL
+        labels = table[:, -1].long()
         held_out = hold_out_stratified(labels, TEST_SIZE, HOLDOUT_SEED)
         train = pixels[~held_out]
         inputs = ((pixels - train.mean()) / train.std(correction=0)).float()
@@ -50,3 +56,16 @@ class Digits(DataSource):
             Examples(inputs[held_out], labels[held_out]),
             Task(tuple(inputs.shape[1:]), CLASS_NAMES),
         )
+
+
+def _read_table() -> Float[Tensor, "examples pixels_and_label"]:
+    """Return the table of scikit-learn, whose last column is the digit, in float64.
+
+    Its file is read without importing scikit-learn, which takes over a second.
+    """
+    package = find_spec("sklearn")
+    assert package is not None
+    assert package.origin is not None
+    path = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    with gzip.open(path, "rt") as file:
+        return torch.from_numpy(np.loadtxt(file, delimiter=","))
