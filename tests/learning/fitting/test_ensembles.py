@@ -1,5 +1,7 @@
 """Ensembles: each network has its own weights, rows and inputs."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,13 +10,17 @@ from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
 from overheard.learning.fitting.ensembles import (
+    CROSS_ENTROPY_WEIGHT,
     WARMUP_SHARE,
     DeepSetEnsemble,
     EnsembleLinear,
     EnsembleTraining,
     MlpEnsemble,
     NetworkEnsemble,
+    ReusedMemory,
     _rate_factor,
+    _share_loss_slopes,
+    dropout_factors,
     load_ensemble_weights,
     train_ensemble,
 )
@@ -50,8 +56,7 @@ def trained(
     networks: NetworkEnsemble, inputs: Tensor, shares: Tensor, rows=ROWS, training=SHORT
 ) -> Tensor:
     """The shares that trained networks predict for every client."""
-    with seeded(Seed(3)):
-        train_ensemble(networks, inputs, shares, rows, training, Seed(4))
+    train_ensemble(networks, inputs, shares, rows, training, Seed(4))
     return networks(inputs)
 
 
@@ -115,6 +120,46 @@ class TestDeepSetEnsemble:
         assert float(moved.abs().min()) > 1e-5
 
 
+def with_dropout(networks: NetworkEnsemble, inputs: Tensor) -> Tensor:
+    """Return the logits in training, in operations that autograd differentiates."""
+    if isinstance(networks, MlpEnsemble):
+        return networks(inputs)
+    layers = dict(networks.named_children())
+    hidden = (layers["_first"](inputs) + layers["_name"](networks._names)).relu()
+    mean = layers["_second_mean"](hidden.mean(2, keepdim=True))
+    hidden = (layers["_second"](hidden) + mean).relu()
+    hidden = hidden * dropout_factors(hidden, 0.1, Seed(6).numpy())
+    mean = layers["_third_mean"](hidden.mean(2, keepdim=True))
+    return layers["_last"]((layers["_third"](hidden) + mean).relu())[..., 0]
+
+
+@KINDS
+def test_gradients_equal_those_of_autograd(make, inputs):
+    networks, shares = make().double(), shares_of_all().double()[:20].expand(2, -1, -1)
+    numbers = inputs.double()[:, :20]
+    logarithms = with_dropout(networks, numbers).log_softmax(2)
+    distance = (logarithms.exp() - shares).abs().sum(2)
+    loss = distance - CROSS_ENTROPY_WEIGHT * (shares * logarithms).sum(2)
+    expected = torch.autograd.grad(loss.mean(1).sum(), list(networks.parameters()))
+    memory, slopes = ReusedMemory(), partial(_share_loss_slopes, shares=shares)
+    for _ in range(2):  # memory that was used before has no effect
+        with torch.no_grad():
+            found = networks.gradients(numbers, slopes, memory, Seed(6).numpy())
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5])
+def test_dropout_keeps_the_mean_and_drops_at_its_rate(rate):
+    factors = dropout_factors(torch.zeros(3, 33_333), rate, Seed(0).numpy())
+    expected = [0.0, 1 / (1 - rate)] if rate else [1.0]
+    assert factors.unique().tolist() == pytest.approx(expected)
+    # Three standard deviations of the share that is dropped.
+    assert float((factors == 0).double().mean()) == pytest.approx(
+        rate, abs=3 * (rate * (1 - rate) / factors.numel()) ** 0.5
+    )
+
+
 @KINDS
 class TestTraining:
     def test_learns_predictable_shares(self, make, inputs):
@@ -148,8 +193,7 @@ class TestTraining:
     def test_other_batches_give_another_network(self, make, inputs):
         shares = shares_of_all()
         networks = make()
-        with seeded(Seed(3)):
-            train_ensemble(networks, inputs, shares, ROWS, SHORT, Seed(5))
+        train_ensemble(networks, inputs, shares, ROWS, SHORT, Seed(5))
         assert not torch.equal(networks(inputs), trained(make(), inputs, shares))
 
     def test_trained_networks_are_deterministic_and_frozen(self, make, inputs):
