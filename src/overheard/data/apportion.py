@@ -21,17 +21,27 @@ def apportion(weights: Float[Tensor, " parts"], total: int) -> Int[Tensor, " par
         ValueError: if a weight is negative or all are 0.
 
     """
-    whole = float(weights.double().sum())
-    # numpy takes a third of the time that torch takes for so few numbers.
-    exact = weights.double().numpy()
-    if not (exact >= 0).all() or not 0 < whole < float("inf"):
+    return torch.from_numpy(apportion_array(weights.double().numpy(), total))
+
+
+def apportion_array(
+    weights: Float[np.ndarray, " parts"], total: int
+) -> Int[np.ndarray, " parts"]:
+    """Divide `total` as `apportion` does; a third of the time that torch takes for few parts.
+
+    Raises:
+        ValueError: if a weight is negative or all are 0.
+
+    """
+    whole = float(weights.sum())
+    if not (weights >= 0).all() or not 0 < whole < float("inf"):
         raise ValueError(f"weights must be 0 or more and not all 0, got {weights.tolist()}")
-    exact = exact / whole * total
+    exact = weights / whole * total
     # Shares such as 0.1 * 30 miss a whole number only by rounding, so they count as it.
     nearest = exact.round()
     exact = np.where(np.abs(exact - nearest) < ROUNDING_TOLERANCE, nearest, exact)
     floor = np.floor(exact)
     left = total - int(floor.sum())
-    first = np.argsort(floor - exact, kind="stable")[:left]
-    floor[first] += 1
-    return torch.from_numpy(floor.astype(np.int64))
+    if left:
+        floor[np.argsort(floor - exact, kind="stable")[:left]] += 1
+    return floor.astype(np.int64)

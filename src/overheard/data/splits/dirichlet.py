@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.data.apportion import apportion
+from overheard.data.apportion import apportion, apportion_array
 from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.label_split import LabelSplit
 
@@ -65,28 +65,29 @@ class Dirichlet(LabelSplit):
     ) -> Int[Tensor, "clients classes"]:
         """Draw the shares client by client."""
         check_pool(labels, sizes, classes)
-        left = labels.bincount(minlength=classes)
-        counts = []
+        left, counts = labels.bincount(minlength=classes).numpy(), []
         for number, size in enumerate(sizes.tolist()):
             generator = seed.child("shares", number).numpy()
             count = self._draw_counts(left, size, generator)
             left = left - count
             counts.append(count)
-        return torch.stack(counts)
+        return torch.from_numpy(np.stack(counts))
 
     def _draw_counts(
-        self, left: Int[Tensor, " classes"], size: int, generator: np.random.Generator
-    ) -> Int[Tensor, " classes"]:
+        self, left: Int[np.ndarray, " classes"], size: int, generator: np.random.Generator
+    ) -> Int[np.ndarray, " classes"]:
         """Draw the label counts of one client from what is left of each label."""
-        most, drawn = left.numpy() + ROUNDED_UP, np.zeros(0)
+        most, drawn = left + ROUNDED_UP, np.zeros(0)
+        alphas = np.full(len(left), self.alpha)
         for _ in range(MAX_ATTEMPTS // ATTEMPTS_AT_ONCE):
-            drawn = generator.dirichlet([self.alpha] * len(left), ATTEMPTS_AT_ONCE)
+            drawn = generator.dirichlet(alphas, ATTEMPTS_AT_ONCE)
             # Most draws ask for too much of a label, and this shows it in a tenth of the time.
             for shares in drawn[(drawn * size <= most).all(1)]:
-                count = apportion(torch.from_numpy(shares), size)
-                if bool((count <= left).all()):
+                count = apportion_array(shares, size)
+                if (count <= left).all():
                     return count
-        return _available_counts(left, torch.from_numpy(drawn[-1]), size)
+        shares, rest = torch.from_numpy(drawn[-1]), torch.from_numpy(left)
+        return _available_counts(rest, shares, size).numpy()
 
 
 def _available_counts(
