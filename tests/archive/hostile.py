@@ -19,7 +19,7 @@ from rich.console import Console
 from safetensors.torch import save
 
 from overheard.archive.manifest import DefenseRecord, Manifest
-from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.archive.reader import verify_transcript
 from overheard.archive.recorder import Recorder
 from overheard.archive.run_time import RunTime, read_run_time, write_run_time
 from overheard.archive.truth import read_truth, write_truth
@@ -146,8 +146,9 @@ def printed(overview: RunOverview) -> str:
 
 
 READERS: tuple[Callable[[Path], object], ...] = (
-    open_transcript, verify_transcript, read_truth, read_run_time, overview_of,
+    verify_transcript, read_truth, read_run_time, overview_of,
 )  # fmt: skip
+"""All readers of a run; the overview opens the transcript as attacks do."""
 
 
 @dataclass
@@ -418,8 +419,10 @@ def recordings(home: Path, intact: Files) -> CaseResults:
             previous = files
             results.run_case(case, folder, READERS)
             # Reading must not write.
-            left = files_in(home) == {f"run/{name}" for name in files}
-            results.expect(left, f"{case}: {files_in(home)} are there")
+            left = files_in(home)
+            results.expect(
+                left == {f"run/{name}" for name in files}, f"{case}: {left} are there"
+            )
     return results
 
 
