@@ -37,6 +37,9 @@ SHORTER: dict[str, dict[str, int]] = {
 
 ACCURATE: dict[str, dict[str, int]] = {
     "amortised": {"steps": 100},
+    "link_siamese": {"pairs": 8000},
+    "match_siamese": {"pairs": 8000},
+    "ppa": {"epochs": 200, "samples": 64},
 }
 """Training that is shorter than the default and still finds what leaks."""
 
