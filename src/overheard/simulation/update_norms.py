@@ -89,5 +89,7 @@ def _squares_by_input(change: Tensor, is_of_words: bool) -> Float[Tensor, " inpu
     matrix = change if change.dim() > 1 else change[None]
     columns = matrix.T if is_of_words else matrix.flatten(1)
     squares = columns.double().square().mean(0)
+    if len(squares) <= MOST_INPUTS:
+        return squares
     pooled = -(-len(squares) // MOST_INPUTS)
     return torch.stack([part.mean() for part in torch.split(squares, pooled)])
