@@ -38,6 +38,8 @@ MEMBERSHIP = (
     Lira(models=8),
     ShadowMembership(models=8),
 )
+"""Attacks that compute on the device beside the training of shadow models."""
+
 LABEL_SHARES = (
     Amortised(most_rounds=1, steps=2),
     Ldia(epochs=1),

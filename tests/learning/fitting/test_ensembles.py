@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
+from overheard.learning.engines.reused_memory import ReusedMemory
 from overheard.learning.fitting.ensembles import (
     CROSS_ENTROPY_WEIGHT,
     WARMUP_SHARE,
@@ -17,7 +18,6 @@ from overheard.learning.fitting.ensembles import (
     EnsembleTraining,
     MlpEnsemble,
     NetworkEnsemble,
-    ReusedMemory,
     _rate_factor,
     _share_loss_slopes,
     dropout_factors,

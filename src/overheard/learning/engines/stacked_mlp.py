@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from overheard.core.recipe import LossName
 from overheard.learning.engines.dropout_noise import DropoutNoise
+from overheard.learning.engines.reused_memory import ReusedMemory
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.loss import expected_rating, rating_values
@@ -40,7 +41,7 @@ class StackedMlp(StackedNetworks):
             if not isinstance(layer, nn.Flatten):
                 self._layers.append(layer)
         self._factors: dict[int, Tensor] = {}
-        self._buffers: dict[int, Tensor] = {}
+        self._memory = ReusedMemory()
 
     def logits(
         self,
@@ -82,7 +83,7 @@ class StackedMlp(StackedNetworks):
             if parameter_count == 2:
                 torch.sum(gradient, 1, out=gradients[index + 1])
             if depth:
-                memory = self._buffer(-depth, gradient, layer.in_features)
+                memory = self._take(-depth, gradient, layer.in_features)
                 gradient = torch.bmm(gradient, parameters[index], out=memory)
         return losses
 
@@ -103,29 +104,23 @@ class StackedMlp(StackedNetworks):
         for depth, layer in enumerate(self._layers):
             if isinstance(layer, nn.Linear):
                 weight, *offsets = [next(remaining) for _ in layer.parameters()]
-                memory = self._buffer(depth, numbers, layer.out_features)
+                memory = self._take(depth, numbers, layer.out_features)
                 numbers = torch.bmm(numbers, weight.transpose(1, 2), out=memory)
                 for offset in offsets:
                     numbers.add_(offset.unsqueeze(1))
             elif isinstance(layer, nn.Dropout):
                 if noise is not None and layer.p:
                     self._factors[depth] = noise.draw(numbers, layer.p)
-                    memory = self._buffer(depth, numbers, numbers.shape[2])
+                    memory = self._take(depth, numbers, numbers.shape[2])
                     numbers = torch.mul(numbers, self._factors[depth], out=memory)
             else:
                 _apply_activation(layer, numbers)
             outputs.append(numbers)
         return outputs
 
-    def _buffer(self, key: int, like: Tensor, units: int) -> Tensor:
-        """Return memory for (clients, examples, units); calls with one key share it."""
-        clients, examples, _ = like.shape
-        size = clients * examples * units
-        buffer = self._buffers.get(key)
-        if buffer is None or len(buffer) < size:
-            buffer = torch.empty(size, dtype=like.dtype, device=like.device)
-            self._buffers[key] = buffer
-        return buffer[:size].view(clients, examples, units)
+    def _take(self, place: int, like: Tensor, units: int) -> Tensor:
+        """Return memory for (clients, examples, units); calls with one place share it."""
+        return self._memory.take(place, like, *like.shape[:2], units)
 
 
 def _cross_entropy(

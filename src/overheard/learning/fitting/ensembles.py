@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from overheard.core.seeds import Seed
+from overheard.learning.engines.reused_memory import ReusedMemory
 from overheard.learning.optimizers import ADAM_BETAS, ADAM_EPSILON
 from overheard.learning.threads import one_thread
 
@@ -25,6 +26,12 @@ WARMUP_SHARE = 0.2
 
 CLASS_EMBEDDING_SIZE = 4
 """Size of the learned embedding of a class, for patterns that are specific to a class."""
+
+DRAWS_PER_WORD = 4
+"""Draws of dropout from a random word of 64 bits."""
+
+LogitSlopes = Callable[[Tensor], Tensor]
+"""Returns the gradient of a loss at logits (networks, clients, classes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +52,6 @@ class EnsembleTraining:
     weight_decay: float = 1e-2
 
 
-DRAWS_PER_WORD = 4
-"""Draws of dropout from a random word of 64 bits."""
-
-LogitSlopes = Callable[[Tensor], Tensor]
-"""Returns the gradient of a loss at logits (networks, clients, classes)."""
-
-
 class NetworkEnsemble(nn.Module, ABC):
     """Networks of one architecture, each with its own weights and inputs."""
 
@@ -66,7 +66,7 @@ class NetworkEnsemble(nn.Module, ABC):
         self,
         inputs: Float[Tensor, "networks clients ..."],
         logit_slopes: LogitSlopes,
-        memory: "ReusedMemory",
+        memory: ReusedMemory,
         noise: np.random.Generator,
     ) -> list[Tensor]:
         """Return the gradient of a loss at all parameters, in their order.
@@ -80,21 +80,6 @@ class NetworkEnsemble(nn.Module, ABC):
             noise: draws dropout.
 
         """
-
-
-@final
-class ReusedMemory:
-    """Tensors that are allocated once and overwritten in every step."""
-
-    def __init__(self) -> None:
-        self._tensors: dict[tuple[str, tuple[int, ...]], Tensor] = {}
-
-    def take(self, name: str, like: Tensor, *shape: int) -> Tensor:
-        """Return the tensor of this name and shape, with any numbers."""
-        key = (name, shape)
-        if key not in self._tensors:
-            self._tensors[key] = torch.empty(shape, dtype=like.dtype, device=like.device)
-        return self._tensors[key]
 
 
 @final
