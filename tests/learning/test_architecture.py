@@ -30,9 +30,29 @@ def test_detects_dropout_embeddings_recurrence_and_mlps(build, found):
     assert {one for one in checks if one(build())} == found
 
 
+class Bounded(nn.ReLU):
+    """An activation with another function than its base class."""
+
+    def forward(self, input):
+        return input.clamp(0, 0.2)
+
+
+LAYER, ACTIVATION = nn.Linear(2, 2), nn.ReLU()
+
+TIED = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))
+TIED[2].weight = TIED[0].weight
+
+
 @pytest.mark.parametrize(
     "model",
     [
+        nn.Sequential(nn.Linear(2, 2), ACTIVATION, nn.Linear(2, 2), ACTIVATION),
+        nn.Sequential(LAYER, nn.ReLU(), LAYER),
+        TIED,
+        nn.Sequential(nn.Linear(2, 2), Bounded()),
+        nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.LeakyReLU()),
+        nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Dropout(0.0), nn.Tanh()),
+        nn.Sequential(nn.Linear(2, 2), nn.LeakyReLU(-0.1)),
         nn.Linear(2, 2),
         nn.Sequential(),
         nn.Sequential(nn.ReLU(), nn.Linear(2, 2)),
@@ -42,3 +62,4 @@ def test_detects_dropout_embeddings_recurrence_and_mlps(build, found):
 )
 def test_other_networks_are_no_plain_mlps(model):
     assert not is_plain_mlp(model)
+    assert not is_mlp_with_dropout(model)

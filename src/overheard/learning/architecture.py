@@ -1,5 +1,8 @@
 """Properties of a network that its modules show."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from torch import nn
 
 from overheard.learning.last_layer import DroppedLinear
@@ -72,13 +75,33 @@ def is_mlp_with_dropout(model: nn.Module) -> bool:
         bool(layers)
         and type(layers[0]) in LINEAR_LAYERS
         and all(parameter.requires_grad for parameter in model.parameters())
-        # No other subclass of a linear layer, as it may compute something else.
+        and not _uses_a_part_twice(model)
+        # No subclasses, as they may compute something else.
         and all(
-            type(layer) in (*LINEAR_LAYERS, nn.Dropout)
-            or isinstance(layer, ELEMENTWISE_ACTIVATIONS)
+            type(layer) in (*LINEAR_LAYERS, nn.Dropout, *ELEMENTWISE_ACTIVATIONS)
             for layer in layers
         )
+        and not _has_entangled_activations(layers)
     )
+
+
+def _uses_a_part_twice(model: nn.Sequential) -> bool:
+    """Return whether a layer or a parameter stands at two places, which `children` omits."""
+    parameters = [one for layer in model for one in layer.parameters()]
+    return len(set(model)) < len(model) or len(set(parameters)) < len(parameters)
+
+
+def _has_entangled_activations(layers: Sequence[nn.Module]) -> bool:
+    """Return whether the derivative of an activation does not follow from its stored output.
+
+    The next activation overwrites that output. A leaky ReLU with a negative slope has two
+    inputs for an output.
+    """
+    kept = [type(layer) for layer in layers if type(layer) is not nn.Dropout]
+    return any(
+        one in ELEMENTWISE_ACTIVATIONS and other in ELEMENTWISE_ACTIVATIONS
+        for one, other in pairwise(kept)
+    ) or any(type(one) is nn.LeakyReLU and one.negative_slope < 0 for one in layers)
 
 
 def _is_full_flatten(layer: nn.Module) -> bool:
