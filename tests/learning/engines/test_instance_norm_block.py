@@ -130,3 +130,19 @@ def test_a_large_kernel_is_not_merged():
     # 9 x 3 inputs of a pixel, and 20 outputs: the patches would be larger than the outputs.
     model = nn.Sequential(nn.Conv2d(3, CHANNELS, 3), nn.GroupNorm(CHANNELS, CHANNELS))
     assert type(merged(model)[0]) is nn.Conv2d
+
+
+def test_a_relu_that_stands_at_two_places_stays_before_both_pools():
+    relu = nn.ReLU()
+    model = nn.Sequential(
+        nn.Conv2d(1, CHANNELS, 3, bias=False),
+        nn.GroupNorm(CHANNELS, CHANNELS),
+        relu,
+        nn.AvgPool2d(2),
+        nn.Conv2d(CHANNELS, 4, 3),
+        nn.GroupNorm(4, 4),
+        relu,
+        nn.AvgPool2d(2),
+    ).double()
+    images = torch.randn(3, 1, 16, 16, dtype=torch.float64)
+    torch.testing.assert_close(merged(model)(images), model(images))

@@ -32,6 +32,8 @@ def use_instance_norm_blocks(model: nn.Module) -> None:
             continue
         path = f"{prefix}." if prefix else ""
         layers = list(sequence.named_children())
+        if len(layers) < len(sequence):
+            continue  # A layer stands at two places, and is named once.
         for position, (name, layer) in enumerate(layers):
             if not _is_instance_norm(layer):
                 continue
