@@ -469,6 +469,16 @@ def test_results_of_groups_do_not_depend_on_chunks_or_sizes(chunk, sizes):
         assert largest_difference(one.delta, other.delta) < 1e-12
 
 
+@pytest.mark.parametrize("engine", ["sequential", "auto", "processes"])
+def test_counters_that_are_not_sent_start_anew_in_each_group(engine):
+    start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
+    groups = [TrainingGroup(start, pool, CLIENTS[:1], SEED)] * 2
+    first, second = train_groups(
+        batch_normed, groups, RECIPES["sgd"], round=3, engine=engine, workers=2
+    )
+    assert largest_difference(first.delta, second.delta) == 0
+
+
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
 def test_clients_with_one_name_draw_from_the_seeds_of_their_groups(engine):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)

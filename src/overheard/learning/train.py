@@ -176,13 +176,11 @@ def train_groups(
         )
     if needs_two_examples(model):
         _refuse_lone_examples(groups, recipe)
-    train_group: GroupTrainer = partial(train_sequentially, model=model)
+    train_group: GroupTrainer = train_sequentially
     if engine == "processes":
         train_group = partial(_train_in_processes, workers=worker_count, chunk=chunk)
     elif engine == "auto" and _may_gain_from_processes(model, target, worker_count):
-        train_group = partial(
-            _train_until_workers_are_ready, model=model, workers=worker_count, chunk=chunk
-        )
+        train_group = partial(_train_until_workers_are_ready, workers=worker_count, chunk=chunk)
     return _train_groups_in_turn(train_group, jobs, groups)
 
 
@@ -277,7 +275,6 @@ def _train_in_processes(
 def _train_until_workers_are_ready(
     job: TrainingJob,
     clients: Sequence[ClientTask],
-    model: nn.Module,
     workers: int,
     chunk: int | None,
 ) -> Iterator[ClientResult]:
@@ -285,7 +282,7 @@ def _train_until_workers_are_ready(
 
     Timing does not affect results: both engines return the same bits.
     """
-    results_here = train_sequentially(job, clients, model)
+    results_here = train_sequentially(job, clients)
     for number, client in enumerate(clients):
         rest = clients[number:]
         if processes.are_ready(workers):

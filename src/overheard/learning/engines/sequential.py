@@ -7,10 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.messages import Weights
+from overheard.core.seeds import Seed
 from overheard.learning.architecture import needs_two_examples
 from overheard.learning.batches import epoch_order
 from overheard.learning.engines.instance_norm_block import use_instance_norm_blocks
 from overheard.learning.engines.sparse_embedding_bag import SparseEmbeddingBag, can_be_sparse
+from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import mean_loss
 from overheard.learning.memory_layout import (
     store_kernels_channels_last,
@@ -30,10 +32,13 @@ from overheard.learning.training_job import ClientResult, ClientTask, TrainingJo
 
 
 def train_sequentially(
-    job: TrainingJob, clients: Sequence[ClientTask], model: nn.Module
+    job: TrainingJob, clients: Sequence[ClientTask]
 ) -> Iterator[ClientResult]:
-    """Train one client after the other on one core."""
-    trainer = SequentialTrainer(job, model)
+    """Train one client after the other on one core.
+
+    The job has a model of its own, as training may change what is not sent, such as a counter.
+    """
+    trainer = SequentialTrainer(job, fresh_model(job.build_model, Seed(0)))
     for client in clients:
         yield trainer.train(client)
 
