@@ -18,6 +18,7 @@ from overheard.auditing.runs_ahead import (
     _available_workers,
     _can_be_shared,
     _load_once,
+    _resources_of_workers,
 )
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
@@ -117,6 +118,8 @@ def test_a_short_audit_starts_no_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "acquire", None)
+    # On a busy machine the audit takes longer than what is worth starting workers for.
+    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 300.0)
     assert audit(FIVE_RUNS, tmp_path / "short", resources=TWO).findings
 
 
@@ -167,6 +170,16 @@ def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:
     assert not _can_be_shared(replace(fits, plan=replace_tables(TINY, training=large)))
     unknown = replace_tables(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
     assert not _can_be_shared(replace(fits, plan=unknown))
+
+
+def test_workers_read_the_folder_that_the_environment_names_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setenv("OVERHEARD_DATA", tmp_path.name)
+    assert _resources_of_workers(TWO) == replace(TWO, workers=1, data=tmp_path)
+    monkeypatch.delenv("OVERHEARD_DATA")
+    assert _resources_of_workers(TWO).data is None
 
 
 def test_a_cluster_and_a_single_worker_leave_the_attacks_here() -> None:

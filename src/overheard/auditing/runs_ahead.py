@@ -21,6 +21,7 @@ from overheard.auditing.progress import Progress
 from overheard.auditing.work_items import name_observers_of_run, run_kinds, simulated_parties
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
+from overheard.data.reading.folder import data_folder
 from overheard.findings.result_cache import ResultCache
 from overheard.learning.device import choose_device
 from overheard.learning.initialization import fresh_model
@@ -96,7 +97,7 @@ def _attack_elsewhere(
     """Yield the last `count` runs of an audit, after workers attacked them."""
     plan, trained = audit_inputs.plan, list[AuditedRun]()
     kinds = len(plan.seeds) * len(run_kinds(plan))
-    resources = replace(audit_inputs.resources, workers=1)
+    resources = _resources_of_workers(audit_inputs.resources)
 
     def jobs() -> Iterator[AttackRun]:
         for number, run in zip(range(kinds * len(plan.arms))[-count:], runs, strict=True):
@@ -108,6 +109,12 @@ def _attack_elsewhere(
 
     _attack_in_workers(jobs(), count, workers, progress)
     yield from trained
+
+
+def _resources_of_workers(resources: Resources) -> Resources:
+    """Return the resources of one worker, whose environment and folder may be older."""
+    data = data_folder(resources.data)
+    return replace(resources, workers=1, data=None if data is None else data.absolute())
 
 
 @final
