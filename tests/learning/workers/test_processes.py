@@ -8,6 +8,7 @@ import sys
 import time
 from functools import partial
 from itertools import islice
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -255,6 +256,27 @@ def test_workers_are_started_once_they_save_time_and_change_no_bit(monkeypatch):
     worker_pool.stop()
     for one, *others in zip(here, before, meanwhile, after, strict=True):
         assert all(same_bits(one.delta, other.delta) for other in others)
+
+
+def test_the_caller_does_not_wait_for_a_starter_that_still_imports(monkeypatch):
+    monkeypatch.setattr(processes, "_SAVABLE_SECONDS", {})
+    monkeypatch.setattr(processes, "_IDLE", {})
+    monkeypatch.setattr(processes.starter, "start", lambda: None)
+    monkeypatch.setattr(processes.starter, "is_preparing", lambda: True)
+    started = []
+    monkeypatch.setattr(
+        processes,
+        "WorkerPool",
+        lambda workers: started.append(workers) or SimpleNamespace(is_ready=lambda: True),
+    )
+    processes.record_saving(1e9, 3)
+    assert not processes.are_ready(3)
+    assert not started
+    monkeypatch.setattr(processes.starter, "is_preparing", lambda: False)
+    assert not processes.are_ready(2)
+    assert processes.are_ready(3)
+    assert processes.are_ready(3)
+    assert started == [3]
 
 
 def test_workers_that_cannot_load_the_model_are_not_started_again(monkeypatch):

@@ -1,7 +1,10 @@
 """Workers are forked from one process that imports torch once (Linux)."""
 
+import fcntl
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +23,10 @@ from overheard.learning.workers.worker_process import WorkerProcess
 pytestmark = pytest.mark.skipif(
     not starter.is_supported(), reason="workers are forked on Linux"
 )
+
+
+HIGH = 2000
+"""A file descriptor that `select.select` refuses."""
 
 
 @pytest.fixture
@@ -132,3 +139,20 @@ def test_workers_have_the_modules_that_the_starter_imported() -> None:
     pool.stop()
     starter._discard()
     assert found == {0: 1.0, 1: 0.0}
+
+
+def test_an_answer_is_seen_on_a_connection_with_a_high_number() -> None:
+    here, there = socket.socketpair()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < HIGH + 100:
+        pytest.skip("this system allows no process so many open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, HIGH + 100), hard))
+    try:
+        with there, here, socket.socket(fileno=fcntl.fcntl(here, fcntl.F_DUPFD, HIGH)) as high:
+            one = object.__new__(starter._Starter)
+            one._socket, one._is_ready = high, False
+            assert not one.is_ready()
+            there.send(b"0")
+            assert one.is_ready()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -49,19 +49,24 @@ def are_supported() -> bool:
 
 
 def are_ready(workers: int) -> bool:
-    """Return whether an idle pool of this many workers has started."""
+    """Return whether an idle pool of this many workers has started.
+
+    Once it would have saved enough, it is started in the background. It is not forked from a
+    starter that still imports, as the caller would wait for that.
+    """
+    if workers not in _IDLE and _are_worthwhile(workers) and not starter.is_preparing():
+        _IDLE[workers] = WorkerPool(workers)
     return workers in _IDLE and _IDLE[workers].is_ready()
 
 
 def record_saving(seconds: float, workers: int) -> None:
     """Record the seconds that this many workers would have saved.
 
-    Once the total is large enough, they are started in the background.
+    Once the total is large enough, the starter begins, from which `are_ready` forks them.
     """
     _SAVABLE_SECONDS[workers] = _SAVABLE_SECONDS.get(workers, 0.0) + seconds
-    enough = MIN_SAVED_SECONDS * (PREPARED_SHARE if starter.is_prepared() else 1.0)
-    if _SAVABLE_SECONDS[workers] >= enough and workers not in _IDLE:
-        _IDLE[workers] = WorkerPool(workers)
+    if _are_worthwhile(workers):
+        starter.start()
 
 
 def disable(workers: int) -> None:
@@ -286,6 +291,12 @@ _IDLE: dict[int, WorkerPool] = {}
 
 _SAVABLE_SECONDS: dict[int, float] = {}
 """Seconds that a pool would have saved this process so far, by number of workers."""
+
+
+def _are_worthwhile(workers: int) -> bool:
+    """Return whether these workers would have saved enough for being started."""
+    enough = MIN_SAVED_SECONDS * (PREPARED_SHARE if starter.is_prepared() else 1.0)
+    return _SAVABLE_SECONDS.get(workers, -math.inf) >= enough
 
 
 def _allowed_cores() -> list[int]:

@@ -84,6 +84,11 @@ def is_prepared() -> bool:
     return bool(_RUNNING) and _RUNNING[0].fits() and _RUNNING[0].is_ready()
 
 
+def is_preparing() -> bool:
+    """Return whether the starter still imports what workers need; forks would wait for that."""
+    return bool(_RUNNING) and _RUNNING[0].fits() and not _RUNNING[0].is_ready()
+
+
 def fork_worker(handle: int, core: int | None) -> "ForkedWorker | None":
     """Fork a worker; None = no starter is supported here, or it failed.
 
@@ -176,7 +181,10 @@ class _Starter:
 
     def is_ready(self) -> bool:
         """Return whether it has imported what workers need."""
-        return self._is_ready or bool(select.select([self._socket], [], [], 0)[0])
+        # Not `select.select`, which takes no file descriptor above 1,023.
+        answers = select.poll()
+        answers.register(self._socket, select.POLLIN)
+        return self._is_ready or bool(answers.poll(0))
 
     def fork(self, handle: int, core: int | None) -> ForkedWorker:
         """Fork a worker.
