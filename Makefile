@@ -91,7 +91,7 @@ glossary: install ## write docs/glossary.md from src/overheard/report/terms.toml
 bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
 
-bench-check: install ## compare the ratios of speed with those that bench kept; two minutes
+bench-check: install ## compare the ratios of speed with those that bench kept; a few minutes
 	$(BIN)/python benchmarks --check
 
 clean: ## remove what make created

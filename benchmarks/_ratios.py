@@ -22,7 +22,10 @@ VARIABLE = "OVERHEARD_RATIOS"
 """Environment variable with the path of the file to which a benchmark adds its rows."""
 
 SMALLEST_SHARE = 0.75
-"""A ratio below this share of the kept one fails `make bench-check`."""
+"""A ratio below this share of the kept one fails `make bench-check`, on the same processor."""
+
+CPU_INFO = Path("/proc/cpuinfo")
+"""Linux's description of the processors."""
 
 
 class KeptRatio(TypedDict):
@@ -53,7 +56,7 @@ def keep_ratio(what: str, ratios: Sequence[float]) -> None:
         "pairs": len(ratios),
         "day": datetime.now(UTC).date().isoformat(),
         "load": round(os.getloadavg()[0], 1),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
+        "machine": f"{_processor()}, {os.cpu_count()} cores, torch {torch.__version__}",
     }
     path = Path(named)
     path.write_text(json.dumps(read_ratios(path) | {what: row}, indent=2) + "\n")
@@ -66,19 +69,36 @@ def read_ratios(path: Path) -> Ratios:
 
 
 def compare_with_kept(measured: Ratios) -> list[str]:
-    """Print each measured row beside the kept one, and return the rows that fell too far."""
+    """Print each measured row beside the kept one, and return the rows that fell too far.
+
+    Ratios of two processors differ by up to a third, so only those of one machine are judged.
+    """
     kept, fallen = read_ratios(KEPT), []
     for what, row in measured.items():
         now = row["median"]
         if what not in kept:
             print(f"{what:<58} {now:6.2f}x, not kept yet: run `make bench`")
             continue
-        before = kept[what]["median"]
-        has_fallen = now < SMALLEST_SHARE * before
-        print(
-            f"{what:<58} {now:6.2f}x, kept {before:6.2f}x of {kept[what]['day']}  "
-            f"{'FELL' if has_fallen else 'holds'}"
-        )
-        if has_fallen:
+        before = kept[what]
+        if before["machine"] != row["machine"]:
+            verdict = f"not judged: kept on {before['machine']}"
+        elif now < SMALLEST_SHARE * before["median"]:
+            verdict = "FELL"
             fallen.append(what)
+        else:
+            verdict = "holds"
+        old = f"{before['median']:6.2f}x of {before['day']}"
+        print(f"{what:<58} {now:6.2f}x, kept {old}  {verdict}")
+    for what in sorted(kept.keys() - measured.keys()):
+        print(f"{what:<58} not among the rows of this check")
     return fallen
+
+
+def _processor() -> str:
+    """Return the name of this machine's processor."""
+    if CPU_INFO.exists():
+        for line in CPU_INFO.read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()

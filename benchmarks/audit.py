@@ -23,8 +23,8 @@ from overheard.learning.last_layer import find_last_layer
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.questions.label_shares.attacks.decaf import Decaf, train_gradient_bases
 
-AUDIT_BAR = 60.0
-"""Largest accepted seconds on two cores, from a cold start."""
+AUDIT_BAR = 20.0
+"""Seconds that the audit should take on two idle cores, from a cold start."""
 
 DECAF_BAR = 20.0
 """Largest accepted milliseconds for a client, a round and ten classes; 3,589 in the paper."""
@@ -84,7 +84,8 @@ def main() -> None:
     seconds = [audit_seconds() for _ in range(repeats)]
     print(
         f"the built-in audit from a cold start: median {statistics.median(seconds):.1f} s, "
-        f"{min(seconds):.1f} to {max(seconds):.1f}; bar {AUDIT_BAR:g} s"
+        f"{min(seconds):.1f} to {max(seconds):.1f}; bar {AUDIT_BAR:g} s: "
+        f"{'reached' if statistics.median(seconds) <= AUDIT_BAR else 'MISSED'}"
     )
 
 

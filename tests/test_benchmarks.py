@@ -1,0 +1,50 @@
+"""The benchmarks that `make bench` runs need no arguments."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+from runpy import run_path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def ratios(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("_ratios")
+
+
+def test_benchmarks_run_by_make_need_no_arguments(ratios: ModuleType) -> None:
+    by_hand = run_path(str(BENCHMARKS / "__main__.py"), run_name="benchmarks")["BY_HAND"]
+    sources = {one.stem: one.read_text(encoding="utf-8") for one in BENCHMARKS.glob("[!_]*.py")}
+    assert by_hand <= sources.keys()
+    needy = {name for name, text in sources.items() if "required=True" in text}
+    assert needy
+    assert needy <= by_hand
+
+
+def test_only_ratios_of_one_machine_are_judged(
+    ratios: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "kept.json"
+    monkeypatch.setattr(ratios, "KEPT", path)
+    monkeypatch.setenv(ratios.VARIABLE, str(path))
+    for what in ("held", "fell", "gone", "elsewhere"):
+        ratios.keep_ratio(what, [1.9, 2.0, 2.1])
+    kept = ratios.read_ratios(path)
+    assert kept["held"]["median"] == 2.0
+    kept["elsewhere"]["machine"] = "another processor"
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    measured = {what: kept["held"] | {"median": 1.4} for what in ("fell", "elsewhere", "new")}
+    measured["held"] = kept["held"] | {"median": 1.6}
+    assert ratios.compare_with_kept(measured) == ["fell"]
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert lines["elsewhere"].endswith("not judged: kept on another processor")
+    assert "not kept yet" in lines["new"]
+    assert "not among the rows" in lines["gone"]
