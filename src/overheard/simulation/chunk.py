@@ -56,6 +56,16 @@ class Chunk:
         )
 
 
+def chunk_width(cohort_size: int | None) -> int:
+    """Return how many virtual clients, or virtual cohorts, a whole chunk has.
+
+    Args:
+        cohort_size: the number of clients of a cohort; None = no cohorts.
+
+    """
+    return CHUNK if cohort_size is None else max(CHUNK, 2 * min(cohort_size, MAX_COHORT_SIZE))
+
+
 def draw_chunks(
     knowledge: Knowledge,
     sizes: tuple[int, int],
@@ -67,9 +77,9 @@ def draw_chunks(
     """Draw all virtual clients or virtual cohorts, chunk by chunk.
 
     The draws of a client depend only on the seed and its number, so requesting more clients
-    keeps the first ones. Virtual clients train on the two halves in turn. With cohorts, whole
-    chunks do. All members of a cohort train on one half, follow one recipe and have sizes of
-    one scale, as the members of a federation do.
+    keeps the first ones. So it is with cohorts from two whole chunks on. Virtual clients train
+    on the two halves in turn. With cohorts, whole chunks do. All members of a cohort train on
+    one half, follow one recipe and have sizes of one scale, as the members of a federation do.
 
     Args:
         knowledge: what is known of clients, with the number of virtual clients.
@@ -93,8 +103,7 @@ def draw_chunks(
         return tuple(
             Chunk(tuple(clients[begin : begin + CHUNK])) for begin in range(0, count, CHUNK)
         )
-    cohort_size = min(cohort_size, MAX_COHORT_SIZE)
-    width = max(CHUNK, 2 * cohort_size)
+    width, cohort_size = chunk_width(cohort_size), min(cohort_size, MAX_COHORT_SIZE)
     # At least two chunks, so that there are cohorts of both halves.
     step = min(width, -(-count // 2))
     scales = [

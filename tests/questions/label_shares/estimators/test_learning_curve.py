@@ -1,6 +1,7 @@
 """Virtual clients are trained until twice as many hardly help, by the attacker's own error."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from overheard.questions.label_shares.estimators.learning_curve import (
     portions,
     simulate_until_flat,
 )
+from overheard.simulation.chunk import chunk_width, draw_chunks
 from overheard.simulation.last_layer_change import LastLayerChange
 from overheard.simulation.simulation import Simulation, run_simulation
 from tests.simulation.small_run import CLIENTS, CountingCache, Raw, knowledge, server_view
@@ -45,10 +47,23 @@ def even_shares(simulation: Simulation) -> Tensor:
 
 
 def test_portions_double_and_are_whole_chunks():
-    assert portions(1200) == (160, 320, 608)
-    assert portions(512) == (128, 256)
-    assert portions(250) == (128,)
-    assert portions(127) == ()
+    assert portions(1200, 32) == (160, 320, 608)
+    assert portions(512, 32) == (128, 256)
+    assert portions(250, 32) == (128,)
+    assert portions(127, 32) == ()
+    # Three chunks or more: 200 would be two, of which 300 are not twice as many.
+    assert portions(1200, 100) == (300, 600)
+    assert portions(500, 100) == (300,)
+    assert portions(400, 100) == ()
+
+
+@pytest.mark.parametrize("members", [50, 1000])
+def test_a_portion_of_cohorts_has_the_first_chunks_of_the_next_one(members: int):
+    counts = (*portions(640, chunk_width(members)), 640)
+    assert len(counts) > 1
+    drawn = [draw_chunks(knowledge(virtual=n), (10, 60), members, Seed(3)) for n in counts]
+    for portion, larger in pairwise(drawn):
+        assert portion == larger[: len(portion)]
 
 
 def test_flat_means_that_the_same_clients_gained_too_little():
@@ -89,6 +104,18 @@ def test_trains_all_while_the_error_falls_and_nothing_twice():
     assert len(simulation.shares) == 512
     # 16 chunks, and the label counts of 128, 256 and 512 clients.
     assert len(cache.saved) == len(set(cache.saved)) == 16 + 3
+
+
+def test_trains_no_cohort_twice():
+    known, cache = limited(0.5), CountingCache()
+    known = replace(known, compute=replace(known.compute, cache=cache))
+    _, curve = simulate_until_flat(
+        server_view(), known, (0,), [Raw()], lambda one: one.shares + 1, cohort_size=20
+    )
+    assert curve is not None
+    # Chunks of 40 cohorts: 4, then 3 more. The label counts are saved once a portion.
+    assert (curve.clients, curve.trained) == ((160, 280), 280)
+    assert len(cache.saved) == len(set(cache.saved)) == 7 + 2
 
 
 def test_no_client_is_estimated_by_what_was_fitted_to_its_half():

@@ -12,12 +12,15 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.view import View
 from overheard.questions.label_shares.estimators.cross_fit import HALVES
 from overheard.simulation.cached_readings import DESCRIPTION
-from overheard.simulation.chunk import CHUNK
+from overheard.simulation.chunk import chunk_width
 from overheard.simulation.probe import Probe
 from overheard.simulation.simulation import Simulation, run_simulation
 
 FEWEST_CLIENTS = 128
 """Virtual clients of the first portion: from fewer, errors vary too much to be compared."""
+
+FEWEST_CHUNKS = 3
+"""The same in chunks, which are large for cohorts: whole ones cannot double from fewer."""
 
 EstimateUnseen = Callable[[Simulation], Float[Tensor, "virtual classes"]]
 """Estimates the shares of each virtual client by an estimator that was not trained on it."""
@@ -37,9 +40,9 @@ def simulate_until_flat(
 ) -> tuple[Simulation, LearningCurve | None]:
     """Run the simulation with more and more virtual clients, until the error falls no more.
 
-    Each portion doubles their number. It is the last one if it lowered the mean error of the
-    virtual clients of the portions before by less than `knowledge.compute.smallest_gain`. What
-    a portion trained is in the cache for the next one, and for other attacks.
+    Each portion about doubles their number. It is the last one if it lowered the mean error of
+    the virtual clients of the portions before by less than `knowledge.compute.smallest_gain`.
+    What a portion trained is in the cache for the next one, and for other attacks.
 
     Args:
         view: as for `run_simulation`, like all but `estimate`.
@@ -58,7 +61,7 @@ def simulate_until_flat(
         return run_simulation(view, knowledge, rounds, probes, cohort_size=cohort_size), None
     clients, means = list[int](), list[float]()
     before: Tensor | None = None
-    for count in (*portions(planned), planned):
+    for count in (*portions(planned, chunk_width(cohort_size)), planned):
         known = replace(knowledge, compute=replace(compute, virtual_clients=count))
         simulation = run_simulation(view, known, rounds, probes, cohort_size=cohort_size)
         if count == planned:
@@ -73,16 +76,22 @@ def simulate_until_flat(
     return simulation, LearningCurve(tuple(clients), tuple(means), count, planned)
 
 
-def portions(planned: int) -> tuple[int, ...]:
-    """Return the numbers of virtual clients below the planned one, each twice the one before.
+def portions(planned: int, chunk: int) -> tuple[int, ...]:
+    """Return the numbers of virtual clients below the planned one, each about twice the last.
 
     They are whole chunks, so that nothing is trained twice.
+
+    Args:
+        planned: the largest number.
+        chunk: virtual clients, or virtual cohorts, of a chunk.
+
     """
+    fewest = max(FEWEST_CLIENTS, FEWEST_CHUNKS * chunk)
     counts = []
-    count = -(-planned // (2 * CHUNK)) * CHUNK
-    while FEWEST_CLIENTS <= count < planned:
+    count = -(-planned // (2 * chunk)) * chunk
+    while fewest <= count < planned:
         counts.append(count)
-        count = -(-count // (2 * CHUNK)) * CHUNK
+        count = -(-count // (2 * chunk)) * chunk
     return tuple(reversed(counts))
 
 
