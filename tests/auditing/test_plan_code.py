@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.plan_code import derived_code
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError
 from overheard.findings.finding import Audit
@@ -148,3 +149,11 @@ def test_a_run_that_does_not_state_its_code_is_refused(home: Path):
     (AuditFolder(home / "audit").run_path("scaled", 0) / "code.json").write_text("[]")
     with pytest.raises(OutputError, match="it is not known which"):
         audit_and_list(home, plan)
+
+
+def test_a_derived_result_depends_on_its_module_and_on_the_plugins_of_the_runs(home: Path):
+    plan, module = load_plan(home), "overheard.papers.shift.measured_series"
+    before = derived_code(plan, module)
+    assert before != derived_code(plan, "overheard.papers.shift.measure")
+    assert before == derived_code(load_plan(home, label=3), module)
+    assert before != derived_code(load_plan(home, factor=2), module)

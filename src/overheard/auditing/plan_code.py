@@ -1,4 +1,4 @@
-"""The code that the runs, simulations and cells of a plan depend on."""
+"""The code that the runs, simulations, cells and derived results of a plan depend on."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,6 +24,18 @@ def cell_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any])
     question = question_of_attack(attack)
     plugins = (*_attack_plugins(plan, arm, threat, attack), question, question.scorer)
     return code_digest(SCORING_MODULES, plugins)
+
+
+def derived_code(plan: Plan, module: str) -> str:
+    """Return the digest of the code that a result depends on, computed from a plan's runs.
+
+    Args:
+        plan: the plan of the runs.
+        module: dotted name of the module that computes the result.
+
+    """
+    plugins = (one for arm in plan.arms for one in _training_plugins(plan, arm))
+    return code_digest((module, *TRAINING_MODULES), plugins)
 
 
 def simulation_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any]) -> str:

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from overheard.core.errors import OutputError
 from overheard.papers.shift.cached_series import SERIES_FILE, load_series, save_series
 from overheard.papers.shift.measure import ACCURACY, LOSS
 from overheard.papers.shift.measured_series import MeasuredSeries
@@ -13,19 +12,27 @@ SAVED = (
 )
 
 
+ORIGIN = "seeds = [0]"
+
+
 def test_saved_series_read_back_exactly(tmp_path: Path) -> None:
-    save_series(SAVED, tmp_path)
-    assert load_series(tmp_path, (LOSS, ACCURACY)) == SAVED
+    save_series(SAVED, tmp_path, ORIGIN)
+    assert load_series(tmp_path, (LOSS, ACCURACY), ORIGIN) == SAVED
 
 
 def test_series_of_other_measures_are_not_loaded(tmp_path: Path) -> None:
-    assert load_series(tmp_path, (LOSS,)) is None
-    save_series(SAVED, tmp_path)
-    assert load_series(tmp_path, (LOSS,)) is None
-    assert load_series(tmp_path, (ACCURACY, LOSS)) is None
+    assert load_series(tmp_path, (LOSS,), ORIGIN) is None
+    save_series(SAVED, tmp_path, ORIGIN)
+    assert load_series(tmp_path, (LOSS,), ORIGIN) is None
+    assert load_series(tmp_path, (ACCURACY, LOSS), ORIGIN) is None
 
 
-def test_a_damaged_file_is_refused_with_its_path(tmp_path: Path) -> None:
-    (tmp_path / SERIES_FILE).write_text("[{", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"series\.json: the file is damaged"):
-        load_series(tmp_path, (LOSS,))
+def test_series_of_other_seeds_or_code_are_not_loaded(tmp_path: Path) -> None:
+    save_series(SAVED, tmp_path, ORIGIN)
+    assert load_series(tmp_path, (LOSS, ACCURACY), "seeds = [0, 1]") is None
+
+
+@pytest.mark.parametrize("content", ["[{", "[]"])
+def test_a_file_of_another_form_counts_as_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / SERIES_FILE).write_text(content, encoding="utf-8")
+    assert load_series(tmp_path, (LOSS,), ORIGIN) is None

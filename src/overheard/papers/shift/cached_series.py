@@ -7,7 +7,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from overheard.archive.atomic import write_text
-from overheard.core.errors import OutputError
 from overheard.papers.shift.measure import LeakageMeasure
 from overheard.papers.shift.measured_series import MeasuredSeries
 
@@ -34,11 +33,30 @@ class SeriesEntry:
     control: tuple[dict[int, float], ...]
 
 
-ENTRIES = TypeAdapter(tuple[SeriesEntry, ...])
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class CachedSeries:
+    """Measures, and what they depend on.
+
+    Args:
+        origin: from `describe_origin`.
+        measures: one entry per measure.
+
+    """
+
+    origin: str
+    measures: tuple[SeriesEntry, ...]
 
 
-def save_series(followed: Sequence[MeasuredSeries], folder: Path) -> None:
+CACHED_SERIES = TypeAdapter(CachedSeries)
+
+
+def save_series(followed: Sequence[MeasuredSeries], folder: Path, origin: str) -> None:
     """Write `series.json` into the folder of an audit, atomically.
+
+    Args:
+        followed: the measures.
+        folder: folder of the audit.
+        origin: what the measures depend on, from `describe_origin`.
 
     Raises:
         OutputError: if the file cannot be written.
@@ -54,30 +72,22 @@ def save_series(followed: Sequence[MeasuredSeries], folder: Path) -> None:
         )
         for one in followed
     )
-    write_text(folder / SERIES_FILE, ENTRIES.dump_json(entries, indent=1).decode() + "\n")
+    text = CACHED_SERIES.dump_json(CachedSeries(origin, entries), indent=1).decode()
+    write_text(folder / SERIES_FILE, text + "\n")
 
 
 def load_series(
-    folder: Path, measures: Sequence[LeakageMeasure]
+    folder: Path, measures: Sequence[LeakageMeasure], origin: str
 ) -> tuple[MeasuredSeries, ...] | None:
-    """Load these measures; None if none or other measures were saved.
-
-    Raises:
-        OutputError: if the file is damaged.
-
-    """
-    path = folder / SERIES_FILE
-    if not path.is_file():
-        return None
+    """Load these measures of this origin; None if there is no such file that can be read."""
     try:
-        entries = ENTRIES.validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise OutputError(
-            f"{path}: the file is damaged; remove it, and it is created again"
-        ) from error
-    if [one.measure for one in entries] != [one.key for one in measures]:
+        cached = CACHED_SERIES.validate_json((folder / SERIES_FILE).read_bytes())
+    except (ValidationError, FileNotFoundError):
+        return None
+    saved = [one.measure for one in cached.measures]
+    if cached.origin != origin or saved != [one.key for one in measures]:
         return None
     return tuple(
         MeasuredSeries(measure, one.since, one.shifted, one.control)
-        for measure, one in zip(measures, entries, strict=True)
+        for measure, one in zip(measures, cached.measures, strict=True)
     )

@@ -21,7 +21,11 @@ from overheard.papers.shift.divergence import (
 )
 from overheard.papers.shift.evidence import group_by_verdict
 from overheard.papers.shift.measure import LeakageMeasure
-from overheard.papers.shift.measured_series import MeasuredSeries, measure_series
+from overheard.papers.shift.measured_series import (
+    MeasuredSeries,
+    describe_origin,
+    measure_series,
+)
 from overheard.papers.shift.published_statements import read_statements
 from overheard.papers.shift.scenarios import ShiftScenario, ShiftSize
 from overheard.papers.shift.shift_values import (
@@ -148,11 +152,11 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
         self, runs: ExperimentRuns, name: str, context: str
     ) -> AuditMeasurements:
         measures, prefix = self.measures(), f"{name}_" if len(runs.plans) > 1 else ""
-        # The cache belongs to this audit, as its folder belongs to one plan.
-        followed = load_series(runs.folder / name, measures)
+        origin = describe_origin(runs.plans[name])
+        followed = load_series(runs.folder / name, measures, origin)
         if followed is None:
             followed = measure_series(runs, name, measures)
-            save_series(followed, runs.folder / name)
+            save_series(followed, runs.folder / name, origin)
         values = [
             value
             for one in followed
