@@ -179,10 +179,9 @@ class AttributeExperiment(Experiment, IllustratedExperiment):
         arms = FEDAVG, self._flip
         tests = AttributeTests(runs, row.quadruple, arms, self.schedule)
         outcomes = list[QuadrupleOutcome]()
-        seeds = runs.plans[row.quadruple.tasks[0].key].seeds
-        for seed in seeds:
+        settings = f"{row.quadruple} {arms} {self.schedule} {tests.describe_origin()}"
+        for seed in runs.plans[row.quadruple.tasks[0].key].seeds:
             path = runs.folder / "answers" / f"row{row.number}-seed{seed}.json"
-            settings = f"{row.quadruple} {arms} {self.schedule} {seeds}"
             cached = load_outcomes(path, settings)
             if cached is None:
                 with one_thread():
