@@ -3,8 +3,12 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
+from overheard.findings.finding import Audit
 from overheard.papers.deanonymization.open_world import OpenWorldExperiment
+from overheard.papers.deanonymization.result_rows import PRECISION
 from overheard.papers.deanonymization.scenarios import IdentityScenario
+from overheard.papers.reproduced_value import ReproducedValue
+from overheard.papers.runs import ExperimentRuns
 
 
 def test_the_share_of_seen_users_sets_the_number_of_unseen_ones(tiny: IdentityScenario) -> None:
@@ -13,6 +17,32 @@ def test_the_share_of_seen_users_sets_the_number_of_unseen_ones(tiny: IdentitySc
     unseen = [plan.data.people.unseen for plan in plans.values() if plan.data.people]
     assert unseen == [6, 4, 2, 0]
     assert all(plan.data.clients == 8 for plan in plans.values())
+
+
+def test_the_figure_has_the_shares_that_were_run(
+    tiny: IdentityScenario, tmp_path: Path
+) -> None:
+    experiment = OpenWorldExperiment((tiny,), (tiny,))
+    plans = {
+        name: plan
+        for name, plan in experiment.plans(quick=True).items()
+        if name in {"tiny_seen_50", "tiny_seen_100"}
+    }
+    audits = {
+        name: Audit("", "", (), (), (), (), plan.toml(), {}) for name, plan in plans.items()
+    }
+    values = [
+        ReproducedValue(f"{name}_{attack.name}_{score}", "", 0.4, 0.3, 0.5, None, "higher")
+        for name, plan in plans.items()
+        for attack in plan.threats[0].attacks
+        for score in (PRECISION, "matching_auc")
+    ]
+    content = experiment.page_content(ExperimentRuns(audits, plans, tmp_path), values)
+    assert [one.title for one in content.figures] == [
+        "Figure 6: Tiny, mean average precision",
+        "Figure 6: Tiny, matching auc",
+    ]
+    assert experiment.page_content(ExperimentRuns({}, {}, tmp_path), ()).figures == ()
 
 
 @pytest.mark.slow

@@ -19,17 +19,19 @@ def empty_runs(
     experiment: ShiftExperiment,
     folder: Path,
     seeds: Sequence[int] = (0, 1),
-    without: Sequence[str] = (),
+    without: str = "",
 ) -> ExperimentRuns:
-    """Make the runs of a quick size, without findings and without some of the audits."""
+    """Make the runs of a quick size, without findings and without one of the audits."""
     plans = {
         name: plan.model_copy(update={"seeds": tuple(seeds)})
         for name, plan in experiment.plans(quick=True).items()
-        if name not in without
+        if name != without
     }
     audits = {
         name: Audit("", "", (), (), (), (), plan.toml(), {}) for name, plan in plans.items()
     }
+    for name in plans:
+        (folder / name).mkdir(exist_ok=True)
     return ExperimentRuns(audits, plans, folder)
 
 

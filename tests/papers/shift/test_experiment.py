@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from overheard.papers.registry import find_experiment
+from overheard.papers.runs import ExperimentRuns
 from overheard.papers.shift import measured_series
+from overheard.papers.shift.experiment import ShiftExperiment
 from overheard.papers.shift.measure import source_of_leakage
 from overheard.papers.shift.measured_series import describe_origin
 from overheard.papers.shift.scalability import ScalabilityExperiment
@@ -20,8 +23,6 @@ def test_further_seeds_count_in_a_folder_with_fewer(
 ) -> None:
     plant_series(monkeypatch)
     experiment = ScalabilityExperiment("figure8", tiny, COSINE)
-    for clients in (2, 3, 5, 10):
-        (tmp_path / f"clients_{clients}").mkdir()
 
     def divergence(*seeds: int) -> float:
         values = experiment.read_values(empty_runs(experiment, tmp_path, seeds))
@@ -33,6 +34,54 @@ def test_further_seeds_count_in_a_folder_with_fewer(
     # The values at the shift are 2 and 4.
     assert divergence(0, 2) == pytest.approx(first + 1.0)
     assert divergence(0) == pytest.approx(first)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("figure7a", "even_60"),
+        ("figure7b", "even_80"),
+        ("figure7c", "even_90"),
+        ("figure8", "clients_2"),
+        ("figure9", "clients_5"),
+        ("figure10", "clients_10"),
+    ],
+)
+def test_an_audit_may_be_missing_but_then_no_statement_is_checked(
+    name: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant_series(monkeypatch)
+    experiment = find_experiment(f"shift/{name}")
+    assert isinstance(experiment, ShiftExperiment)
+    runs = empty_runs(experiment, tmp_path)
+    whole = {one.name for one in experiment.read_values(runs)}
+    statements = {one for one in whole if one.startswith("reading_")}
+    assert len(experiment.page_content(runs, ()).statements) == len(statements) > 0
+
+    runs = empty_runs(experiment, tmp_path, without=missing)
+    values = experiment.read_values(runs)
+    assert {one.name for one in values} == {
+        one for one in whole - statements if not one.startswith(f"{missing}_")
+    }
+    content = experiment.page_content(runs, values)
+    assert len(content.figures) == 1
+    assert content.statements == ()
+
+
+def test_the_values_of_one_audit_alone_have_the_names_of_the_whole_experiment(
+    tiny: ShiftScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant_series(monkeypatch)
+    experiment = ScalabilityExperiment("figure8", tiny, COSINE)
+    runs = empty_runs(experiment, tmp_path)
+    alone = ExperimentRuns(
+        {"clients_2": runs.audits["clients_2"]},
+        {"clients_2": runs.plans["clients_2"]},
+        tmp_path,
+    )
+    names = {one.name for one in experiment.read_values(alone)}
+    assert DIVERGENCE in names
+    assert names < {one.name for one in experiment.read_values(runs)}
 
 
 def test_the_origin_of_measures_names_seeds_and_code(

@@ -129,7 +129,8 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
         by_name = {one.name: one for one in values}
         page_figures = []
         for scenario in self.scenarios:
-            if _key(scenario, self.seen_percentages[0]) not in runs.audits:
+            shares = [n for n in self.seen_percentages if _key(scenario, n) in runs.audits]
+            if not shares:
                 continue
             names = [attack.name for attack in build_identity_attacks(scenario, self.source)]
             for score, attacks in (
@@ -139,11 +140,8 @@ class OpenWorldExperiment(Experiment, IllustratedExperiment):
                 lines = [
                     ValueSeries(
                         name,
-                        self.seen_percentages,
-                        [
-                            by_name[f"{_key(scenario, n)}_{name}_{score}"]
-                            for n in self.seen_percentages
-                        ],
+                        shares,
+                        [by_name[f"{_key(scenario, n)}_{name}_{score}"] for n in shares],
                     )
                     for name in attacks
                 ]

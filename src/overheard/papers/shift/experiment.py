@@ -113,20 +113,28 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
 
     @abstractmethod
     def draw_figures(self, audits: Mapping[str, AuditMeasurements]) -> tuple[ReportFigure, ...]:
-        """Draw the figures from the measurements of each audit."""
+        """Draw the figures from the measurements of each audit that was run."""
 
     @abstractmethod
     def check_statements(
         self, audits: Mapping[str, AuditMeasurements]
     ) -> Mapping[str, StatementVerdict]:
-        """Check each of the paper's statements, by its key."""
+        """Check each of the paper's statements, by its key.
+
+        Args:
+            audits: measurements of all audits.
+
+        """
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return the plans of one size."""
         return self.build_plans(self.size(quick=quick))
 
     def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
-        """Return divergences with the control's, the AUC, and whether the statements hold."""
+        """Return divergences with the control's, the AUC, and whether the statements hold.
+
+        The statements compare audits, so they are left out if an audit is missing.
+        """
         audits = self._measure_audits(runs)
         numbers = tuple(value for one in audits.values() for value in one.values)
         return (*numbers, *make_statement_values(self._statements(audits)))
@@ -151,7 +159,8 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
     def _measure_audit(
         self, runs: ExperimentRuns, name: str, context: str
     ) -> AuditMeasurements:
-        measures, prefix = self.measures(), f"{name}_" if len(runs.plans) > 1 else ""
+        is_only_audit = len(self.plans(quick=False)) == 1
+        measures, prefix = self.measures(), "" if is_only_audit else f"{name}_"
         origin = describe_origin(runs.plans[name])
         followed = load_series(runs.folder / name, measures, origin)
         if followed is None:
@@ -172,6 +181,10 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
     def _statements(
         self, audits: Mapping[str, AuditMeasurements]
     ) -> tuple[PaperStatement, ...]:
+        """Check the statements; () if an audit is missing."""
+        # The audits of both sizes have the same names.
+        if audits.keys() != self.plans(quick=False).keys():
+            return ()
         verdicts = self.check_statements(audits)
         return tuple(
             PaperStatement(key, says, verdicts[key].holds, verdicts[key].evidence)

@@ -89,6 +89,7 @@ class ScalabilityExperiment(ShiftExperiment):
                 {
                     f"{clients} clients": audits[_key(clients)].series_of(one)
                     for clients in CLIENTS
+                    if _key(clients) in audits
                 },
             )
             for part, one in zip("ab", self.measures(), strict=True)

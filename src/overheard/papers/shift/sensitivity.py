@@ -101,12 +101,14 @@ class SensitivityExperiment(ShiftExperiment):
     def draw_figures(self, audits: Mapping[str, AuditMeasurements]) -> tuple[ReportFigure, ...]:
         """Draw one point per severity, and the diagonal."""
         sources, losses = self._divergences(audits)
+        # The control is the same for all severities.
+        first = next(iter(sources))
         dots = [
-            *_dot(format_ratio(0.5), True, losses[EVEN_SHARES[0]].control_deviations,
-                  sources[EVEN_SHARES[0]].control_deviations),
+            *_dot(format_ratio(0.5), True, losses[first].control_deviations,
+                  sources[first].control_deviations),
             *(
                 dot
-                for even in EVEN_SHARES
+                for even in sources
                 for dot in _dot(
                     format_ratio(even), False, losses[even].deviations, sources[even].deviations
                 )
@@ -192,10 +194,11 @@ class SensitivityExperiment(ShiftExperiment):
     def _divergences(
         self, audits: Mapping[str, AuditMeasurements]
     ) -> tuple[Mapping[float, Divergence], Mapping[float, Divergence]]:
-        """Return the divergences of the source and of the loss, by severity."""
+        """Return the divergences of the source and of the loss, by severity that was run."""
+        by_share = {even: audits[_key(even)] for even in EVEN_SHARES if _key(even) in audits}
         return (
-            {even: audits[_key(even)].divergence(self.source) for even in EVEN_SHARES},
-            {even: audits[_key(even)].divergence(LOSS) for even in EVEN_SHARES},
+            {even: one.divergence(self.source) for even, one in by_share.items()},
+            {even: one.divergence(LOSS) for even, one in by_share.items()},
         )
 
 
