@@ -7,7 +7,9 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import ProgressStep
-from overheard.core.errors import DataError
+from overheard.core.errors import DataError, OutputError
+from overheard.findings.finding import Audit
+from overheard.papers import experiment as module
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize, build_plan
 from overheard.papers.experiment import Experiment
@@ -167,3 +169,44 @@ def test_values_of_an_audit_that_was_finished_earlier_stay(
     assert seeds in text
     plan.write_text(text.replace(seeds, f"{seeds}    2,\n"))
     assert run("second") == [10, None]
+
+
+def test_an_audit_of_other_code_stops_only_a_run_that_selects_it(
+    tiny_benchmark: DecafBenchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audited: list[tuple[str, bool]] = []
+
+    def audit(plan: Plan, folder: Path, *, rerun: bool, **rest: object) -> Audit:
+        audited.append((folder.name, rerun))
+        if folder.name == "first" and not rerun:
+            raise OutputError("other code made this run")
+        return Audit("", "", (), (), (), (), plan.toml(), {})
+
+    def all_are_finished(
+        portion: Portion, selected: Mapping[str, Plan], plans: Mapping[str, Plan], folder: Path
+    ) -> Mapping[str, Plan]:
+        return plans
+
+    monkeypatch.setattr(module, "audit", audit)
+    monkeypatch.setattr(module, "write_report", lambda *_: None)
+    monkeypatch.setattr(Portion, "add_finished", all_are_finished)
+
+    def run(name: str, *, rerun: bool = False) -> tuple[ReproducedValue, ...]:
+        return Counting(tiny_benchmark).run(
+            tmp_path,
+            quick=True,
+            resources=RESOURCES,
+            on_step=None,
+            portion=Portion((name,)),
+            rerun=rerun,
+        )
+
+    second, first = run("second")
+    assert (second.name, second.value) == ("second", 0)
+    assert (first.name, first.value) == ("first_not_measured", None)
+    assert "other code made this run" in first.setting
+    assert audited == [("second", False), ("first", False)]
+    with pytest.raises(OutputError, match="other code"):
+        run("first")
+    assert [one.name for one in run("first", rerun=True)] == ["first", "second"]
+    assert audited[-2:] == [("first", True), ("second", False)]

@@ -238,6 +238,7 @@ def reproduce(
         int | None,
         typer.Option("--runs", min=1, help="Number of runs, with the seeds from 0 on."),
     ] = None,
+    rerun: RerunOption = False,
     out: OutOption = None,
     data: DataOption = None,
     seed: SeedOption = None,
@@ -275,11 +276,11 @@ def reproduce(
     seeds = tuple(range(runs or 0)) if seed is None else (seed,)
     resources = make_resources(data, device, workers)
     if experiment is not None:
-        reproduce_one(experiment, out, quick, only or (), seeds, resources, quiet)
+        reproduce_one(experiment, out, quick, only or (), seeds, rerun, resources, quiet)
     elif report:
         write_report_of_all(out, quiet)
     else:
-        reproduce_all(out, quick, seeds, resources, quiet)
+        reproduce_all(out, quick, seeds, rerun, resources, quiet)
 
 
 @app.command("list")

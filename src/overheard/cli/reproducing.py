@@ -27,6 +27,7 @@ def reproduce_one(
     quick: bool,
     only: Sequence[str],
     seeds: Sequence[int],
+    rerun: bool,
     resources: Resources,
     quiet: bool,
 ) -> None:
@@ -40,6 +41,7 @@ def reproduce_one(
             quick=quick,
             only=only,
             seeds=seeds,
+            rerun=rerun,
             resources=resources,
             on_step=on_step,
         )
@@ -50,7 +52,12 @@ def reproduce_one(
 
 
 def reproduce_all(
-    out: Path | None, quick: bool, seeds: Sequence[int], resources: Resources, quiet: bool
+    out: Path | None,
+    quick: bool,
+    seeds: Sequence[int],
+    rerun: bool,
+    resources: Resources,
+    quiet: bool,
 ) -> None:
     """Run all experiments in turn, and write their page.
 
@@ -65,6 +72,7 @@ def reproduce_all(
                     folder / experiment_folder(name, quick=quick),
                     quick=quick,
                     seeds=seeds,
+                    rerun=rerun,
                     resources=resources,
                     on_step=on_step,
                 )

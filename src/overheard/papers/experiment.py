@@ -11,9 +11,10 @@ from overheard.archive.atomic import write_text
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.auditing.run import audit
-from overheard.core.errors import DataError
+from overheard.core.errors import AuditError, DataError, OutputError
 from overheard.core.seeds import Seed
 from overheard.drawing.figures import ReportTable
+from overheard.findings.finding import Audit
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label
 from overheard.papers.page_content import IllustratedExperiment, PageContent
@@ -67,14 +68,15 @@ class Experiment(ABC):
         resources: Resources,
         on_step: OnStep | None,
         portion: Portion = ALL,
+        rerun: bool = False,
     ) -> tuple[ReproducedValue, ...]:
         """Run every audit, write its report to its sub-folder, and return the values.
 
         The page `figures.html` shows the values, and the figures of an experiment that is
         `IllustratedExperiment`. Results that are already in the folder are reused, also those
-        of finished audits that were not selected. Any other audit that was not selected, or
-        whose data are missing, is left out and reported as one unmeasured value, unless no
-        audit has data.
+        of finished audits that were not selected, unless other code made their runs. Any
+        other audit that was not selected, or whose data are missing, is left out and reported
+        as one unmeasured value, unless no audit has data.
 
         Args:
             folder: folder of the experiment, with a sub-folder for each plan.
@@ -82,6 +84,8 @@ class Experiment(ABC):
             resources: data folder, device and workers.
             on_step: called after each finished step of an audit.
             portion: the audits and the seeds to run.
+            rerun: whether to train runs of selected audits anew that other code made;
+                otherwise they are refused.
 
         Raises:
             AuditError: if an audit fails; the message says what to change. Finished work is
@@ -91,22 +95,27 @@ class Experiment(ABC):
         all_plans = self.plans(quick=quick)
         selected = portion.select(self.name, all_plans)
         plans = portion.add_finished(selected, all_plans, folder)
-        audits, missing = {}, dict[str, DataError]()
-        for number, (name, plan) in enumerate(plans.items(), start=1):
-            prefix = f"audit {number} of {len(plans)}"
+        audits, missing = dict[str, Audit](), dict[str, AuditError]()
+        # First what was asked for: changed attacks are computed anew in finished audits.
+        for number, name in enumerate(sorted(plans, key=lambda name: name not in selected)):
+            prefix = f"audit {number + 1} of {len(plans)}"
             try:
                 audits[name] = audit(
-                    plan,
+                    plans[name],
                     folder / name,
                     resources=resources,
                     on_step=None if on_step is None else partial(_report_step, on_step, prefix),
+                    rerun=rerun and name in selected,
                 )
-            except DataError as error:
+            except (DataError, OutputError) as error:
+                if name in selected and isinstance(error, OutputError):
+                    raise
                 missing[name] = error
                 continue
             write_report(audits[name], folder / name, BOOTSTRAP_SEED)
         if not audits:
             raise next(iter(missing.values()))
+        audits = {name: audits[name] for name in plans if name in audits}
         runs = ExperimentRuns(audits, plans, folder, resources)
         values = (
             *self.read_values(runs),

@@ -18,6 +18,7 @@ def reproduce(
     quick: bool = False,
     only: Sequence[str] = (),
     seeds: Sequence[int] = (),
+    rerun: bool = False,
     resources: Resources | None = None,
     on_step: OnStep | None = None,
 ) -> tuple[ReproducedValue, ...]:
@@ -32,6 +33,8 @@ def reproduce(
         quick: whether to run a smaller size, in minutes.
         only: names of the audits to run, such as the columns of a table; none = all.
         seeds: seeds that replace the experiment's own; none = its own.
+        rerun: whether to train runs of the selected audits anew that other code made;
+            otherwise they are refused.
         resources: data folder, device and workers.
         on_step: called after each finished step.
 
@@ -46,6 +49,7 @@ def reproduce(
         resources=resources or Resources(),
         on_step=on_step,
         portion=Portion(tuple(only), tuple(seeds)),
+        rerun=rerun,
     )
     write_values(chosen, values, folder, quick=quick)
     return values
