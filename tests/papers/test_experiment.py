@@ -10,6 +10,7 @@ from overheard.auditing.progress import ProgressStep
 from overheard.core.errors import DataError, OutputError
 from overheard.findings.finding import Audit
 from overheard.papers import experiment as module
+from overheard.papers import portion as portion_module
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark
 from overheard.papers.decaf.plans import DecafSize, build_plan
 from overheard.papers.experiment import Experiment
@@ -169,6 +170,33 @@ def test_values_of_an_audit_that_was_finished_earlier_stay(
     assert seeds in text
     plan.write_text(text.replace(seeds, f"{seeds}    2,\n"))
     assert run("second") == [10, None]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "quick", "is_reduced"),
+    [((), False, False), ((), True, True), ((7,), False, True), ((7, 8, 9), False, False)],
+)
+def test_fewer_seeds_than_the_full_size_has_are_a_reduced_size(
+    tiny_benchmark: DecafBenchmark,
+    tmp_path: Path,
+    seeds: tuple[int, ...],
+    quick: bool,
+    is_reduced: bool,
+) -> None:
+    experiment, portion = Counting(tiny_benchmark), Portion(seeds=seeds)
+    assert experiment.is_reduced(tmp_path, quick=quick, portion=portion) == is_reduced
+
+
+def test_a_finished_audit_with_fewer_seeds_makes_all_a_reduced_size(
+    tiny_benchmark: DecafBenchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def finished(plan: Plan, folder: Path) -> Plan | None:
+        return plan.model_copy(update={"seeds": (0,)}) if folder.name == "first" else None
+
+    monkeypatch.setattr(portion_module, "_finished_plan", finished)
+    experiment = Counting(tiny_benchmark)
+    assert experiment.is_reduced(tmp_path, quick=False, portion=Portion(("second",)))
+    assert not experiment.is_reduced(tmp_path, quick=False)
 
 
 def test_an_audit_of_other_code_stops_only_a_run_that_selects_it(

@@ -6,9 +6,12 @@ import pytest
 
 import overheard
 from overheard.core.errors import PlanError
+from overheard.findings.finding import Audit
+from overheard.papers import experiment
 from overheard.papers import reproduce as module
 from overheard.papers.decaf.benchmark import DecafBenchmark
-from overheard.papers.values_file import load_values
+from overheard.papers.values_file import load_stored_values, load_values
+from overheard.plans.plan import Plan
 from tests.papers.test_experiment import RESOURCES, Counting
 
 
@@ -22,6 +25,25 @@ def test_returns_the_values_that_it_writes(
     assert load_values(tmp_path) == values
     assert (tmp_path / "figures.html").exists()
     assert (tmp_path / "first" / "runs" / "no_defense-seed3").is_dir()
+
+
+@pytest.mark.parametrize(("seeds", "is_reduced"), [((3,), True), ((3, 4), False)])
+def test_values_of_fewer_seeds_are_not_compared_with_the_paper(
+    seeds: tuple[int, ...],
+    is_reduced: bool,
+    tiny_benchmark: DecafBenchmark,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def audit(plan: Plan, folder: Path, **rest: object) -> Audit:
+        return Audit("", "", (), (), (), (), plan.toml(), {})
+
+    monkeypatch.setattr(module, "find_experiment", {"a/b": Counting(tiny_benchmark)}.get)
+    monkeypatch.setattr(experiment, "audit", audit)
+    monkeypatch.setattr(experiment, "write_report", lambda *_: None)
+    overheard.reproduce("a/b", tmp_path, seeds=seeds, resources=RESOURCES)
+    assert load_stored_values(tmp_path).quick == is_reduced
+    assert ("reduced size" in (tmp_path / "figures.html").read_text()) == is_reduced
 
 
 def test_an_unknown_experiment_is_refused_with_the_known_ones(tmp_path: Path):

@@ -33,9 +33,11 @@ from overheard.cli.options import (
     JsonOption,
     ListedKind,
     MlflowOption,
+    OnlyOption,
     OutOption,
     QuietOption,
     RerunOption,
+    RunsOption,
     SeedOption,
     WandbOption,
     WorkersOption,
@@ -226,18 +228,8 @@ def reproduce(
         bool,
         typer.Option("--quick", help="Run a reduced size, which takes minutes on two cores."),
     ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only",
-            help="Run only the audit with this name, such as a column of a table. Repeat the "
-            "option for several. A wrong name lists all names.",
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option("--runs", min=1, help="Number of runs, with the seeds from 0 on."),
-    ] = None,
+    only: OnlyOption = None,
+    runs: RunsOption = None,
     rerun: RerunOption = False,
     out: OutOption = None,
     data: DataOption = None,

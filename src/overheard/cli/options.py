@@ -97,6 +97,23 @@ RerunOption = Annotated[
     bool,
     typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
 ]
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        help="Run only the audit with this name, such as a column of a table. Repeat the "
+        "option for several. A wrong name lists all names.",
+    ),
+]
+RunsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--runs",
+        min=1,
+        help="Number of runs, with the seeds from 0 on. Fewer than at the full size count as "
+        "a reduced size.",
+    ),
+]
 FollowOption = Annotated[
     bool,
     typer.Option(

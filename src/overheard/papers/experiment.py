@@ -60,6 +60,19 @@ class Experiment(ABC):
     def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Read the values of the paper's table or figure from the finished audits."""
 
+    def is_reduced(self, folder: Path, *, quick: bool, portion: Portion = ALL) -> bool:
+        """Return whether any audit of a folder was run at a reduced size, or with fewer runs.
+
+        Args:
+            folder: folder of the experiment, after the audits were run.
+            quick: whether they had fewer seeds, rounds and examples.
+            portion: the audits and the seeds that were run.
+
+        """
+        plans = self.plans(quick=quick)
+        run = portion.add_finished(portion.select(self.name, plans), plans, folder)
+        return quick or any(len(run[name].seeds) < len(plans[name].seeds) for name in run)
+
     def run(
         self,
         folder: Path,
@@ -135,7 +148,7 @@ class Experiment(ABC):
             content.figures,
             _value_tables(values),
             tuple(audits),
-            quick,
+            self.is_reduced(folder, quick=quick, portion=portion),
         )
         write_text(folder / PAGE_FILE, page.html())
         return values

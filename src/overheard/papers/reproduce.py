@@ -32,7 +32,8 @@ def reproduce(
         folder: folder of the results.
         quick: whether to run a smaller size, in minutes.
         only: names of the audits to run, such as the columns of a table; none = all.
-        seeds: seeds that replace the experiment's own; none = its own.
+        seeds: seeds that replace the experiment's own; none = its own. With fewer seeds the
+            values count as of a reduced size, and are not compared with the published ones.
         rerun: whether to train runs of the selected audits anew that other code made;
             otherwise they are refused.
         resources: data folder, device and workers.
@@ -43,13 +44,15 @@ def reproduce(
 
     """
     chosen = find_experiment(experiment)
+    portion = Portion(tuple(only), tuple(seeds))
     values = chosen.run(
         folder,
         quick=quick,
         resources=resources or Resources(),
         on_step=on_step,
-        portion=Portion(tuple(only), tuple(seeds)),
+        portion=portion,
         rerun=rerun,
     )
-    write_values(chosen, values, folder, quick=quick)
+    is_reduced = chosen.is_reduced(folder, quick=quick, portion=portion)
+    write_values(chosen, values, folder, quick=is_reduced)
     return values

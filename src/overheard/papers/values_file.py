@@ -35,7 +35,8 @@ class ExperimentEntry:
 
     Args:
         experiment: name of the experiment, such as "table3".
-        quick: whether it was a quick run, which should not be compared with the paper.
+        quick: whether it was run at a reduced size or with fewer seeds, and so should not be
+            compared with the paper.
         differences: how the setting differs from the paper's.
         values: the values, in the order of the experiment.
 
@@ -80,7 +81,7 @@ class StoredValues:
 
     Args:
         values: the values.
-        quick: whether they come from a quick run.
+        quick: whether they were measured at a reduced size or with fewer seeds.
         differences: how the setting differs from the paper's.
 
     """

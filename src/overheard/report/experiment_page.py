@@ -45,7 +45,7 @@ class ExperimentPage:
             `findings.names.make_printable`.
         numbers: each value with the published one, one table per run.
         audits: sub-folders with a report each.
-        quick: whether the experiment was run at a reduced size.
+        quick: whether the experiment was run at a reduced size or with fewer seeds.
 
     """
 
