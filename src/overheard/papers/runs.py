@@ -1,7 +1,7 @@
 """The finished audits of an experiment and their plans."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
@@ -21,7 +21,7 @@ class ExperimentRuns:
     Args:
         audits: results by sub-folder; audits whose data are missing are left out.
         plans: plans by sub-folder; with other seeds than the experiment's if those were
-            requested.
+            requested. Audits of one folder may have different seeds.
         folder: folder of the experiment.
         resources: data folder, device and workers.
 
@@ -31,6 +31,17 @@ class ExperimentRuns:
     plans: Mapping[str, Plan]
     folder: Path
     resources: Resources = field(default_factory=Resources)
+
+    def common_seeds(self, names: Collection[str]) -> tuple[int, ...]:
+        """Return the seeds that all of these audits have, in the order of the first."""
+        first, *others = (self.plans[name].seeds for name in names)
+        return tuple(seed for seed in first if all(seed in one for one in others))
+
+    def with_common_seeds(self, names: Collection[str]) -> "ExperimentRuns":
+        """Return these runs, of the named audits only those of their common seeds."""
+        seeds = self.common_seeds(names)
+        plans = {name: self.plans[name].model_copy(update={"seeds": seeds}) for name in names}
+        return replace(self, plans={**self.plans, **plans})
 
     def transcript(
         self, name: str, arm: str, seed: int, *, is_control: bool = False

@@ -1,12 +1,18 @@
 """The tests of a quadruple state what their outcomes depend on."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from overheard.findings.finding import Audit
 from overheard.papers.flip import attribute_tests
 from overheard.papers.flip.attribute import SCHEDULE, AttributeExperiment
-from overheard.papers.flip.attribute_tests import AttributeTests
+from overheard.papers.flip.attribute_tests import (
+    TESTS,
+    AttributeTests,
+    QuadrupleOutcome,
+)
 from overheard.papers.flip.published_numbers import read_attribute_rows
 from overheard.papers.runs import ExperimentRuns
 
@@ -30,3 +36,37 @@ def test_outcomes_depend_on_the_plan_of_each_task_and_on_the_code(
     assert origin(11) != before
     monkeypatch.setattr(attribute_tests, "derived_code", lambda _plan, _module: "changed")
     assert origin(10) != before
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected"),
+    [((0, 1), "seeds 0 (changed"), ((1,), None), ((0,), "seeds 0 (changed")],
+)
+def test_a_row_is_tested_with_the_seeds_that_all_its_tasks_have(
+    seeds: tuple[int, ...],
+    expected: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run_tests(tests: AttributeTests, seed: int) -> Iterator[QuadrupleOutcome]:
+        assert {tests.runs.plans[task.key].seeds for task in tests.quadruple.tasks} == {(0,)}
+        yield from (QuadrupleOutcome(test, "frog-cat", seed, 2, 2) for test in TESTS)
+
+    monkeypatch.setattr(AttributeTests, "run_tests", run_tests)
+    monkeypatch.setattr(AttributeExperiment, "_accuracies", lambda *_: [])
+    experiment = AttributeExperiment()
+    keys = [task.key for task in read_attribute_rows()[0].quadruple.tasks]
+    some_plans = experiment.plans(quick=True)
+    plans = {
+        key: some_plans[key].model_copy(update={"seeds": seeds if key == keys[0] else (0,)})
+        for key in keys
+    }
+    audits = {
+        key: Audit("", "", (), (), (), (), plan.toml(), {}) for key, plan in plans.items()
+    }
+    values = experiment.read_values(ExperimentRuns(audits, plans, tmp_path))
+    found = [one for one in values if one.name == "row1_samples"]
+    assert len(found) == (expected is not None)
+    for one in found:
+        assert str(expected) in one.setting
+        assert one.value == 1.0

@@ -1,10 +1,12 @@
 """The values of a shift experiment follow from the runs that its plans name."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from overheard.papers.registry import find_experiment
+from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.papers.shift import measured_series
 from overheard.papers.shift.experiment import ShiftExperiment
@@ -66,6 +68,27 @@ def test_an_audit_may_be_missing_but_then_no_statement_is_checked(
     content = experiment.page_content(runs, values)
     assert len(content.figures) == 1
     assert content.statements == ()
+
+
+def test_statements_compare_the_runs_of_seeds_that_all_audits_have(
+    tiny: ShiftScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant_series(monkeypatch)
+    experiment = ScalabilityExperiment("figure8", tiny, COSINE)
+
+    def statements(seeds: dict[str, tuple[int, ...]]) -> set[ReproducedValue]:
+        runs = empty_runs(experiment, tmp_path, (0, 5))
+        plans = {
+            name: plan.model_copy(update={"seeds": seeds.get(name, plan.seeds)})
+            for name, plan in runs.plans.items()
+        }
+        values = experiment.read_values(replace(runs, plans=plans))
+        return {one for one in values if one.name.startswith("reading_")}
+
+    equal = statements({})
+    assert len(equal) == 4
+    assert statements({"clients_2": (9, 5, 0), "clients_10": (0, 2, 5)}) == equal
+    assert statements({"clients_2": (9,)}) == set()
 
 
 def test_the_values_of_one_audit_alone_have_the_names_of_the_whole_experiment(

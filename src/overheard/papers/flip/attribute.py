@@ -177,10 +177,11 @@ class AttributeExperiment(Experiment, IllustratedExperiment):
     def _answers(self, row: AttributeRow, runs: ExperimentRuns) -> tuple[QuadrupleOutcome, ...]:
         """Return the outcomes of a row's tests, from the cache if they are there."""
         arms = FEDAVG, self._flip
-        tests = AttributeTests(runs, row.quadruple, arms, self.schedule)
+        shared = runs.with_common_seeds(_keys(row))
+        tests = AttributeTests(shared, row.quadruple, arms, self.schedule)
         outcomes = list[QuadrupleOutcome]()
         settings = f"{row.quadruple} {arms} {self.schedule} {tests.describe_origin()}"
-        for seed in runs.plans[row.quadruple.tasks[0].key].seeds:
+        for seed in runs.common_seeds(_keys(row)):
             path = runs.folder / "answers" / f"row{row.number}-seed{seed}.json"
             cached = load_outcomes(path, settings)
             if cached is None:
@@ -192,8 +193,8 @@ class AttributeExperiment(Experiment, IllustratedExperiment):
 
     def _describe_row(self, row: AttributeRow, runs: ExperimentRuns) -> str:
         """Describe what a row was measured on."""
-        key = row.quadruple.tasks[0].key
-        run = runs.plans[key]
+        key = _keys(row)[0]
+        run = runs.with_common_seeds(_keys(row)).plans[key]
         context = describe_setting("CIFAR-10", run, self.plans(quick=False).get(key, run))
         (rounds,) = (run.rounds_of(arm) for arm in run.arms if arm.name == self._flip)
         return f"Table II, {_heading(row)}, {context}, {rounds} rounds of FLiP"
@@ -217,8 +218,16 @@ class AttributeExperiment(Experiment, IllustratedExperiment):
         ]
 
 
+def _keys(row: AttributeRow) -> tuple[str, ...]:
+    """Return the names of the audits of a row's tasks."""
+    return tuple(task.key for task in row.quadruple.tasks)
+
+
 def _is_run(row: AttributeRow, runs: ExperimentRuns) -> bool:
-    return row.data == DATASET and all(task.key in runs.audits for task in row.quadruple.tasks)
+    """Return whether all tasks of a row were run, with a seed that all of them have."""
+    if row.data != DATASET or not all(key in runs.audits for key in _keys(row)):
+        return False
+    return len(runs.common_seeds(_keys(row))) > 0
 
 
 def _heading(row: AttributeRow) -> str:

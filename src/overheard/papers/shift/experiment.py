@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.drawing.figures import ReportFigure
@@ -54,6 +54,12 @@ class AuditMeasurements:
     def series_of(self, measure: LeakageMeasure) -> MeasuredSeries:
         """Return one of the measures by round."""
         return next(one for one in self.measured if one.measure == measure)
+
+    def select_runs(self, positions: Sequence[int]) -> "AuditMeasurements":
+        """Return the measures in some of the runs, by their positions from 0 on."""
+        return replace(
+            self, measured=tuple(one.select_runs(positions) for one in self.measured)
+        )
 
     def divergence(self, measure: LeakageMeasure) -> Divergence:
         """Return the divergence of one of the measures from its trend."""
@@ -122,7 +128,7 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
         """Check each of the paper's statements, by its key.
 
         Args:
-            audits: measurements of all audits.
+            audits: measurements of all audits, in runs of the same seeds.
 
         """
 
@@ -133,18 +139,19 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
     def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
         """Return divergences with the control's, the AUC, and whether the statements hold.
 
-        The statements compare audits, so they are left out if an audit is missing.
+        The statements compare audits, so they are left out if an audit is missing, and use the
+        runs of those seeds that all audits have.
         """
         audits = self._measure_audits(runs)
         numbers = tuple(value for one in audits.values() for value in one.values)
-        return (*numbers, *make_statement_values(self._statements(audits)))
+        return (*numbers, *make_statement_values(self._statements(runs, audits)))
 
     def page_content(
         self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
     ) -> PageContent:
         """Draw the figures, and check the statements."""
         audits = self._measure_audits(runs)
-        return PageContent(self.draw_figures(audits), self._statements(audits))
+        return PageContent(self.draw_figures(audits), self._statements(runs, audits))
 
     def _measure_audits(self, runs: ExperimentRuns) -> Mapping[str, AuditMeasurements]:
         full = self.plans(quick=False)
@@ -179,13 +186,21 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
         return AuditMeasurements(followed, (*values, *auc_values))
 
     def _statements(
-        self, audits: Mapping[str, AuditMeasurements]
+        self, runs: ExperimentRuns, audits: Mapping[str, AuditMeasurements]
     ) -> tuple[PaperStatement, ...]:
-        """Check the statements; () if an audit is missing."""
+        """Check the statements in the runs that all audits have; () if there are none."""
         # The audits of both sizes have the same names.
         if audits.keys() != self.plans(quick=False).keys():
             return ()
-        verdicts = self.check_statements(audits)
+        shared = runs.common_seeds(audits.keys())
+        if not shared:
+            return ()
+        verdicts = self.check_statements(
+            {
+                name: one.select_runs([runs.plans[name].seeds.index(seed) for seed in shared])
+                for name, one in audits.items()
+            }
+        )
         return tuple(
             PaperStatement(key, says, verdicts[key].holds, verdicts[key].evidence)
             for key, says in read_statements(self.name).items()

@@ -1,7 +1,7 @@
 """A measure by round, in every run with a shift and in its control."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.auditing.inputs import load_inputs
@@ -36,6 +36,14 @@ class MeasuredSeries:
     shift_round: int
     shifted: tuple[RoundSeries, ...]
     control: tuple[RoundSeries, ...]
+
+    def select_runs(self, positions: Sequence[int]) -> "MeasuredSeries":
+        """Return the measure in some of the runs, by their positions from 0 on."""
+        return replace(
+            self,
+            shifted=tuple(self.shifted[n] for n in positions),
+            control=tuple(self.control[n] for n in positions),
+        )
 
 
 def measure_series(
