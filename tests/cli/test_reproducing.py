@@ -20,7 +20,8 @@ from tests.cli.conftest import Command, assert_user_error
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("decaf/table3", "--all"), ("decaf/table3", "--report")]
+    "arguments",
+    [(), ("decaf/table3", "--all"), ("decaf/table3", "--report"), ("--all", "--report")],
 )
 def test_one_experiment_or_all_or_the_page(overheard: Command, arguments: tuple[str, ...]):
     said = overheard("reproduce", *arguments)
@@ -38,6 +39,8 @@ def test_a_page_of_nothing_says_what_to_run(overheard: Command, tmp_path: Path):
     [
         (("decaf/table3", "--seed", "1", "--runs", "2"), "not both"),
         (("--all", "--only", "audit"), "name it"),
+        (("--report", "--quick"), "--report runs nothing"),
+        (("--report", "--runs", "1"), "--report runs nothing"),
         (("whispers/table3", "--quick", "--only", "mnist"), "its audits: mnist_alpha_0.5"),
     ],
 )
@@ -54,7 +57,8 @@ def test_all_runs_what_it_can_names_the_rest_and_writes_the_page(
 ):
     ran = list[str]()
 
-    def reproduce(name: str, folder: Path, *, quick: bool, **rest: object) -> None:
+    def reproduce(name: str, folder: Path, *, quick: bool, rerun: bool, **rest: object) -> None:
+        assert rerun
         if name == "decaf/table4":
             raise DataError("there are no clothes")
         ran.append(name)
@@ -62,7 +66,7 @@ def test_all_runs_what_it_can_names_the_rest_and_writes_the_page(
         write_values(find_experiment(name), (), folder, quick=quick)
 
     monkeypatch.setattr(reproducing, "reproduce", reproduce)
-    said = overheard("reproduce", "--all", "--quick", "--out", tmp_path)
+    said = overheard("reproduce", "--all", "--quick", "--rerun", "--out", tmp_path)
     assert said.code == 0
     assert "decaf/table3" in ran
     assert "decaf/table4 was left out: there are no clothes" in said.err

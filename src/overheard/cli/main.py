@@ -254,8 +254,12 @@ def reproduce(
       overheard reproduce --report
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    if (experiment is None) != (all_of_them or report):
+    if [experiment is not None, all_of_them, report].count(True) != 1:
         raise click.UsageError("Give one experiment, or --all, or --report.")
+    if report and (quick or rerun or seed is not None or runs is not None):
+        raise click.UsageError(
+            "--report runs nothing: leave out --quick, --runs, --seed and --rerun."
+        )
     if seed is not None and runs is not None:
         raise click.UsageError("Give --seed or --runs, not both.")
     if only and experiment is None:
