@@ -1,6 +1,6 @@
 """Counts are reduced as far as a budget needs, and no further."""
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,16 @@ from overheard.auditing.inputs import Resources, load_inputs
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.planning.accuracy_curves import expected_errors
-from overheard.planning.budget import largest_counts, pick_counts, plan_within_budget
+from overheard.planning.budget import (
+    largest_counts,
+    pick_counts,
+    plan_with,
+    plan_within_budget,
+)
 from overheard.planning.cost_estimate import MeasuredAttack, MeasuredAudit
 from overheard.planning.measured_costs import AttackCost, CellCost, measure_attack
 from overheard.planning.outlook import planned_views
+from overheard.planning.recorded_facts import read_checked_recording
 from overheard.planning.simulation_counts import SimulationCounts, differ_in_counts_only
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.virtual_plan import VirtualPlan
@@ -22,6 +28,7 @@ from overheard.questions.label_shares.attacks.ldia import Ldia
 from overheard.questions.label_shares.attacks.ppa import Ppa
 from overheard.questions.label_shares.attacks.whispers import Whispers
 from tests.auditing.plans import DATA, SERVER_THREAT, TINY, TRAINING, replace_tables
+from tests.planning.conftest import STATED_TASK, ForeignRecording
 
 HERE = Resources(device="cpu", workers=1)
 
@@ -58,9 +65,22 @@ def measured(plan: Plan = SIMULATING, cost: CellCost = SECOND) -> MeasuredAudit:
 
 
 def test_a_large_budget_reduces_nothing():
-    assert (
-        pick_counts(measured(), 1e6) == SimulationCounts(1000, 2) == largest_counts(SIMULATING)
+    audit = measured()
+    assert pick_counts(audit, 1e6) == SimulationCounts(1000, 2) == largest_counts(audit)
+
+
+def test_the_rounds_of_a_recording_count_not_those_of_its_plan(foreign: ForeignRecording):
+    facts = replace(read_checked_recording(foreign(task=STATED_TASK)), rounds=8)
+    audit = replace(measured(), facts=facts)
+    assert largest_counts(audit) == SimulationCounts(1000, 8)
+    # 1,000 clients x 8 rounds x 0.15 s.
+    assert audit.estimate(largest_counts(audit)).seconds > 1200
+    assert pick_counts(audit, 1e6) == largest_counts(audit)
+    all_rounds, two_rounds = (
+        plan_with(audit, SimulationCounts(64, rounds)).threats[0] for rounds in (8, 2)
     )
+    assert all_rounds.attacks == VIRTUAL.attacks
+    assert two_rounds.attacks[0] == Whispers(most_rounds=2)
 
 
 def test_counts_fit_the_budget_and_fill_it():

@@ -95,12 +95,14 @@ def plan_within_budget(
     views = planned_views(plan, inputs, facts)
     measured = measure_audit(plan, inputs, views, facts, seconds * MEASURED_SHARE)
     counts = pick_counts(measured, seconds)
-    return PlannedBudget(_plan_with(plan, counts), tuple(_sentences(measured, counts, seconds)))
+    return PlannedBudget(
+        plan_with(measured, counts), tuple(_sentences(measured, counts, seconds))
+    )
 
 
-def _plan_with(plan: Plan, counts: SimulationCounts) -> Plan:
+def plan_with(measured: MeasuredAudit, counts: SimulationCounts) -> Plan:
     """Return the plan with these counts; what they do not reduce stays as it is."""
-    largest = largest_counts(plan)
+    plan, largest = measured.plan, largest_counts(measured)
     if counts == largest:
         return plan
     if counts.rounds == largest.rounds:
@@ -115,7 +117,7 @@ def pick_counts(measured: MeasuredAudit, seconds: float) -> SimulationCounts:
         PlanError: if none fit; the message names the smallest possible time.
 
     """
-    largest = largest_counts(measured.plan)
+    largest = largest_counts(measured)
     if measured.estimate(largest).seconds <= seconds:
         return largest
     fitting = [
@@ -132,11 +134,13 @@ def pick_counts(measured: MeasuredAudit, seconds: float) -> SimulationCounts:
     )
 
 
-def largest_counts(plan: Plan) -> SimulationCounts:
-    """Return the largest counts of the plan; at least 1."""
+def largest_counts(measured: MeasuredAudit) -> SimulationCounts:
+    """Return the largest counts of the plan, with rounds that the audit has; at least 1."""
+    plan = measured.plan
     simulating = [threat for threat in plan.threats if simulates_clients(threat)]
+    longest = max(map(measured.rounds_of, plan.arms))
     rounds = [
-        min(limit, max(map(plan.rounds_of, plan.arms)))
+        min(limit, longest)
         for threat in simulating
         for attack in threat.attacks
         if (limit := limited_rounds(attack)) is not None
@@ -198,7 +202,7 @@ def _sentences(
     measured: MeasuredAudit, counts: SimulationCounts, seconds: float
 ) -> Iterator[str]:
     """Yield the counts, the time they take and how they change the errors of attacks."""
-    largest, cost = largest_counts(measured.plan), measured.estimate(counts)
+    largest, cost = largest_counts(measured), measured.estimate(counts)
     low, high = cost.seconds / WITHIN, cost.seconds * WITHIN
     takes = (
         f"the audit takes about {describe_duration(cost.seconds)}, between "

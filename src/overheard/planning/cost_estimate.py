@@ -22,7 +22,7 @@ from overheard.planning.measured_costs import (
 from overheard.planning.outlook import PlannedView
 from overheard.planning.recorded_facts import RecordedFacts
 from overheard.planning.simulation_counts import SimulationCounts, limited_rounds
-from overheard.plans.plan import Plan
+from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.registries import question_of_attack
 
 BUDGET = 60.0
@@ -122,6 +122,10 @@ class MeasuredAudit:
     attacks: Mapping[tuple[int, str], MeasuredAttack]
     unmeasured: tuple[str, ...]
 
+    def rounds_of(self, arm: ArmPlan) -> int:
+        """Return the number of rounds of an arm: those of the recording, if there is one."""
+        return self.facts.rounds if self.facts else self.plan.rounds_of(arm)
+
     def estimate(self, counts: SimulationCounts | None = None) -> CostEstimate:
         """Return the cost of the audit, with counts in place of those of the plan."""
         by_attack = dict[str, float]()
@@ -144,7 +148,7 @@ class MeasuredAudit:
         self, number: int, view: PlannedView, counts: SimulationCounts | None
     ) -> Iterator[tuple[str, float]]:
         """Yield the seconds of each attack in an arm, by name."""
-        rounds = self.facts.rounds if self.facts else self.plan.rounds_of(view.arm)
+        rounds = self.rounds_of(view.arm)
         clients = view.threat.virtual.clients
         if counts is not None:
             clients = counts.clients_of(clients)
