@@ -20,8 +20,9 @@ from overheard.planning.cost_estimate import MeasuredAttack, MeasuredAudit
 from overheard.planning.measured_costs import AttackCost, CellCost, measure_attack
 from overheard.planning.outlook import planned_views
 from overheard.planning.recorded_facts import read_checked_recording
-from overheard.planning.simulation_counts import SimulationCounts, differ_in_counts_only
+from overheard.planning.simulation_counts import SimulationCounts, is_reduced
 from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.release_plan import ReleasePlan
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.ldia import Ldia
@@ -150,8 +151,18 @@ def test_the_plan_has_the_counts_and_attacks_without_virtual_clients_stay():
     assert reduced.threats[0].virtual.clients == 64
     assert reduced.threats[0].attacks == (Whispers(most_rounds=1), BiasInversion())
     assert reduced.threats[1] == SERVER_THREAT
-    assert differ_in_counts_only(plan, reduced)
-    assert not differ_in_counts_only(plan, replace_tables(reduced, seeds=(7,)))
+    assert is_reduced(plan, reduced)
+    assert is_reduced(plan, plan)
+    assert is_reduced(plan, reduced.model_copy(update={"release": ReleasePlan(people="Ours")}))
+    assert not is_reduced(plan, replace_tables(reduced, seeds=(7,)))
+
+
+@pytest.mark.parametrize("counts", [(64, 1), (200, 1), (64, 10)])
+def test_no_plan_goes_on_with_larger_counts(counts: tuple[int, int]):
+    smaller = SimulationCounts(64, 1).plan(SIMULATING)
+    stored = SimulationCounts(*counts).plan(SIMULATING)
+    assert is_reduced(smaller, stored) == (counts == (64, 1))
+    assert is_reduced(SIMULATING, stored)
 
 
 def test_two_threats_that_would_become_the_same_are_refused():
@@ -187,7 +198,7 @@ def test_a_resumed_audit_keeps_the_counts_of_its_folder(tmp_path: Path):
     AuditFolder(tmp_path).reserve(f"# overheard\n{stored.toml()}")
     resumed = plan_within_budget(SIMULATING, "10h", tmp_path, resources=HERE)
     assert resumed.plan.toml() == stored.toml()
-    assert "goes on with the counts" in resumed.sentences[0]
+    assert "goes on with the counts of its plan" in resumed.sentences[0]
 
 
 def test_refuses_a_budget_that_is_no_duration(tmp_path: Path):

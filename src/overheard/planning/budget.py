@@ -17,7 +17,7 @@ from overheard.planning.outlook import planned_views
 from overheard.planning.recorded_facts import read_checked_recording
 from overheard.planning.simulation_counts import (
     SimulationCounts,
-    differ_in_counts_only,
+    is_reduced,
     limited_rounds,
     simulates_clients,
 )
@@ -62,8 +62,9 @@ def plan_within_budget(
     """Pick counts of virtual clients and rounds with which an audit takes about this time.
 
     Of the counts that fit, those with the smallest expected error are picked, never above those
-    of the plan. If the folder holds an audit of this plan with other counts, that audit is
-    resumed with its counts, whatever the budget. Times are estimates, within a factor of three.
+    of the plan. If the folder holds an audit of this plan with the same counts or smaller ones,
+    that audit is resumed with its counts, whatever the budget. Times are estimates, within a
+    factor of three.
 
     Args:
         plan: the plan.
@@ -82,11 +83,11 @@ def plan_within_budget(
     except ValueError as error:
         raise PlanError(f"budget: {error}") from None
     stored = _stored_plan(folder)
-    if stored is not None and differ_in_counts_only(plan, stored):
+    if stored is not None and is_reduced(plan, stored):
         resumed = plan.model_copy(update={"threats": stored.threats})
         return PlannedBudget(
             resumed,
-            (f"{folder} holds this audit: it goes on with the counts that were picked then.",),
+            (f"{folder} holds this audit: it goes on with the counts of its plan.",),
         )
     facts = None if recording is None else read_checked_recording(recording)
     if facts is None:

@@ -84,15 +84,16 @@ def simulates_clients(threat: ThreatPlan) -> bool:
     return any(one.training_source() == "virtual clients" for one in threat.attacks)
 
 
-def differ_in_counts_only(plan: Plan, other: Plan) -> bool:
-    """Return whether two plans are the same but for the counts of virtual clients and rounds.
+def is_reduced(plan: Plan, other: Plan) -> bool:
+    """Return whether another plan is this one with counts, none above those of this one.
 
     The text on the release of a report may differ too, which changes no result.
     """
-    smallest = SimulationCounts(1, 1)
-    texts = []
-    for one in (plan, other):
-        threats = tuple(map(smallest._threat, one.threats))
-        update = {"threats": threats, "release": type(one.release)()}
-        texts.append(one.model_copy(update=update).toml())
-    return texts[0] == texts[1]
+    simulating = [threat for threat in other.threats if simulates_clients(threat)]
+    limits = [limited_rounds(attack) for threat in simulating for attack in threat.attacks]
+    counts = SimulationCounts(
+        max((threat.virtual.clients for threat in simulating), default=1),
+        max((limit for limit in limits if limit is not None), default=1),
+    )
+    update = {"threats": tuple(map(counts._threat, plan.threats)), "release": other.release}
+    return plan.model_copy(update=update).toml() == other.toml()
