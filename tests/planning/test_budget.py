@@ -1,14 +1,23 @@
 """Counts are reduced as far as a budget needs, and no further."""
 
-from dataclasses import astuple, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+import torch
 
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_inputs
+from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.planning import measured_costs
 from overheard.planning.accuracy_curves import expected_errors
 from overheard.planning.budget import (
     largest_counts,
@@ -17,8 +26,13 @@ from overheard.planning.budget import (
     plan_within_budget,
 )
 from overheard.planning.cost_estimate import MeasuredAttack, MeasuredAudit
-from overheard.planning.measured_costs import AttackCost, CellCost, measure_attack
-from overheard.planning.outlook import planned_views
+from overheard.planning.measured_costs import (
+    AttackCost,
+    CellCost,
+    TimedCache,
+    measure_attack,
+)
+from overheard.planning.outlook import PlannedView, planned_views
 from overheard.planning.recorded_facts import read_checked_recording
 from overheard.planning.simulation_counts import SimulationCounts, is_reduced
 from overheard.plans.plan import Plan, ThreatPlan
@@ -28,6 +42,8 @@ from overheard.questions.label_shares.attacks.bias_inversion import BiasInversio
 from overheard.questions.label_shares.attacks.ldia import Ldia
 from overheard.questions.label_shares.attacks.ppa import Ppa
 from overheard.questions.label_shares.attacks.whispers import Whispers
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.simulation.cached_readings import READING_KEY
 from tests.auditing.plans import DATA, SERVER_THREAT, TINY, TRAINING, replace_tables
 from tests.planning.conftest import STATED_TASK, ForeignRecording
 
@@ -43,6 +59,56 @@ SIMULATING = Plan(data=DATA, training=TRAINING, threats=(VIRTUAL,))
 
 
 SECOND = CellCost(1.0, 1.0, 0.0)
+
+
+@dataclass
+class Clock:
+    """The processor's time, which passes only if told."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class SlowTraining(Attack[LabelShares]):
+    """An attack for which a virtual client trains for a second, and nothing else takes time."""
+
+    clock: Clock
+    fails: bool = False
+
+    name: ClassVar[str] = "slow_training"
+    claim_type: ClassVar = LabelShares
+    needs: ClassVar = frozenset()
+    source: ClassVar[str] = "none"
+
+    def training_source(self) -> TrainingSource:
+        return "virtual clients"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        cache = knowledge.compute.cache
+        for number in range(knowledge.compute.virtual_clients):
+            if cache.load(f"client {number}") is None:
+                self.clock.now += 1.0
+                cache.save(f"client {number}", {READING_KEY: torch.zeros(1)})
+        if self.fails:
+            raise ValueError
+        return {}
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(measured_costs, "process_time", clock)
+    return clock
+
+
+def view_of(plan: Plan) -> PlannedView:
+    (view,) = planned_views(plan, load_inputs(plan, HERE, MemoryTensorCache()), None)
+    return view
 
 
 def measured(plan: Plan = SIMULATING, cost: CellCost = SECOND) -> MeasuredAudit:
@@ -116,9 +182,8 @@ def test_the_estimate_follows_fits_that_grow_with_the_number_of_virtual_clients(
 
 
 def test_measures_virtual_clients_in_the_first_of_the_attacks_that_share_them():
-    inputs = load_inputs(SIMULATING, HERE, MemoryTensorCache())
-    (view,) = planned_views(SIMULATING, inputs, None)
-    cache = MemoryTensorCache()
+    view = view_of(SIMULATING)
+    cache = TimedCache()
     first, second = (
         measure_attack(attack, view, view.targets, cache)
         for attack in (Whispers(epochs=2), Ldia(epochs=2))
@@ -130,6 +195,32 @@ def test_measures_virtual_clients_in_the_first_of_the_attacks_that_share_them():
     assert first.clients > 32
     assert first.few.first_target > 0
     assert first.more.first_target > 0
+
+
+def test_slow_virtual_clients_that_an_attack_shares_are_not_trained_in_larger_numbers(
+    clock: Clock,
+):
+    view, cache = view_of(SIMULATING), TimedCache()
+    first, second = (
+        measure_attack(SlowTraining(clock), view, view.targets, cache) for _ in range(2)
+    )
+    assert first is not None
+    assert second is not None
+    assert clock.now == 32
+    assert (first.clients, first.simulation) == (32, 1.0)
+    assert (second.clients, second.simulation) == (32, 0.0)
+
+
+def test_virtual_clients_of_an_attack_that_fails_count_for_the_next_one(clock: Clock):
+    view, cache = view_of(SIMULATING), TimedCache()
+    failing, next_one, last = (
+        measure_attack(SlowTraining(clock, fails), view, view.targets, cache)
+        for fails in (True, False, False)
+    )
+    assert failing is None
+    assert next_one is not None
+    assert last is not None
+    assert (next_one.simulation, last.simulation) == (1.0, 0.0)
 
 
 def test_a_budget_that_nothing_meets_names_the_smallest_time():

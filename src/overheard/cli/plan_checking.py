@@ -34,7 +34,7 @@ def plan_check(
     data: DataOption = None,
     workers: WorkersOption = None,
     estimate: Annotated[
-        bool, typer.Option(help="Measure how long attacks take, for at most a minute.")
+        bool, typer.Option(help="Measure how long attacks take, for about a minute.")
     ] = True,
     as_json: JsonOption = False,
 ) -> None:

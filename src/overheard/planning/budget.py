@@ -33,7 +33,7 @@ ANY_ROUNDS = 10**9
 """More rounds than any attack reads."""
 
 MEASURED_SHARE = 0.25
-"""The most of the budget that is spent on measuring."""
+"""The part of the budget after which no other measurement begins."""
 
 
 @final

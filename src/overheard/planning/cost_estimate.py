@@ -10,12 +10,12 @@ from typing import Any, final
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.work_items import applies_to_run, run_kinds, single_rounds
 from overheard.core.attack import Attack
-from overheard.core.compute_settings import MemoryTensorCache
 from overheard.federation.sampling import participants_per_round
 from overheard.learning.threads import available_cores, one_thread
 from overheard.planning.durations import describe_duration
 from overheard.planning.measured_costs import (
     AttackCost,
+    TimedCache,
     measure_attack,
     measure_training,
 )
@@ -208,7 +208,7 @@ def _measure_attacks(
     views: Sequence[PlannedView], until: float
 ) -> tuple[dict[str, AttackCost], tuple[str, ...]]:
     """Measure each attack once, by its name; no measurement begins after `until`."""
-    costs, failed, cache = dict[str, AttackCost](), dict[str, None](), MemoryTensorCache()
+    costs, failed, cache = dict[str, AttackCost](), dict[str, None](), TimedCache()
     for view in views:
         # The first of the attacks that share virtual clients takes the time to train them.
         for attack in sorted(view.threat.attacks, key=_most_rounds, reverse=True):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import fsum
 from time import perf_counter, process_time
 from typing import Any, final
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from overheard.auditing.inputs import AuditInputs
 from overheard.core.attack import Attack
-from overheard.core.compute_settings import TensorCache
+from overheard.core.compute_settings import MemoryTensorCache, TensorCache
 from overheard.core.examples import Examples, without_classes
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -140,7 +141,7 @@ def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
 
 # Any: an attack answers a question of its own.
 def measure_attack(
-    attack: Attack[Any], view: PlannedView, able: Sequence[Party], cache: TensorCache
+    attack: Attack[Any], view: PlannedView, able: Sequence[Party], cache: "TimedCache"
 ) -> AttackCost | None:
     """Run an attack on one round and one target, then on more of all; None if it fails.
 
@@ -151,29 +152,39 @@ def measure_attack(
         attack: the attack.
         view: what it sees.
         able: the targets on which it can run, one or more.
-        cache: has the virtual clients of attacks that were measured before.
+        cache: has the virtual clients of attacks that were run before. Their training counts
+            for the first attack that was measured with them.
 
     """
     seen = tuple(view.view.rounds_with_updates(able[0]))
     rounds = seen if question_of_attack(attack).needs_all_rounds else seen[:1]
-    runs = _MeasuredRuns(attack, view, rounds, able, _TimedCache(cache))
+    runs = _MeasuredRuns(attack, view, rounds, able, cache)
+    cache.begin_attack()
     try:
         few = more = runs.measure(FEW_CLIENTS)
-        seconds, clients = runs.cache.simulation, FEW_CLIENTS
+        uncounted, clients = cache.uncounted_seconds(), FEW_CLIENTS
         if attack.training_source() == "virtual clients":
-            clients = _clients_to_measure(view, few, seconds)
+            clients = _clients_to_measure(view, few, cache.used_seconds())
         if clients > FEW_CLIENTS:
             more = runs.measure(clients, few.next_target)
-        # If it shared the first ones, it shares all, though others were measured with fewer.
-        simulation = runs.cache.simulation / clients if seconds else 0.0
-        return AttackCost(few, more, clients, simulation, len(rounds))
     # Attacks may be of other packages, and a sketch is no real run.
     except Exception:
         return None
+    # If it shared the first ones, it shares all, though others were measured with fewer.
+    simulation = cache.uncounted_seconds() / clients if uncounted else 0.0
+    cache.count_used()
+    return AttackCost(few, more, clients, simulation, len(rounds))
 
 
 def _clients_to_measure(view: PlannedView, few: CellCost, simulation: float) -> int:
-    """Return a number of virtual clients that trains for about `CHEAP` seconds at most."""
+    """Return a number of virtual clients that trains for about `CHEAP` seconds at most.
+
+    Args:
+        view: with the planned number.
+        few: the cost with `FEW_CLIENTS` virtual clients.
+        simulation: seconds to train those, for whichever attack.
+
+    """
     affordable = FEW_CLIENTS * int(CHEAP / max(simulation, 0.01))
     most = MOST_CLIENTS if few.first_target < CHEAP else MOST_CLIENTS_OF_SLOW_FIT
     planned = view.knowledge.compute.virtual_clients
@@ -193,7 +204,7 @@ class _MeasuredRuns:
     view: PlannedView
     rounds: Sequence[int]
     able: Sequence[Party]
-    cache: "_TimedCache"
+    cache: "TimedCache"
 
     def measure(self, clients: int, next_target: float | None = None) -> CellCost:
         """Run the attack with this many virtual clients.
@@ -232,28 +243,53 @@ class _MeasuredRuns:
 
 
 @final
-class _TimedCache(TensorCache):
-    """Another cache, which measures the time until readings of virtual clients are saved.
+class TimedCache(TensorCache):
+    """A cache in memory that knows how long each reading of virtual clients took.
 
     It counts fits and whatever else is saved.
     """
 
-    def __init__(self, cache: TensorCache) -> None:
+    def __init__(self) -> None:
         self.simulation = 0.0
         self.fits = 0
-        self._cache = cache
+        self._saved = MemoryTensorCache()
+        self._seconds = dict[str, float]()
+        self._used = set[str]()
+        self._counted = set[str]()
         self._last = process_time()
 
+    def begin_attack(self) -> None:
+        """Forget which readings were used."""
+        self._used.clear()
+
+    def used_seconds(self) -> float:
+        """Return the seconds that the used readings took, whichever attack trained them."""
+        return fsum(self._seconds[key] for key in self._used)
+
+    def uncounted_seconds(self) -> float:
+        """Return the seconds of those used readings that count for no other attack."""
+        return fsum(self._seconds[key] for key in self._used - self._counted)
+
+    def count_used(self) -> None:
+        """Count the used readings for this attack."""
+        self._counted |= self._used
+
     def load(self, key: str) -> Mapping[str, Tensor] | None:
-        loaded = self._cache.load(key)
+        """Return the tensors saved under this key, or None."""
+        loaded = self._saved.load(key)
+        if key in self._seconds:
+            self._used.add(key)
         self._last = process_time()
         return loaded
 
     def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
-        self._cache.save(key, tensors)
+        """Save these tensors, and the time since whatever was loaded or saved before."""
+        self._saved.save(key, tensors)
         saved = process_time()
         if READING_KEY in tensors:
-            self.simulation += saved - self._last
+            self._seconds[key] = saved - self._last
+            self._used.add(key)
+            self.simulation += self._seconds[key]
         elif COUNTS_KEY not in tensors:
             self.fits += 1
         self._last = saved
