@@ -25,7 +25,7 @@ from overheard.planning.budget import (
     plan_with,
     plan_within_budget,
 )
-from overheard.planning.cost_estimate import MeasuredAttack, MeasuredAudit
+from overheard.planning.cost_estimate import MeasuredAttack, MeasuredAudit, measure_audit
 from overheard.planning.measured_costs import (
     AttackCost,
     CellCost,
@@ -221,6 +221,24 @@ def test_virtual_clients_of_an_attack_that_fails_count_for_the_next_one(clock: C
     assert next_one is not None
     assert last is not None
     assert (next_one.simulation, last.simulation) == (1.0, 0.0)
+
+
+def test_attacks_that_train_virtual_clients_are_measured_first_and_always():
+    few = VirtualPlan(clients=32, examples=(20, 20))
+    attacks = (BiasInversion(), Whispers(epochs=1, most_rounds=1))
+    threat = VIRTUAL.model_copy(update={"attacks": attacks, "virtual": few})
+    plan = replace_tables(SIMULATING, threats=(SERVER_THREAT, threat))
+    inputs = load_inputs(plan, HERE, MemoryTensorCache())
+    audit = measure_audit(plan, inputs, planned_views(plan, inputs, None), None, longest=-1.0)
+    assert {name for _, name in audit.attacks} == {threat.attack_name(attacks[1])}
+    assert len(audit.unmeasured) == 3
+
+
+def test_no_counts_are_picked_for_an_attack_that_cannot_be_measured():
+    whispers, inversion = map(VIRTUAL.attack_name, VIRTUAL.attacks)
+    assert pick_counts(replace(measured(), unmeasured=(inversion,)), 1e6)
+    with pytest.raises(PlanError, match=r"time of whispers.* could not be measured"):
+        pick_counts(replace(measured(), unmeasured=(whispers,)), 1e6)
 
 
 def test_a_budget_that_nothing_meets_names_the_smallest_time():

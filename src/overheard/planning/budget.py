@@ -20,6 +20,7 @@ from overheard.planning.simulation_counts import (
     is_reduced,
     limited_rounds,
     simulates_clients,
+    trains_virtual_clients,
 )
 from overheard.plans.plan import Plan, parse_plan
 
@@ -33,7 +34,7 @@ ANY_ROUNDS = 10**9
 """More rounds than any attack reads."""
 
 MEASURED_SHARE = 0.25
-"""The part of the budget after which no other measurement begins."""
+"""The part of the budget after which only attacks that train virtual clients are measured."""
 
 
 @final
@@ -115,9 +116,11 @@ def pick_counts(measured: MeasuredAudit, seconds: float) -> SimulationCounts:
     """Return the counts with the smallest expected error that fit into this time.
 
     Raises:
-        PlanError: if none fit; the message names the smallest possible time.
+        PlanError: if none fit; the message names the smallest possible time. Or if an attack
+            that trains virtual clients could not be measured.
 
     """
+    _refuse_unknown_time(measured)
     largest = largest_counts(measured)
     if measured.estimate(largest).seconds <= seconds:
         return largest
@@ -166,7 +169,7 @@ def _simulating_names(plan: Plan) -> tuple[str, ...]:
         attack.name: None
         for threat in plan.threats
         for attack in threat.attacks
-        if attack.training_source() == "virtual clients"
+        if trains_virtual_clients(attack)
     }
     return tuple(names)
 
@@ -180,6 +183,19 @@ def _most_clients(
         if measured.estimate(counts).seconds <= seconds:
             return counts
     return None
+
+
+def _refuse_unknown_time(measured: MeasuredAudit) -> None:
+    """Check that the time of each attack that counts reduce is known."""
+    for view in measured.views:
+        for attack in view.threat.attacks:
+            name = view.threat.attack_name(attack)
+            if trains_virtual_clients(attack) and name in measured.unmeasured:
+                raise PlanError(
+                    f"the time of {name} could not be measured, so no counts can be picked for "
+                    "a budget: give no budget, and set virtual.clients and most_rounds in the "
+                    "plan"
+                )
 
 
 def _too_small(measured: MeasuredAudit, largest: SimulationCounts, seconds: float) -> PlanError:

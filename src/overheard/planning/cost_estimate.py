@@ -21,12 +21,16 @@ from overheard.planning.measured_costs import (
 )
 from overheard.planning.outlook import PlannedView
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.simulation_counts import SimulationCounts, limited_rounds
+from overheard.planning.simulation_counts import (
+    SimulationCounts,
+    limited_rounds,
+    trains_virtual_clients,
+)
 from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.registries import question_of_attack
 
 BUDGET = 60.0
-"""Most seconds to begin another measurement."""
+"""Most seconds to begin another measurement, but of attacks that train virtual clients."""
 
 REPORT_SECONDS = 5.0
 """Verdicts and the report of a small audit, measured on one core."""
@@ -186,7 +190,8 @@ def measure_audit(
         audit_inputs: its data.
         views: what each threat will see, from `planned_views`.
         facts: the recording to audit; None = a simulation.
-        longest: seconds after which no other measurement begins.
+        longest: seconds after which no measurement begins, but of attacks that train virtual
+            clients: their number decides how long most audits take.
 
     """
     begun = process_time()
@@ -207,28 +212,35 @@ def measure_audit(
 def _measure_attacks(
     views: Sequence[PlannedView], until: float
 ) -> tuple[dict[str, AttackCost], tuple[str, ...]]:
-    """Measure each attack once, by its name; no measurement begins after `until`."""
+    """Measure each attack once, by its name.
+
+    Attacks that train virtual clients come first, and are all measured. No other measurement
+    begins after `until`.
+    """
     costs, failed, cache = dict[str, AttackCost](), dict[str, None](), TimedCache()
-    for view in views:
-        # The first of the attacks that share virtual clients takes the time to train them.
-        for attack in sorted(view.threat.attacks, key=_most_rounds, reverse=True):
-            name = view.threat.attack_name(attack)
-            targets = () if name in costs else view.able_targets(attack)
-            if not targets:
-                continue
-            cost = (
-                measure_attack(attack, view, targets, cache) if process_time() < until else None
-            )
-            if cost is None:
-                failed[name] = None
-            else:
-                costs[name] = cost
+    # The first of the attacks that share virtual clients takes the time to train them.
+    attacks = [
+        (view, attack)
+        for view in views
+        for attack in sorted(view.threat.attacks, key=_most_rounds, reverse=True)
+    ]
+    for view, attack in sorted(attacks, key=lambda pair: not trains_virtual_clients(pair[1])):
+        name = view.threat.attack_name(attack)
+        targets = () if name in costs else view.able_targets(attack)
+        if not targets:
+            continue
+        is_measured = trains_virtual_clients(attack) or process_time() < until
+        cost = measure_attack(attack, view, targets, cache) if is_measured else None
+        if cost is None:
+            failed[name] = None
+        else:
+            costs[name] = cost
     return costs, tuple(name for name in failed if name not in costs)
 
 
 # Any: an attack answers a question of its own.
 def _most_rounds(attack: Attack[Any]) -> float:
-    return limited_rounds(attack) or inf
+    return float(limited_rounds(attack) or inf)
 
 
 def _trained_examples(plan: Plan, audit_inputs: AuditInputs) -> float:

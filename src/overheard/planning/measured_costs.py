@@ -21,6 +21,7 @@ from overheard.learning.models.unknown import Unknown
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.planning.outlook import PlannedView
+from overheard.planning.simulation_counts import trains_virtual_clients
 from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
 from overheard.simulation.cached_readings import READING_KEY
@@ -163,7 +164,7 @@ def measure_attack(
     try:
         few = more = runs.measure(FEW_CLIENTS)
         uncounted, clients = cache.uncounted_seconds(), FEW_CLIENTS
-        if attack.training_source() == "virtual clients":
+        if trains_virtual_clients(attack):
             clients = _clients_to_measure(view, few, cache.used_seconds())
         if clients > FEW_CLIENTS:
             more = runs.measure(clients, few.next_target)

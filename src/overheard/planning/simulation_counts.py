@@ -69,9 +69,15 @@ class SimulationCounts:
 
 
 # Any: an attack answers a question of its own.
+def trains_virtual_clients(attack: Attack[Any]) -> bool:
+    """Return whether an attack trains virtual clients, whose number takes most of its time."""
+    return attack.training_source() == "virtual clients"
+
+
+# Any: an attack answers a question of its own.
 def limited_rounds(attack: Attack[Any]) -> int | None:
     """Return the most rounds of an attack that trains virtual clients; None = no limit."""
-    if attack.training_source() != "virtual clients":
+    if not trains_virtual_clients(attack):
         return None
     # Any: every attack is a dataclass, which the contract of attacks does not say.
     settings: Any = attack
@@ -81,7 +87,7 @@ def limited_rounds(attack: Attack[Any]) -> int | None:
 
 def simulates_clients(threat: ThreatPlan) -> bool:
     """Return whether an attack of the threat trains virtual clients."""
-    return any(one.training_source() == "virtual clients" for one in threat.attacks)
+    return any(map(trains_virtual_clients, threat.attacks))
 
 
 def is_reduced(plan: Plan, other: Plan) -> bool:
