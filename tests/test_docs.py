@@ -11,6 +11,7 @@ import torch
 
 from overheard.core.defense import DefenseContext
 from overheard.core.messages import Update
+from overheard.core.needs import RECIPES
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.gate.policy import Policy, read_policy
@@ -129,6 +130,18 @@ def test_the_plan_for_a_recording_is_valid():
     parsed = parse_plan(plan, "plan-for-a-recording.md")
     assert parsed.data.split is None
     assert [threat.observers for threat in parsed.threats] == [("server",), ("client/0",)]
+
+
+def test_the_example_of_virtual_clients_has_an_attack_that_can_run_and_trains_them():
+    tables = fenced("docs/threat-models.md", "toml")
+    (example,) = [one for one in tables if "[[threats]]" in one and "[threats.virtual]" in one]
+    plan = (ROOT / "plans" / "defenses.toml").read_text().partition("[[threats]]")[0]
+    (whole,) = parse_plan(plan + example, "threat-models.md").threats
+    for attack in whole.attacks:
+        assert attack.training_source() == "virtual clients"
+        assert RECIPES in attack.needs
+    assert "recipe" not in whole.knows
+    assert whole.virtual.prior.recipes
 
 
 @pytest.mark.slow
