@@ -17,7 +17,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.planning import measured_costs
+from overheard.planning import budget, measured_costs
 from overheard.planning.accuracy_curves import expected_errors
 from overheard.planning.budget import (
     largest_counts,
@@ -234,11 +234,14 @@ def test_attacks_that_train_virtual_clients_are_measured_first_and_always():
     assert len(audit.unmeasured) == 3
 
 
-def test_no_counts_are_picked_for_an_attack_that_cannot_be_measured():
-    whispers, inversion = map(VIRTUAL.attack_name, VIRTUAL.attacks)
-    assert pick_counts(replace(measured(), unmeasured=(inversion,)), 1e6)
-    with pytest.raises(PlanError, match=r"time of whispers.* could not be measured"):
-        pick_counts(replace(measured(), unmeasured=(whispers,)), 1e6)
+def test_an_attack_that_cannot_be_measured_is_named_and_refuses_no_budget(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    audit = replace(measured(), unmeasured=("whispers",))
+    monkeypatch.setattr(budget, "measure_audit", lambda *_: audit)
+    planned = plan_within_budget(SIMULATING, "1h", tmp_path, resources=HERE)
+    assert planned.plan == SIMULATING
+    assert planned.sentences[-1] == "Not in that time, as not measured: whispers."
 
 
 def test_a_budget_that_nothing_meets_names_the_smallest_time():

@@ -116,11 +116,9 @@ def pick_counts(measured: MeasuredAudit, seconds: float) -> SimulationCounts:
     """Return the counts with the smallest expected error that fit into this time.
 
     Raises:
-        PlanError: if none fit; the message names the smallest possible time. Or if an attack
-            that trains virtual clients could not be measured.
+        PlanError: if none fit; the message names the smallest possible time.
 
     """
-    _refuse_unknown_time(measured)
     largest = largest_counts(measured)
     if measured.estimate(largest).seconds <= seconds:
         return largest
@@ -183,19 +181,6 @@ def _most_clients(
         if measured.estimate(counts).seconds <= seconds:
             return counts
     return None
-
-
-def _refuse_unknown_time(measured: MeasuredAudit) -> None:
-    """Check that the time of each attack that counts reduce is known."""
-    for view in measured.views:
-        for attack in view.threat.attacks:
-            name = view.threat.attack_name(attack)
-            if trains_virtual_clients(attack) and name in measured.unmeasured:
-                raise PlanError(
-                    f"the time of {name} could not be measured, so no counts can be picked for "
-                    "a budget: give no budget, and set virtual.clients and most_rounds in the "
-                    "plan"
-                )
 
 
 def _too_small(measured: MeasuredAudit, largest: SimulationCounts, seconds: float) -> PlanError:
