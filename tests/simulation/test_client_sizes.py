@@ -1,8 +1,10 @@
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overheard.core.errors import NeedsError
 from overheard.core.messages import Aggregate, Message
 from overheard.core.parties import COHORT, SERVER
 from overheard.core.prior import Prior
@@ -46,6 +48,14 @@ def test_without_reported_sizes_the_default_range_is_used() -> None:
 def test_the_total_of_a_cohort_bounds_the_range() -> None:
     # 300 examples of three clients are 100 each on average, so 50 to 200.
     assert size_range(view_of_aggregate(300), ANY) == (50, 200)
+
+
+def test_an_implausible_size_is_refused_unless_the_prior_has_sizes() -> None:
+    view = server_view(sizes=(20, 10**12, 30))
+    with pytest.raises(NeedsError, match=r"1,000,000,000,000 .*: set virtual\.examples"):
+        size_range(view, ANY)
+    assert size_range(view, Prior(sizes=(5, 6))) == (5, 6)
+    assert size_range(server_view(sizes=(20, 10**6, 30)), ANY) == (20, 10**6)
 
 
 @given(low=st.integers(1, 100), more=st.integers(0, 5000), seed=st.integers(0, 10**6))

@@ -2,6 +2,7 @@
 
 import math
 
+from overheard.core.errors import NeedsError
 from overheard.core.messages import Aggregate, Update
 from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
@@ -12,6 +13,9 @@ DEFAULT_SIZES = (50, 5000)
 
 SIZE_MARGIN = 2.0
 """If only some sizes, or totals, are reported: the factor by which others may differ."""
+
+MOST_EXAMPLES = 10**6
+"""The largest reported size on which training is based; a client may report any number."""
 
 
 def size_range(view: View, prior: Prior) -> tuple[int, int]:
@@ -27,9 +31,23 @@ def size_range(view: View, prior: Prior) -> tuple[int, int]:
     - `DEFAULT_SIZES`.
 
     Messages of the observers themselves are ignored.
+
+    Raises:
+        NeedsError: if messages report more than `MOST_EXAMPLES`.
+
     """
     if prior.sizes is not None:
         return prior.sizes
+    smallest, largest = _reported_range(view)
+    if largest > MOST_EXAMPLES:
+        raise NeedsError(
+            "virtual clients need a plausible size, but by what messages report it would be up "
+            f"to {largest:,} examples, more than {MOST_EXAMPLES:,}: set virtual.examples"
+        )
+    return smallest, largest
+
+
+def _reported_range(view: View) -> tuple[int, int]:
     bodies = [m.body for m in view.messages if m.sender not in view.observers]
     sizes = [body.examples for body in bodies if isinstance(body, Update)]
     reported = [size for size in sizes if size]

@@ -7,9 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overheard.core.errors import NeedsError
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.core.view import View
 from overheard.learning.train import train_cohort
 from overheard.questions.label_shares.attacks import decaf
 from overheard.questions.label_shares.attacks.decaf import (
@@ -138,6 +140,19 @@ class TestOnAFederation:
         exact, near = self.claims(run), self.claims(run, solver="gradient", steps=3000)
         for one, other in zip(exact, near, strict=True):
             torch.testing.assert_close(one.shares, other.shares, atol=0.05, rtol=0)
+
+    def test_trains_no_bases_for_an_implausible_size(self, run):
+        view = run.transcript.seen_by(SERVER)
+        huge = [
+            replace(one, body=replace(one.body, examples=10**12))
+            if isinstance(one.body, Update)
+            else one
+            for one in view.messages
+        ]
+        view = View(view.observers, tuple(huge))
+        with pytest.raises(NeedsError, match="reports 1,000,000,000,000 examples"):
+            Decaf().infer(view, [client(0)], run.knowledge, Seed(0))
+        Decaf(bases="published").infer(view, [client(0)], run.knowledge, Seed(0))
 
     def test_reports_its_progress_round_by_round(self, run):
         reported = []

@@ -66,6 +66,12 @@ class TestGreedyCounts:
 
 
 class TestOnOneStep:
+    def test_a_huge_reported_size_has_the_shares_of_a_million(self):
+        # Label by label, 2^52 would take 67 years.
+        delta = train_step((5, 3, 0))
+        huge, million = (infer_shares(Llg(), make_view(delta, n)) for n in (2**52, 10**6))
+        assert huge == million
+
     def test_the_estimated_impact_overestimates_the_larger_class(self):
         # g = 1/3 - n/8 = (-0.292, -0.042, 0.333), m = -0.333 / 8 * 4/3 = -0.056. Classes 0 and
         # 1 once each: -0.236 and 0.014. Of 6 left class 0 gets 5, till it stands at 0.042, and

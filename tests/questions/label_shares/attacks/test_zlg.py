@@ -70,6 +70,10 @@ class TestAlongTheWay:
         first = (0.5 + D + 0.625 + D / 2) / 2
         assert self.read(Zlg()) == pytest.approx([first, 1 - first])
 
+    def test_a_huge_reported_size_is_like_that_of_many_steps(self):
+        # The gradients' mean vanishes, and p is halfway between 1/2 and 3/4.
+        assert self.read(Zlg(), 2**52) == pytest.approx([0.625, 0.375], abs=1e-5)
+
     def test_without_interpolation_outputs_are_those_of_the_broadcast(self):
         first = 0.5 + D
         assert self.read(Zlg(interpolate=False)) == pytest.approx([first, 1 - first])

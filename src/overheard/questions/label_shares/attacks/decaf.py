@@ -11,6 +11,7 @@ from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update, Weights
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPE, UPDATES
@@ -24,6 +25,7 @@ from overheard.learning.simplex import normalize_to_shares
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.simulation.client_sizes import MOST_EXAMPLES
 
 Solver = Literal["nnls", "gradient"]
 
@@ -104,13 +106,21 @@ class Decaf(Attack[LabelShares]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's shares, averaged over its observed rounds."""
+        """Claim every target's shares, averaged over its observed rounds.
+
+        Raises:
+            NeedsError: if bases would take as many steps as a client of more than
+                `MOST_EXAMPLES`.
+
+        """
         assert knowledge.build_model is not None
         assert knowledge.recipe is not None
         layer = find_last_layer(
             model_structure(knowledge.build_model), knowledge.classes
         ).weight
         updates = {target: view.updates(target) for target in targets}
+        if self.bases == "equal_steps":
+            _check_sizes(updates)
         shares: dict[Party, list[Tensor]] = {target: [] for target in targets}
         nulls: dict[Party, list[Tensor]] = {target: [] for target in targets}
         broadcasts = sorted(view.broadcasts().items())
@@ -191,6 +201,16 @@ class Decaf(Attack[LabelShares]):
             return every_class
         present = (change > self.threshold).any(1)
         return present if bool(present.any()) else every_class
+
+
+def _check_sizes(updates: Mapping[Party, Mapping[int, Update]]) -> None:
+    for target, by_round in updates.items():
+        largest = max((update.examples or 0 for update in by_round.values()), default=0)
+        if largest > MOST_EXAMPLES:
+            raise NeedsError(
+                f"decaf on {target} needs a plausible size, but an update reports {largest:,} "
+                f"examples, more than {MOST_EXAMPLES:,}: set bases = 'published'"
+            )
 
 
 @final

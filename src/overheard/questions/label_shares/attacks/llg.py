@@ -30,6 +30,9 @@ from overheard.questions.label_shares.estimators.mean_over_rounds import (
     claim_mean_over_rounds,
 )
 
+MOST_COUNTED = 10**6
+"""The most labels that are counted. Shares need no more; a client may report any number."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Llg(Attack[LabelShares]):
 
     Differs from the paper: for LLG+ its code draws 10 batches of K examples per class; here all
     auxiliary examples of a class form one batch.
+    K is at most `MOST_COUNTED`: m scales with 1 / K, so more labels have the same shares.
 
     Args:
         impact: how m and s are determined.
@@ -158,8 +162,9 @@ class Llg(Attack[LabelShares]):
             ):
                 found = [0] * knowledge.classes
                 if is_usable:
-                    impact, offsets = _label_effects(row, total, number, measured)
-                    found = count_labels_greedily(row, offsets, impact, number)
+                    counted = min(number, MOST_COUNTED)
+                    impact, offsets = _label_effects(row, total, counted, measured)
+                    found = count_labels_greedily(row, offsets, impact, counted)
                 counts.append(found)
         return normalize_rows_to_shares(torch.tensor(counts, dtype=torch.float64))
 

@@ -24,6 +24,9 @@ from overheard.learning.mean_gradient import mean_gradient
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
+MOST_POINTS = 10**5
+"""The most steps at which outputs are interpolated; a client may report any number."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Zlg(Attack[LabelShares]):
 
     Under federated averaging, p and O change with each step. As in Dimitrov et al., they are
     interpolated linearly from the broadcast model (first step) to the client's (after the
-    last), and the counts of all s steps are averaged.
+    last), and the counts of all s steps are averaged; of evenly spaced ones if s is above
+    `MOST_POINTS`.
 
     The estimate is misleading if the feature sums differ much between classes or are not
     positive, or if the optimizer is not plain SGD. Differs from the papers: counts are not
@@ -135,7 +139,8 @@ class Zlg(Attack[LabelShares]):
         gradient = mean_gradient(update.delta, layer, knowledge.recipe.rate * steps)
         if gradient is None:
             return normalize_to_shares(torch.zeros(knowledge.classes, dtype=torch.float64))
-        progress = torch.arange(steps, dtype=torch.float64)[:, None] / steps  # (steps, 1)
+        points = min(steps, MOST_POINTS)
+        progress = torch.arange(points, dtype=torch.float64)[:, None] / points  # (steps, 1)
         probabilities = (1 - progress) * start.probabilities + progress * end.probabilities
         sums = (1 - progress) * start.feature_sum + progress * end.feature_sum  # (steps, 1)
         # If all features are 0, the rows do not change and carry no information on labels.
