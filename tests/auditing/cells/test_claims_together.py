@@ -93,6 +93,16 @@ def test_each_attack_gets_its_own_targets():
     assert [("a", TARGETS[:1]), ("b", TARGETS[1:2]), ("b", TARGETS[2:3])] == CALLS
 
 
+def test_the_order_of_claims_does_not_depend_on_other_attacks():
+    fewer, more = (TARGETS[0], TARGETS[2]), TARGETS[:3]
+    attacks = (Asked("a"), Asked("b", needs_more_at=TARGETS[1]), Asked("c"))
+    asked = zip(attacks, (fewer, more, more), strict=True)
+    requests = [ClaimRequest(one, targets, Knowledge(2), Seed(0)) for one, targets in asked]
+    first, second, third = make_claims_together(VIEW, requests)
+    assert list(first.claims) == list(second.claims) == list(fewer)
+    assert list(third.claims) == list(more)
+
+
 def test_an_attack_that_fails_claims_nothing_and_is_not_asked_again():
     failed, other = ask(Asked("a", fails_at=TARGETS[2]), Asked("b"))
     assert failed.has_failed

@@ -94,8 +94,14 @@ class _CollectedClaims:
         self._problems.update(made.problems)
 
     def of_targets(self, targets: Sequence[Party]) -> AttackClaims:
-        """Return all claims, or why there are none: a failure concerns all targets."""
+        """Return all claims in the order of the targets, or why there are none.
+
+        A failure concerns all targets.
+        """
         if self._failure:
             reason = next(iter(self._failure.values()))
             return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
-        return AttackClaims(self._claims, self._problems)
+        return AttackClaims(
+            {target: self._claims[target] for target in targets if target in self._claims},
+            {target: self._problems[target] for target in targets if target in self._problems},
+        )
