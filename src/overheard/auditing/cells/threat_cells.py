@@ -115,9 +115,25 @@ class ThreatCells:
                 one
                 for one in later
                 if one.attack.has_separate_targets()
+                and self._is_expected(one, rounds)
                 and self._run.store.load(one.of_rounds(rounds), one.code) is None
             ),
         )
+
+    def _is_expected(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> bool:
+        """Return whether a later attack is known to be run on these rounds, too.
+
+        Single rounds follow only for attacks with findings on all rounds.
+        """
+        if rounds == self._run.rounds:
+            return True
+        if attack.question.needs_all_rounds:
+            return False
+        overall = attack.of_rounds(self._run.rounds)
+        if overall in self._waiting:
+            return bool(self._waiting[overall].made.claims)
+        stored = self._run.store.load(overall, attack.code)
+        return stored is not None and bool(stored.findings)
 
     def _make_claims(
         self,

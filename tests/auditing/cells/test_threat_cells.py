@@ -1,0 +1,95 @@
+"""Attacks of a threat are asked together, but only about rounds on which they are run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import pytest
+import torch
+
+from overheard.auditing.cells.threat_cells import ObservedRun, PlannedAttack, ThreatCells
+from overheard.core.attack import Attack
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Message, Update
+from overheard.core.needs import Need
+from overheard.core.parties import SERVER, Party, client
+from overheard.core.seeds import Seed
+from overheard.core.view import View
+from overheard.findings.finding import Cell
+from overheard.findings.question import Question
+from overheard.findings.result_cache import NoResultCache
+from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.label_shares.question import LabelSharesQuestion
+from overheard.questions.shift.question import ShiftQuestion
+
+CALLS: list[tuple[str, tuple[int, ...]]] = []
+"""Which attack was asked about which rounds."""
+
+ROUNDS = (0, 1)
+TARGET = client(0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked(Attack[LabelShares]):
+    """An attack that remembers the rounds that it was asked about."""
+
+    label: str
+    is_missing_something: bool = False
+
+    name: ClassVar[str] = "asked"
+    claim_type: ClassVar[type[LabelShares]] = LabelShares
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    source: ClassVar[str] = "a test"
+
+    def has_separate_targets(self) -> bool:
+        """Return True: it looks at nothing."""
+        return True
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        """Claim the same of every target, if nothing is missing."""
+        CALLS.append((self.label, tuple(view.rounds())))
+        if self.is_missing_something:
+            raise NeedsError("a size")
+        return dict.fromkeys(targets, LabelShares(torch.tensor([0.5, 0.5])))
+
+
+@pytest.fixture(autouse=True)
+def no_calls():
+    CALLS.clear()
+
+
+def planned(attack: Asked, question: Question) -> PlannedAttack:
+    cell = Cell("no defense", 0, (SERVER,), attack.label, repr(attack), question.name, ROUNDS)
+    return PlannedAttack(attack, question, cell, "code", lambda _: Knowledge(2))
+
+
+def run_first(second: Asked, question: Question) -> None:
+    """Run the first of two attacks on both rounds, and on each."""
+    messages = tuple(
+        Message(number, TARGET, frozenset({SERVER}), Update({}, 4)) for number in ROUNDS
+    )
+    view = View(frozenset({SERVER}), messages)
+    run = ObservedRun(view, None, lambda: pytest.fail("no truth"), NoResultCache(), ROUNDS, {})
+    first = planned(Asked("a"), LabelSharesQuestion())
+    cells = ThreatCells(run, (first, planned(second, question)))
+    for rounds in (ROUNDS, (0,), (1,)):
+        assert cells.run(first, rounds, (TARGET,)).findings
+
+
+def test_attacks_are_asked_together_about_all_rounds_and_each():
+    run_first(Asked("b"), LabelSharesQuestion())
+    assert [(label, rounds) for rounds in (ROUNDS, (0,), (1,)) for label in "ab"] == CALLS
+
+
+def test_a_question_that_needs_all_rounds_is_not_asked_of_single_ones():
+    run_first(Asked("b"), ShiftQuestion())
+    assert [rounds for label, rounds in CALLS if label == "b"] == [ROUNDS]
+
+
+def test_an_attack_without_findings_is_not_asked_again_about_each_round():
+    run_first(Asked("b", is_missing_something=True), LabelSharesQuestion())
+    assert {rounds for label, rounds in CALLS if label == "b"} == {ROUNDS}
