@@ -2,10 +2,11 @@
 
 import platform
 from dataclasses import fields, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
+from overheard.simulation.cluster import machine_setup
 from overheard.simulation.cluster.machine_setup import (
     MachineSetup,
     OtherSetupError,
@@ -25,6 +26,20 @@ def test_each_version_counts_and_the_error_names_it(name: str) -> None:
 
 def test_what_torch_was_built_for_does_not_count() -> None:
     assert own_setup().torch == version("torch").split("+")[0]
+
+
+def test_a_machine_with_the_source_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_version(package: str) -> str:
+        if package == "overheard":
+            raise PackageNotFoundError(package)
+        return version(package)
+
+    here = own_setup()
+    monkeypatch.setattr(machine_setup, "version", find_version)
+    own_setup.cache_clear()
+    with pytest.raises(OtherSetupError, match="has overheard not installed instead of"):
+        here.check_here()
+    own_setup.cache_clear()
 
 
 def test_changed_source_counts(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import platform
 from dataclasses import dataclass, fields
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import final
 
@@ -58,11 +58,19 @@ def own_setup() -> MachineSetup:
     """Return the versions of this machine."""
     return MachineSetup(
         ".".join(platform.python_version_tuple()[:2]),
-        version("overheard"),
+        _installed_version("overheard"),
         _own_code_digest(),
-        version("torch").partition("+")[0],
-        version("numpy"),
+        _installed_version("torch").partition("+")[0],
+        _installed_version("numpy"),
     )
+
+
+def _installed_version(package: str) -> str:
+    """Return the version of a package, or that a machine has no more than its source."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _own_code_digest() -> str:
