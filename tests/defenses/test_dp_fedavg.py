@@ -116,7 +116,7 @@ def test_sampling_that_does_not_help_is_not_used() -> None:
     promise = promise_of(DpFedavg(1.0, 4.0), 20, sampling_rate=0.999)
     assert promise == promise_of(DpFedavg(1.0, 4.0), 20)
     assert "sampling rate 1 (no amplification by sampling)" in promise
-    assert "accountant dp-accounting PLD" in promise
+    assert "accountant dp-accounting, closed form of Balle and Wang 2018" in promise
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_states_epsilon_with_all_of_its_conditions() -> None:
         "sampling rate 1",
         "7 rounds",
         "delta 1e-06",
-        "accountant dp-accounting PLD",
+        "accountant dp-accounting, closed form of Balle and Wang 2018",
         "the server is trusted: it reads clipped updates without noise",
     ):
         assert part in promise

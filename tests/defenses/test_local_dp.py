@@ -117,7 +117,7 @@ def test_states_epsilon_with_all_of_its_conditions() -> None:
         "sampling rate 1",
         "7 rounds",
         "delta 1e-06",
-        "accountant dp-accounting PLD",
+        "accountant dp-accounting, closed form of Balle and Wang 2018",
         "counts and metrics stay in clear",
     ):
         assert part in promise

@@ -8,6 +8,9 @@ from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, Mechanism
 
+CLOSED_FORM = "dp-accounting, closed form of Balle and Wang 2018"
+"""How a promise names the source of `gaussian_epsilon`."""
+
 TOLERANCE = 1e-9
 """An epsilon is rounded up by at most this much."""
 
@@ -26,8 +29,8 @@ class RecomputedEpsilon:
     """Upper bounds of epsilon, recomputed from a mechanism's settings.
 
     Args:
-        pld: epsilon of the run without amplification by sampling, by privacy loss distributions
-            (Doroshenko et al. 2022, PoPETs); infinite without noise or above `MAX_MU`.
+        pld: epsilon of the run without amplification by sampling, by the distribution of the
+            Gaussian's privacy loss, as `gaussian_epsilon`.
         rdp: the same by Renyi divergences (Mironov 2017, CSF), as a check; `pld` is tighter,
             so `rdp` is never much below it.
         subsampled: epsilon of the run with amplification by sampling clients, by

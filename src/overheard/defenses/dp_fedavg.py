@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.core.accountant import account_mechanism, format_epsilon
+from overheard.core.accountant import CLOSED_FORM, account_mechanism, format_epsilon
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import INSTALL_HINT, Mechanism, Site
 from overheard.core.messages import Aggregate, Update
@@ -56,8 +56,9 @@ class DpFedavg(Defense):
     name: ClassVar[str] = "dp_fedavg"
     source: ClassVar[str] = (
         "McMahan, Ramage, Talwar and Zhang 2018 (ICLR), Algorithm 1 with flat clipping and "
-        "equal weights; accounting: privacy loss distributions, Doroshenko et al. 2022 "
-        "(PoPETs), and for sampled clients Wang, Balle and Kasiviswanathan 2019 (AISTATS)"
+        "equal weights; accounting: privacy loss of the Gaussian in closed form, Balle and "
+        "Wang 2018 (ICML), Theorem 8, and for sampled clients Wang, Balle and Kasiviswanathan "
+        "2019 (AISTATS)"
     )
     enforced_at: ClassVar[Site] = "server"
     switched_off_by: ClassVar[str] = (
@@ -118,7 +119,7 @@ class DpFedavg(Defense):
             epsilon, accountant = f"not computed ({INSTALL_HINT})", "none"
             sampling = f"sampling rate {run.sampling_rate:g}"
         elif epsilons.subsampled is None:
-            epsilon, accountant = format_epsilon(epsilons.pld), "dp-accounting PLD"
+            epsilon, accountant = format_epsilon(epsilons.pld), CLOSED_FORM
             sampling = "sampling rate 1 (no amplification by sampling)"
         else:
             epsilon, accountant = format_epsilon(epsilons.subsampled), "dp-accounting RDP"

@@ -6,7 +6,12 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.core.accountant import format_epsilon, gaussian_epsilon, is_accountant_installed
+from overheard.core.accountant import (
+    CLOSED_FORM,
+    format_epsilon,
+    gaussian_epsilon,
+    is_accountant_installed,
+)
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import INSTALL_HINT, Mechanism, Site
 from overheard.core.messages import Update, Weights
@@ -42,7 +47,8 @@ class LocalDp(Defense):
     name: ClassVar[str] = "local_dp"
     source: ClassVar[str] = (
         "Clipping and noise: McMahan et al. 2018 (ICLR), with the noise at each client; "
-        "accounting: privacy loss distributions, Doroshenko et al. 2022 (PoPETs)"
+        "accounting: privacy loss of the Gaussian in closed form, Balle and Wang 2018 (ICML), "
+        "Theorem 8"
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
@@ -82,7 +88,7 @@ class LocalDp(Defense):
             f"{self._epsilons(run)}, at delta "
             f"{self.delta:g}. Gaussian mechanism at each client, clip {self.clip:g} (L2, whole "
             f"update), noise multiplier {self.noise_multiplier:g}, sampling rate 1, "
-            f"{run.rounds} rounds, accountant dp-accounting PLD. The sampling rate is that "
+            f"{run.rounds} rounds, accountant {CLOSED_FORM}. The sampling rate is that "
             "of the worst case, a client that takes part in every round; the run's rate of "
             f"participation, {run.participation:g}, is not used. Example counts and "
             "metrics stay in clear text and are not covered"

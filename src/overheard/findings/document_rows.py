@@ -295,7 +295,8 @@ class EpsilonRow(DocumentPart):
         claimed: the stated epsilon; None = none is stated.
         claimed_for: what the stated epsilon covers, such as "run"; None = none is stated.
         is_recomputed: whether accountants recomputed epsilon from the settings.
-        pld: epsilon by privacy loss distributions; None = infinite, or not recomputed.
+        pld: epsilon by the distribution of the privacy loss; None = infinite, or not
+            recomputed.
         rdp: epsilon by Renyi divergences; None = infinite, or not recomputed.
         drawn: epsilon that counts on the sampling of clients; None = it does not apply.
 

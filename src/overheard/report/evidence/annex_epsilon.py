@@ -65,9 +65,9 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
         rows,
     )
     reading = (
-        "Claimed: what the run states. Recomputed: an upper bound from the settings, by "
-        "privacy loss distributions. Proven: a lower bound from attacks, with 95 % confidence "
-        "in each row. A small lower bound is no proof of privacy."
+        "Claimed: what the run states. Recomputed: an upper bound from the settings, by the "
+        "privacy loss of Gaussian noise in closed form. Proven: a lower bound from attacks, "
+        "with 95 % confidence in each row. A small lower bound is no proof of privacy."
     )
     return AnnexSection(title, (SectionBlock("", (reading,), (table,)),))
 
