@@ -1,4 +1,4 @@
-"""Claims of attacks that treat targets separately; each message is read once for all."""
+"""Claims of attacks that treat targets separately, in turns on groups of targets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def make_claims_together(
 ) -> tuple[AttackClaims, ...]:
     """Return the claims of each attack. All treat one group of targets, then the next one.
 
-    The files of a group are in memory when the second attack reads them.
+    If the group's files fit into memory, the second attack finds them there.
 
     Args:
         view: what all attacks observe.
@@ -65,7 +65,8 @@ def make_claims_together(
 
 def _groups(targets: Sequence[Party], rounds: int) -> Iterator[Sequence[Party]]:
     """Yield the targets in groups whose files are kept in memory, as far as possible."""
-    # A round has a broadcast, too. Whole stacks of models are computed faster.
+    # A round has a broadcast, too. Whole stacks of models are computed faster, which saves more
+    # than reading files once if these do not fit.
     most = CACHED_FILES // max(rounds, 1) - 1
     size = max(1, most // MODELS_PER_STACK) * MODELS_PER_STACK
     for start in range(0, len(targets), size):
