@@ -56,9 +56,8 @@ class DpFedavg(Defense):
     name: ClassVar[str] = "dp_fedavg"
     source: ClassVar[str] = (
         "McMahan, Ramage, Talwar and Zhang 2018 (ICLR), Algorithm 1 with flat clipping and "
-        "equal weights; accounting: privacy loss of the Gaussian in closed form, Balle and "
-        "Wang 2018 (ICML), Theorem 8, and for sampled clients Wang, Balle and Kasiviswanathan "
-        "2019 (AISTATS)"
+        "equal weights; accounting: Balle and Wang 2018 (ICML), Theorem 8, and for sampled "
+        "clients Wang, Balle and Kasiviswanathan 2019 (AISTATS)"
     )
     enforced_at: ClassVar[Site] = "server"
     switched_off_by: ClassVar[str] = (

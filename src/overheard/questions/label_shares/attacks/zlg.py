@@ -41,8 +41,8 @@ class Zlg(Attack[LabelShares]):
 
     Under federated averaging, p and O change with each step. As in Dimitrov et al., they are
     interpolated linearly from the broadcast model (first step) to the client's (after the
-    last), and the counts of all s steps are averaged; of evenly spaced ones if s is above
-    `MOST_POINTS`.
+    last), and the counts of all s steps are averaged. If s is above `MOST_POINTS`, those of as
+    many evenly spaced steps are.
 
     The estimate is misleading if the feature sums differ much between classes or are not
     positive, or if the optimizer is not plain SGD. Differs from the papers: counts are not
