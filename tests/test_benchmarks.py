@@ -1,4 +1,4 @@
-"""The benchmarks that `make bench` runs need no arguments."""
+"""The benchmarks that `make bench` runs need no arguments, and the docs show what it kept."""
 
 import json
 from importlib import import_module
@@ -8,7 +8,9 @@ from types import ModuleType
 
 import pytest
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+PROJECT = Path(__file__).parent.parent
+BENCHMARKS = PROJECT / "benchmarks"
+PERFORMANCE = (PROJECT / "docs" / "performance.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -24,6 +26,12 @@ def test_benchmarks_run_by_make_need_no_arguments(ratios: ModuleType) -> None:
     needy = {name for name, text in sources.items() if "required=True" in text}
     assert needy
     assert needy <= by_hand
+
+
+def test_docs_show_the_kept_ratios(ratios: ModuleType) -> None:
+    for what, row in ratios.read_ratios(ratios.KEPT).items():
+        shown = f"{row['median']:.2f}x ({row['smallest']:.2f} - {row['largest']:.2f})"
+        assert shown in PERFORMANCE, what
 
 
 def test_only_ratios_of_one_machine_are_judged(
