@@ -81,27 +81,27 @@ def is_mlp_with_dropout(model: nn.Module) -> bool:
             type(layer) in (*LINEAR_LAYERS, nn.Dropout, *ELEMENTWISE_ACTIVATIONS)
             for layer in layers
         )
-        and not _has_entangled_activations(layers)
+        and _outputs_give_derivatives(layers)
     )
 
 
 def _uses_a_part_twice(model: nn.Sequential) -> bool:
-    """Return whether a layer or a parameter stands at two places, which `children` omits."""
+    """Return whether a layer or a parameter stands at two places; torch names it once."""
     parameters = [one for layer in model for one in layer.parameters()]
     return len(set(model)) < len(model) or len(set(parameters)) < len(parameters)
 
 
-def _has_entangled_activations(layers: Sequence[nn.Module]) -> bool:
-    """Return whether the derivative of an activation does not follow from its stored output.
+def _outputs_give_derivatives(layers: Sequence[nn.Module]) -> bool:
+    """Return whether the derivative of each activation follows from its stored output.
 
-    The next activation overwrites that output. A leaky ReLU with a negative slope has two
-    inputs for an output.
+    An activation right after another would overwrite that output. A leaky ReLU with a negative
+    slope has two inputs for one output.
     """
     kept = [type(layer) for layer in layers if type(layer) is not nn.Dropout]
-    return any(
+    return not any(
         one in ELEMENTWISE_ACTIVATIONS and other in ELEMENTWISE_ACTIVATIONS
         for one, other in pairwise(kept)
-    ) or any(type(one) is nn.LeakyReLU and one.negative_slope < 0 for one in layers)
+    ) and not any(type(one) is nn.LeakyReLU and one.negative_slope < 0 for one in layers)
 
 
 def _is_full_flatten(layer: nn.Module) -> bool:
