@@ -24,7 +24,7 @@ from overheard.learning.architecture import (
 )
 from overheard.learning.engines.sequential import train_sequentially
 from overheard.learning.engines.stacked import GroupedClient, StackedTrainer
-from overheard.learning.initialization import fresh_model
+from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.memory import clients_that_fit
 from overheard.learning.sent_tensors import sent_buffers
 from overheard.learning.threads import available_cores
@@ -95,7 +95,7 @@ def prepare_workers(
     target = torch.device(device)
     if engine not in {"auto", "processes"} or target.type != "cpu":
         return
-    if engine == "auto" and _gains_from_stacking(fresh_model(build_model, Seed(0)), target):
+    if engine == "auto" and _gains_from_stacking(model_structure(build_model), target):
         return
     starter.start_for(workers)
 
@@ -147,24 +147,25 @@ def train_groups(
         available_cores() if workers is None else workers,
     )
     jobs = [_training_job(build_model, one, recipe, round, target) for one in groups]
-    model = fresh_model(build_model, Seed(0))
-    if engine == "stacked" or (engine == "auto" and _gains_from_stacking(model, target)):
-        if has_dropout(model) and not _gains_from_stacking(model, target):
+    structure = model_structure(build_model)
+    if engine == "stacked" or (engine == "auto" and _gains_from_stacking(structure, target)):
+        if has_dropout(structure) and not _gains_from_stacking(structure, target):
             raise PlanError(
                 "engine: 'stacked' cannot train a model with dropout, because the "
                 "dropout masks of clients would not be independent; choose 'auto', "
                 "'sequential' or 'processes'"
             )
-        if is_recurrent(model):
+        if is_recurrent(structure):
             raise PlanError(
                 "engine: 'stacked' cannot train a recurrent network, which torch runs for one "
                 "client at a time; choose 'auto', 'sequential' or 'processes'"
             )
-        if has_batch_norm(model) or sent_buffers(model):
+        if has_batch_norm(structure) or sent_buffers(structure):
             raise PlanError(
                 "engine: 'stacked' cannot train a model with buffers or a batch norm, which "
                 "mixes the examples of a batch; choose 'auto', 'sequential' or 'processes'"
             )
+        model = fresh_model(build_model, Seed(0))
         size = chunk or _chunk_that_fits(model, jobs, groups)
         if jobs:  # what is not sent, such as frozen parameters, takes the dtype of what is
             model.to(dtype=next(iter(jobs[0].start.values())).dtype)
@@ -174,12 +175,12 @@ def train_groups(
             f"engine: 'processes' computes on the CPU, but the device is {target}; choose the "
             "device 'cpu' or the engine 'auto'"
         )
-    if needs_two_examples(model):
+    if needs_two_examples(structure):
         _refuse_lone_examples(groups, recipe)
     train_group: GroupTrainer = train_sequentially
     if engine == "processes":
         train_group = partial(_train_in_processes, workers=worker_count, chunk=chunk)
-    elif engine == "auto" and _may_gain_from_processes(model, target, worker_count):
+    elif engine == "auto" and _may_gain_from_processes(structure, target, worker_count):
         train_group = partial(_train_until_workers_are_ready, workers=worker_count, chunk=chunk)
     return _train_groups_in_turn(train_group, jobs, groups)
 
