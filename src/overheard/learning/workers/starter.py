@@ -181,10 +181,12 @@ class _Starter:
 
     def is_ready(self) -> bool:
         """Return whether it has imported what workers need."""
+        if self._is_ready:
+            return True
         # Not `select.select`, which takes no file descriptor above 1,023.
         answers = select.poll()
         answers.register(self._socket, select.POLLIN)
-        return self._is_ready or bool(answers.poll(0))
+        return bool(answers.poll(0))
 
     def fork(self, handle: int, core: int | None) -> ForkedWorker:
         """Fork a worker.
