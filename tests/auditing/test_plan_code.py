@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.plan_code import derived_code
+from overheard.auditing.plan_code import describe_origin
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError
 from overheard.findings.finding import Audit
@@ -151,9 +151,19 @@ def test_a_run_that_does_not_state_its_code_is_refused(home: Path):
         audit_and_list(home, plan)
 
 
-def test_a_derived_result_depends_on_its_module_and_on_the_plugins_of_the_runs(home: Path):
+def test_the_origin_of_a_result_names_the_plans_their_plugins_and_the_module(home: Path):
     plan, module = load_plan(home), "overheard.papers.shift.measured_series"
-    before = derived_code(plan, module)
-    assert before != derived_code(plan, "overheard.papers.shift.measure")
-    assert before == derived_code(load_plan(home, label=3), module)
-    assert before != derived_code(load_plan(home, factor=2), module)
+    before = describe_origin([plan], module)
+    assert before == describe_origin([load_plan(home)], module)
+
+    def is_same_code(other: str) -> bool:
+        return other.splitlines()[0] == before.splitlines()[0]
+
+    assert not is_same_code(describe_origin([plan], "overheard.papers.shift.measure"))
+    more = plan.model_copy(update={"seeds": (7, 8, 9)})
+    of_more = describe_origin([more], module)
+    assert is_same_code(of_more)
+    assert of_more != before
+    assert describe_origin([plan, more], module) not in {before, of_more}
+    assert is_same_code(describe_origin([load_plan(home, label=3)], module))
+    assert not is_same_code(describe_origin([load_plan(home, factor=2)], module))

@@ -1,6 +1,6 @@
-"""The code that the runs, simulations, cells and derived results of a plan depend on."""
+"""The code that the runs, simulations and cells of a plan, and results from them, depend on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from overheard.core.attack import Attack
@@ -26,16 +26,19 @@ def cell_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any])
     return code_digest(SCORING_MODULES, plugins)
 
 
-def derived_code(plan: Plan, module: str) -> str:
-    """Return the digest of the code that a result depends on, computed from a plan's runs.
+def describe_origin(plans: Sequence[Plan], module: str) -> str:
+    """Return the plans and a digest of code: what a module's results from their runs depend on.
 
     Args:
-        plan: the plan of the runs.
-        module: dotted name of the module that computes the result.
+        plans: the plans of the runs, with their seeds.
+        module: dotted name of the module that computes the results.
 
     """
-    plugins = (one for arm in plan.arms for one in _training_plugins(plan, arm))
-    return code_digest((module, *TRAINING_MODULES), plugins)
+    plugins = (
+        one for plan in plans for arm in plan.arms for one in _training_plugins(plan, arm)
+    )
+    code = code_digest((module, *TRAINING_MODULES), plugins)
+    return "\n".join([f"# code {code}", *(plan.toml() for plan in plans)])
 
 
 def simulation_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any]) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from overheard.auditing import plan_code
 from overheard.findings.finding import Audit
-from overheard.papers.flip import attribute_tests
-from overheard.papers.flip.attribute import SCHEDULE, AttributeExperiment
+from overheard.papers.flip.attribute import AttributeExperiment
 from overheard.papers.flip.attribute_tests import (
     TESTS,
     AttributeTests,
@@ -20,22 +20,27 @@ from overheard.papers.runs import ExperimentRuns
 def test_outcomes_depend_on_the_plan_of_each_task_and_on_the_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans = AttributeExperiment().plans(quick=True)
-    quadruple = read_attribute_rows()[0].quadruple
+    answered = list[int]()
 
-    def origin(rounds: int) -> str:
-        last = plans[quadruple.tasks[3].key]
-        training = last.training.model_copy(update={"rounds": rounds})
-        changed = last.model_copy(update={"training": training})
-        runs = ExperimentRuns({}, {**plans, quadruple.tasks[3].key: changed}, tmp_path)
-        arms = "FedAvg", "FLiP"
-        return AttributeTests(runs, quadruple, arms, SCHEDULE).describe_origin()
+    def run_tests(tests: AttributeTests, seed: int) -> Iterator[QuadrupleOutcome]:
+        answered.append(seed)
+        yield from (QuadrupleOutcome(test, "frog-cat", seed, 2, 2) for test in TESTS)
 
-    before = origin(10)
-    assert origin(10) == before
-    assert origin(11) != before
-    monkeypatch.setattr(attribute_tests, "derived_code", lambda _plan, _module: "changed")
-    assert origin(10) != before
+    monkeypatch.setattr(AttributeTests, "run_tests", run_tests)
+    experiment, row = AttributeExperiment(), read_attribute_rows()[0]
+    plans, last = experiment.plans(quick=True), row.quadruple.tasks[3].key
+
+    def answer(rounds: int) -> int:
+        """Return how often the tests have been run after answering with these rounds."""
+        training = plans[last].training.model_copy(update={"rounds": rounds})
+        changed = plans[last].model_copy(update={"training": training})
+        experiment._answers(row, ExperimentRuns({}, {**plans, last: changed}, tmp_path))
+        return len(answered)
+
+    seeds = len(plans[last].seeds)
+    assert [answer(10), answer(10), answer(11)] == [seeds, seeds, 2 * seeds]
+    monkeypatch.setattr(plan_code, "code_digest", lambda _modules, _plugins: "changed")
+    assert answer(11) == 3 * seeds
 
 
 @pytest.mark.parametrize(

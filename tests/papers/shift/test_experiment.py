@@ -8,10 +8,8 @@ import pytest
 from overheard.papers.registry import find_experiment
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
-from overheard.papers.shift import measured_series
 from overheard.papers.shift.experiment import ShiftExperiment
 from overheard.papers.shift.measure import source_of_leakage
-from overheard.papers.shift.measured_series import describe_origin
 from overheard.papers.shift.scalability import ScalabilityExperiment
 from overheard.papers.shift.scenarios import ShiftScenario
 from tests.papers.shift.planted import empty_runs, plant_series
@@ -105,14 +103,3 @@ def test_the_values_of_one_audit_alone_have_the_names_of_the_whole_experiment(
     names = {one.name for one in experiment.read_values(alone)}
     assert DIVERGENCE in names
     assert names < {one.name for one in experiment.read_values(runs)}
-
-
-def test_the_origin_of_measures_names_seeds_and_code(
-    tiny: ShiftScenario, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = ScalabilityExperiment("figure8", tiny, COSINE).plans(quick=True)["clients_2"]
-    origin = describe_origin(plan)
-    assert origin == describe_origin(plan)
-    assert origin != describe_origin(plan.model_copy(update={"seeds": (0, 1, 2)}))
-    monkeypatch.setattr(measured_series, "derived_code", lambda _plan, _module: "changed")
-    assert origin != describe_origin(plan)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from overheard.auditing.plan_code import describe_origin
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.conv_net import ConvNet
@@ -180,7 +181,9 @@ class AttributeExperiment(Experiment, IllustratedExperiment):
         shared = runs.with_common_seeds(_keys(row))
         tests = AttributeTests(shared, row.quadruple, arms, self.schedule)
         outcomes = list[QuadrupleOutcome]()
-        settings = f"{row.quadruple} {arms} {self.schedule} {tests.describe_origin()}"
+        plans = [shared.plans[key] for key in _keys(row)]
+        origin = describe_origin(plans, AttributeTests.__module__)
+        settings = f"{row.quadruple} {arms} {self.schedule} {origin}"
         for seed in runs.common_seeds(_keys(row)):
             path = runs.folder / "answers" / f"row{row.number}-seed{seed}.json"
             cached = load_outcomes(path, settings)

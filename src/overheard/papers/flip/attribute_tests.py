@@ -11,7 +11,6 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from overheard.auditing.inputs import load_data, partition_for_plan
-from overheard.auditing.plan_code import derived_code
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
@@ -93,12 +92,6 @@ class AttributeTests:
     quadruple: Quadruple
     arms: tuple[str, str]
     schedule: FitSchedule
-
-    def describe_origin(self) -> str:
-        """Return what the outcomes depend on besides the arguments: the plans and the code."""
-        plans = [self.runs.plans[task.key] for task in self.quadruple.tasks]
-        code = derived_code(plans[0], __name__)
-        return "\n".join([f"# code {code}", *(plan.toml() for plan in plans)])
 
     def run_tests(self, seed: int) -> Iterator[QuadrupleOutcome]:
         """Run every test on the federations of this seed."""

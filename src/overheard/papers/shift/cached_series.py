@@ -38,7 +38,7 @@ class CachedSeries:
     """Measures, and what they depend on.
 
     Args:
-        origin: from `describe_origin`.
+        origin: the plan and the code, from `describe_origin`.
         measures: one entry per measure.
 
     """

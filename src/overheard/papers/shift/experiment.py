@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from overheard.auditing.plan_code import describe_origin
 from overheard.drawing.figures import ReportFigure
 from overheard.papers.experiment import Experiment
 from overheard.papers.page_content import IllustratedExperiment, PageContent
@@ -21,11 +22,7 @@ from overheard.papers.shift.divergence import (
 )
 from overheard.papers.shift.evidence import group_by_verdict
 from overheard.papers.shift.measure import LeakageMeasure
-from overheard.papers.shift.measured_series import (
-    MeasuredSeries,
-    describe_origin,
-    measure_series,
-)
+from overheard.papers.shift.measured_series import MeasuredSeries, measure_series
 from overheard.papers.shift.published_statements import read_statements
 from overheard.papers.shift.scenarios import ShiftScenario, ShiftSize
 from overheard.papers.shift.shift_values import (
@@ -168,7 +165,7 @@ class ShiftExperiment(Experiment, IllustratedExperiment):
     ) -> AuditMeasurements:
         is_only_audit = len(self.plans(quick=False)) == 1
         measures, prefix = self.measures(), "" if is_only_audit else f"{name}_"
-        origin = describe_origin(runs.plans[name])
+        origin = describe_origin((runs.plans[name],), measure_series.__module__)
         followed = load_series(runs.folder / name, measures, origin)
         if followed is None:
             followed = measure_series(runs, name, measures)

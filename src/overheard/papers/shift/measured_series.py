@@ -6,7 +6,6 @@ from typing import final
 
 from overheard.auditing.inputs import load_inputs
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.plan_code import derived_code
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.knowledge import Knowledge
 from overheard.learning.threads import one_thread
@@ -77,11 +76,6 @@ def measure_series(
         )
         for index, one in enumerate(measures)
     )
-
-
-def describe_origin(plan: Plan) -> str:
-    """Return what the measures in the runs of a plan depend on: the plan and the code."""
-    return f"# code {derived_code(plan, __name__)}\n{plan.toml()}"
 
 
 def _knowledge(plan: Plan, runs: ExperimentRuns) -> Mapping[int, Knowledge]:
