@@ -48,6 +48,7 @@ def size_range(view: View, prior: Prior) -> tuple[int, int]:
 
 
 def _reported_range(view: View) -> tuple[int, int]:
+    """Return the range of sizes by what messages report; `DEFAULT_SIZES` if they do not."""
     bodies = [m.body for m in view.messages if m.sender not in view.observers]
     sizes = [body.examples for body in bodies if isinstance(body, Update)]
     reported = [size for size in sizes if size]
