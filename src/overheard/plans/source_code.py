@@ -117,11 +117,12 @@ def _needed_files(
     named = [*modules, *(name for plugin in plugins for name in _modules_of(plugin))]
     # The packages of plugins are followed although they are installed.
     followed = frozenset(name.partition(".")[0] for name in named)
-    found, pending = dict[str, _SourceFile](), list(dict.fromkeys(named))
+    found, pending, seen = dict[str, _SourceFile](), list(dict.fromkeys(named)), set[str]()
     while pending:
         name = pending.pop()
-        if name in found:
+        if name in seen:
             continue
+        seen.add(name)
         file = _source_file(name)
         if file is None:
             if name in named:
@@ -130,7 +131,9 @@ def _needed_files(
             continue
         found[name] = file
         pending += _parents(name)
-        pending += [one for one in file.imported if _is_followed(one, followed)]
+        pending += [
+            one for one in file.imported if one not in seen and _is_followed(one, followed)
+        ]
     return found
 
 
