@@ -202,7 +202,7 @@ def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
 
 
 def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> None:
-    first, second, expected = headlines(small, Seed(0))
+    first, second, expected = headlines(collect_arms(small, Seed(0)))
     assert first.startswith("none: Leaks, size unsure. The server infers each client's")
     assert second.startswith("noise: No leak above the margin. The server gains less than")
     # Two verdicts: 2 * 0.025.

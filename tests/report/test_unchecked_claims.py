@@ -39,7 +39,7 @@ def audit() -> Audit:
 
 
 def test_the_first_sentence_says_that_claims_were_not_checked(audit: Audit):
-    (sentence,) = headlines(audit, Seed(0))
+    (sentence,) = headlines(collect_arms(audit, Seed(0)))
     assert "makes claims about 2 clients (label shares) from 2 rounds" in sentence
     assert "Not checked against the ground truth" in sentence
     assert collect_arms(audit, Seed(0))[0].threat_results[0].verdict == "unchecked"

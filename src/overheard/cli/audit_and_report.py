@@ -39,9 +39,9 @@ def audit_and_report(
             on_step=on_step,
             rerun=rerun,
         )
-        write_report(found, folder, Seed(0))
+        arm_results = write_report(found, folder, Seed(0))
     refuse_empty_audit(found)
-    return (*headlines(found, Seed(0)), *unmeasured_attacks(found))
+    return (*headlines(arm_results), *unmeasured_attacks(found))
 
 
 def fit_budget(

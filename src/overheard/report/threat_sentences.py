@@ -1,10 +1,9 @@
 """Sentences on what each threat's best attack infers, compared with an uninformed guess."""
 
-from overheard.auditing.threat_results import collect_arms
+from collections.abc import Sequence
+
 from overheard.core.parties import RELEASE, is_external
-from overheard.core.seeds import Seed
 from overheard.drawing.question_pages import QuestionPages
-from overheard.findings.finding import Audit
 from overheard.findings.names import (
     make_printable,
     name_observers,
@@ -14,7 +13,7 @@ from overheard.findings.names import (
 )
 from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import AttackResult, ThreatResult
+from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
 from overheard.report.unchecked_claims import unchecked_claim_sentences
@@ -27,9 +26,8 @@ from overheard.report.verdict_sentences import (
 )
 
 
-def headlines(audit: Audit, seed: Seed) -> tuple[str, ...]:
+def headlines(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     """Return one line per arm and threat for the terminal, and what to expect of verdicts."""
-    arm_results = collect_arms(audit, seed)
     return (
         *(
             f"{make_printable(arm.name)}: {badge_of(threat_result.judgement)}. "

@@ -7,6 +7,7 @@ from overheard.archive.atomic import output_error, write_text
 from overheard.auditing.threat_results import collect_arms
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit
+from overheard.findings.threat_results import ArmResult
 from overheard.report.evidence.digests import write_digests
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
@@ -19,11 +20,11 @@ DATA_FILES = ("findings.json", "findings.csv", "digests.json")
 """Files of a finished audit beside the report and the plan."""
 
 
-def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
+def write_report(audit: Audit, folder: Path, seed: Seed) -> tuple[ArmResult, ...]:
     """Write `findings.json`, `findings.csv` and `report.html`, each completely or not at all.
 
     Last it writes `digests.json`, with which `overheard verify` finds later changes. The same
-    audit and seed give the same bytes.
+    audit and seed give the same bytes. Returns the results by arm that the files show.
 
     Args:
         audit: the results to report.
@@ -41,6 +42,7 @@ def write_report(audit: Audit, folder: Path, seed: Seed) -> None:
     digest = sha256(findings.encode("utf-8")).hexdigest()
     write_text(folder / "report.html", render_page(audit, arm_results, digest))
     write_digests(folder, REPORT_FILES)
+    return arm_results
 
 
 def write_interim_report(audit: Audit, folder: Path, seed: Seed) -> None:

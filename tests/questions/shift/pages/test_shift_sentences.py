@@ -77,7 +77,7 @@ def test_without_a_control_run_nothing_is_measured() -> None:
     audit = shift_audit(shift_findings("none", "tracker", 9.0, runs=3, has_controls=False))
     (arm,) = collect_arms(audit, Seed(0))
     assert arm.threat_results[0].verdict == "unmeasured"
-    (said,) = headlines(audit, Seed(0))
+    (said,) = headlines(collect_arms(audit, Seed(0)))
     assert "was not measured: that requires runs with a shift and a control run" in said
     assert "Not measured does not mean that there is no leak." in said
 
