@@ -80,6 +80,17 @@ def test_accuracy_is_averaged_over_seeds() -> None:
     assert mean_accuracy(TWO_ROUNDS, "no defense", 1).mean == pytest.approx(0.7)
 
 
+def test_intervals_of_shares_end_at_one() -> None:
+    # Student's interval of two runs is far wider: 12.7 standard errors of 0.1.
+    accuracy = mean_accuracy(TWO_ROUNDS, "no defense", 1)
+    assert (accuracy.low, accuracy.high) == (0.0, 1.0)
+    exact = Score("null_exact", 1.0, "higher", {}, {})
+    found = [replace(finding(0, client(0), 0.1, seed), scores=(exact,)) for seed in (0, 1)]
+    half = replace(found[1], scores=(replace(exact, value=0.5),))
+    share = mean_score(audit(found[0], half), FindingFilter("decaf", (0,)), "null_exact")
+    assert (share.mean, share.low, share.high) == (0.75, 0.0, 1.0)
+
+
 def test_a_refused_attack_has_no_value() -> None:
     refusal = Refusal(cell(0), client(0), ("labelled auxiliary examples of every class",))
     with pytest.raises(NeedsError, match="labelled auxiliary examples"):

@@ -12,7 +12,7 @@ from overheard.core.parties import Party
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Audit, Finding
-from overheard.findings.number_format import Measure
+from overheard.findings.number_format import SPACE, Measure
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.plans.plan import UNDEFENDED
 from overheard.plans.registries import questions
@@ -20,6 +20,8 @@ from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
 
 BOOTSTRAP_SEED = Seed(0).child("papers")
+
+ACCURACY = Measure("Accuracy", f"{SPACE}%", 100.0)
 
 
 @final
@@ -130,7 +132,7 @@ def mean_accuracy(audit: Audit, arm: str, number: int) -> Estimate:
     """Return the accuracy of the global model broadcast in round `number`, over seeds."""
     runs = [one for one in audit.arms if one.arm == arm and not one.is_control]
     values = np.array([one.accuracy[number] for one in runs])
-    return estimate_mean(values, np.array([one.seed for one in runs]))
+    return ACCURACY.cut(estimate_mean(values, np.array([one.seed for one in runs])))
 
 
 def final_accuracy(audit: Audit, arm: str) -> Estimate:
