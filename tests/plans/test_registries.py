@@ -27,7 +27,7 @@ def test_scores_of_one_name_differ_between_questions() -> None:
 
 
 def test_an_unlisted_score_is_displayed_on_its_own_scale() -> None:
-    assert score_measure("label_shares", "js").format(0.25) == "0.25"
+    assert score_measure("label_shares", "distance_of_mine").format(0.25) == "0.25"
 
 
 @pytest.mark.parametrize("name", questions())
