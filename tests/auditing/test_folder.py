@@ -44,6 +44,25 @@ def test_further_seeds_continue_a_plan_and_drop_its_cells(tmp_path: Path):
     assert not home.cells_path.exists()
 
 
+def test_further_arms_continue_a_plan_and_drop_its_cells(tmp_path: Path):
+    home = AuditFolder(tmp_path)
+    one, two = (f"[[arms]]\nname = '{name}'\nclip = 1\n" for name in ("weak", "strong"))
+    home.reserve(f"seeds = [0]\n{one}")
+    home.cells_path.mkdir()
+    home.reserve(more := f"seeds = [0, 1]\n{two}{one}")
+    assert home.plan_text() == more
+    assert not home.cells_path.exists()
+    for other in (
+        f"seeds = [0, 1]\n{two}",  # an arm is missing
+        f"seeds = [0, 1]\n{two}{one.replace('1', '2')}",  # an arm differs
+        f"seeds = [0]\n{two}{one}[[arms]]\nname = 'third'\n",  # a seed is missing
+        "seeds = [0, 1]\narms = 3\n",
+        "seeds = [0, 1]\n[[arms]]\nclip = 1\n",
+    ):
+        with pytest.raises(OutputError, match="another plan"):
+            home.reserve(other)
+
+
 @pytest.mark.parametrize(
     "other",
     [

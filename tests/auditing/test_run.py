@@ -441,6 +441,22 @@ def test_an_audit_with_further_seeds_keeps_the_runs_and_equals_a_fresh_one(
     assert grown == audit(more, tmp_path / "fresh", resources=HERE)
 
 
+def test_an_audit_with_further_arms_keeps_the_runs_and_equals_a_fresh_one(
+    tiny: FinishedAudit, tmp_path: Path
+):
+    audit(TINY, tmp_path / "grown", resources=HERE)
+    more = replace_tables(TINY, arms=(NO_DEFENSE, SECURE_AGGREGATION))
+    before = stamps(tmp_path / "grown" / "runs")
+    grown = audit(more, tmp_path / "grown", resources=HERE)
+    after = stamps(tmp_path / "grown" / "runs")
+    clock = "no_defense-seed0/seconds.json"  # it counts the time to open the run, too
+    assert {name: after[name] for name in before.keys() - {clock}} == {
+        name: before[name] for name in before.keys() - {clock}
+    }
+    assert len(grown.arms) > len(tiny.audit.arms)
+    assert grown == audit(more, tmp_path / "fresh", resources=HERE)
+
+
 def test_refuses_a_folder_in_which_another_audit_works(tmp_path: Path):
     with lock_folder(tmp_path / "out"):
         with pytest.raises(OutputError, match="another audit works here since"):

@@ -39,6 +39,9 @@ def test_a_page_of_nothing_says_what_to_run(overheard: Command, tmp_path: Path):
     [
         (("decaf/table3", "--seed", "1", "--runs", "2"), "not both"),
         (("--all", "--only", "audit"), "name it"),
+        (("--report", "--arm", "epsilon 5"), "name it"),
+        (("whispers/table4", "--arm", "epsilon 3"), "its arms: no defense, epsilon 1"),
+        (("shift/figure5", "--arm", "no defense"), "without --arm"),
         (("--report", "--quick"), "--report runs nothing"),
         (("--report", "--runs", "1"), "--report runs nothing"),
         (("whispers/table3", "--quick", "--only", "mnist"), "its audits: mnist_alpha_0.5"),

@@ -7,7 +7,7 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import ProgressStep
-from overheard.core.errors import DataError, OutputError
+from overheard.core.errors import DataError, OutputError, PlanError
 from overheard.findings.finding import Audit
 from overheard.papers import experiment as module
 from overheard.papers import portion as portion_module
@@ -144,6 +144,19 @@ def test_an_audit_that_was_not_selected_is_reported_without_a_value(
     assert (first.name, first.value) == ("first", 10)
     assert (left_out.name, left_out.value) == ("second_not_measured", None)
     assert not (tmp_path / "second").exists()
+
+
+def test_an_experiment_that_compares_its_arms_runs_none_of_them_alone(
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
+) -> None:
+    with pytest.raises(PlanError, match="compares all of its arms: run it without --arm"):
+        Counting(tiny_benchmark).run(
+            tmp_path,
+            quick=True,
+            resources=RESOURCES,
+            on_step=None,
+            portion=Portion(arms=("no defense",)),
+        )
 
 
 @pytest.mark.slow

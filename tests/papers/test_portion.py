@@ -1,7 +1,11 @@
 """A portion selects audits by name and replaces seeds."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
+from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import PlanError
 from overheard.papers.portion import ALL, Portion
 from overheard.papers.registry import find_experiment
@@ -17,6 +21,43 @@ def test_only_the_named_audits_are_selected_with_the_new_seeds():
     selected = Portion(("mnist_alpha_2", "mnist_alpha_0.5"), (4, 5)).select("table3", PLANS)
     assert list(selected) == ["mnist_alpha_0.5", "mnist_alpha_2"]
     assert all(plan.seeds == (4, 5) for plan in selected.values())
+
+
+def test_only_the_named_arms_and_the_one_without_defenses_are_selected():
+    plans = find_experiment("whispers/table4").plans(quick=True)
+    (plan,) = Portion(arms=("epsilon 5",)).select("whispers/table4", plans).values()
+    assert [arm.name for arm in plan.arms] == ["no defense", "epsilon 5"]
+    assert ALL.select("whispers/table4", plans) == plans
+
+
+def test_an_audit_without_the_named_arms_is_left_out():
+    plans = {**find_experiment("whispers/table4").plans(quick=True), **PLANS}
+    assert list(Portion(arms=("epsilon 5",)).select("both", plans)) == ["audit"]
+
+
+def test_an_unknown_arm_is_refused_with_the_known_ones_of_the_selected_audits():
+    plans = {**find_experiment("whispers/table4").plans(quick=True), **PLANS}
+    with pytest.raises(PlanError, match="no arm 'epsilon 3'; its arms: no defense, epsilon 1,"):
+        Portion(("audit",), arms=("epsilon 3",)).select("both", plans)
+    with pytest.raises(PlanError, match="no arm 'epsilon 5'; its arms: no defense"):
+        Portion(("mnist_alpha_2",), arms=("epsilon 5",)).select("both", plans)
+
+
+def test_a_selected_audit_keeps_the_arms_that_its_folder_has(tmp_path: Path):
+    plans = find_experiment("whispers/table4").plans(quick=True)
+    first, second = (
+        Portion(arms=(name,)).select("table4", plans) for name in ("epsilon 5", "epsilon 1")
+    )
+    assert Portion().add_finished(second, plans, tmp_path) == second
+    AuditFolder(tmp_path / "audit").reserve(first["audit"].toml())
+    both = Portion().add_finished(second, plans, tmp_path)["audit"]
+    assert [arm.name for arm in both.arms] == ["no defense", "epsilon 1", "epsilon 5"]
+    # An audit of another plan adds nothing; the audit refuses its folder.
+    shutil.rmtree(tmp_path)
+    AuditFolder(tmp_path / "audit").reserve(
+        first["audit"].model_copy(update={"title": "another"}).toml()
+    )
+    assert Portion().add_finished(second, plans, tmp_path) == second
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -52,7 +52,7 @@ class AuditFolder:
     def check_plan(self, plan: str) -> None:
         """Check that the folder belongs to this plan or is free; change nothing.
 
-        A folder also belongs to a plan that differs only by further seeds.
+        A folder also belongs to a plan that differs only by further seeds or arms.
 
         Raises:
             OutputError: if it belongs to another plan or holds other files.
@@ -70,8 +70,9 @@ class AuditFolder:
     def reserve(self, plan: str) -> None:
         """Write the plan to the folder, which then belongs to it.
 
-        If the plan has further seeds, the finished cells are dropped: guesses redraw partitions
-        for all seeds. Federations and simulations, which take most of the time, are kept.
+        If the plan has further seeds or arms, the finished cells are dropped: guesses redraw
+        partitions for all seeds. Federations and simulations, which take most of the time, are
+        kept.
 
         Raises:
             OutputError: as `check_plan`, or if the folder cannot be written.
@@ -200,7 +201,7 @@ class AuditFolder:
         return self.path / "plan.toml"
 
     def _refuse_other_plan(self, existing: str, plan: str) -> None:
-        if existing == plan or _has_further_seeds(existing, plan):
+        if existing == plan or _is_extended(existing, plan):
             return
         changes = [
             line
@@ -214,16 +215,21 @@ class AuditFolder:
         )
 
 
-def _has_further_seeds(existing: str, plan: str) -> bool:
-    """Return whether a plan's text differs from another one only by more seeds."""
+def _is_extended(existing: str, plan: str) -> bool:
+    """Return whether a plan's text differs from another one only by more seeds and arms."""
     if _comments(existing) != _comments(plan):
         return False
     try:
         before, now = tomllib.loads(existing), tomllib.loads(plan)
         seeds_before, seeds_now = set(before.pop("seeds")), set(now.pop("seeds"))
+        arms_before, arms_now = (
+            {arm["name"]: arm for arm in one.pop("arms", ())} for one in (before, now)
+        )
     except (tomllib.TOMLDecodeError, KeyError, TypeError):
         return False
-    return before == now and seeds_before < seeds_now
+    return (
+        before == now and seeds_before <= seeds_now and arms_before.items() <= arms_now.items()
+    )
 
 
 def _comments(text: str) -> list[str]:

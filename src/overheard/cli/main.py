@@ -22,6 +22,7 @@ from overheard.cli.exits import EXIT_CODES, SigtermHandler, run_command
 from overheard.cli.gate_commands import check, compare
 from overheard.cli.init import init
 from overheard.cli.options import (
+    ArmOption,
     BudgetOption,
     DataOption,
     Device,
@@ -229,6 +230,7 @@ def reproduce(
         typer.Option("--quick", help="Run a reduced size, which takes minutes on two cores."),
     ] = False,
     only: OnlyOption = None,
+    arm: ArmOption = None,
     runs: RunsOption = None,
     rerun: RerunOption = False,
     out: OutOption = None,
@@ -250,6 +252,7 @@ def reproduce(
     Examples:
       overheard reproduce decaf/table3 --data ~/data
       overheard reproduce whispers/table3 --only mnist_alpha_0.5 --runs 1
+      overheard reproduce whispers/table4 --arm "epsilon 5" --runs 1
       overheard reproduce --all --quick --data ~/data
       overheard reproduce --report
 
@@ -262,8 +265,8 @@ def reproduce(
         )
     if seed is not None and runs is not None:
         raise click.UsageError("Give --seed or --runs, not both.")
-    if only and experiment is None:
-        raise click.UsageError("--only selects audits of one experiment: name it.")
+    if (only or arm) and experiment is None:
+        raise click.UsageError("--only and --arm select parts of one experiment: name it.")
     if not report:
         prepare_workers(workers)
     from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
@@ -272,7 +275,9 @@ def reproduce(
     seeds = tuple(range(runs or 0)) if seed is None else (seed,)
     resources = make_resources(data, device, workers)
     if experiment is not None:
-        reproduce_one(experiment, out, quick, only or (), seeds, rerun, resources, quiet)
+        reproduce_one(
+            experiment, out, quick, only or (), arm or (), seeds, rerun, resources, quiet
+        )
     elif report:
         write_report_of_all(out, quiet)
     else:

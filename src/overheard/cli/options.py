@@ -105,6 +105,15 @@ OnlyOption = Annotated[
         "option for several. A wrong name lists all names.",
     ),
 ]
+ArmOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arm",
+        help="Run only the arm with this name, such as 'epsilon 5', and the one without "
+        "defenses. Repeat the option for several; run the same folder again with others to "
+        "add them. A wrong name lists all names.",
+    ),
+]
 RunsOption = Annotated[
     int | None,
     typer.Option(

@@ -1,7 +1,7 @@
 """The contract of a paper's experiment."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -11,14 +11,14 @@ from overheard.archive.atomic import write_text
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.auditing.run import audit
-from overheard.core.errors import AuditError, DataError, OutputError
+from overheard.core.errors import AuditError, DataError, OutputError, PlanError
 from overheard.core.seeds import Seed
 from overheard.drawing.figures import ReportTable
 from overheard.findings.finding import Audit
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label
 from overheard.papers.page_content import IllustratedExperiment, PageContent
-from overheard.papers.portion import ALL, NOT_SELECTED, Portion
+from overheard.papers.portion import ALL, ARM_NOT_SELECTED, NOT_SELECTED, Portion
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.runs import ExperimentRuns
 from overheard.plans.plan import Plan
@@ -41,6 +41,12 @@ class Experiment(ABC):
 
     name: str
     """The name on the command line, such as "table3"."""
+
+    has_separate_arms: ClassVar[bool] = False
+    """Whether the values of an arm need no other arm than the one without defenses.
+
+    Only then some of the arms can be run, see `Portion`.
+    """
 
     @property
     @abstractmethod
@@ -66,7 +72,7 @@ class Experiment(ABC):
         Args:
             folder: folder of the experiment, after the audits were run.
             quick: whether they had fewer seeds, rounds and examples.
-            portion: the audits and the seeds that were run.
+            portion: the audits, arms and seeds that were run.
 
         """
         plans = self.plans(quick=quick)
@@ -89,14 +95,15 @@ class Experiment(ABC):
         `IllustratedExperiment`. Results that are already in the folder are reused, also those
         of finished audits that were not selected, unless other code made their runs. Any
         other audit that was not selected, or whose data are missing, is left out and reported
-        as one unmeasured value, unless no audit has data.
+        as one unmeasured value, unless no audit has data. Arms that were not selected are
+        left out, too.
 
         Args:
             folder: folder of the experiment, with a sub-folder for each plan.
             quick: whether to use fewer seeds, rounds and examples.
             resources: data folder, device and workers.
             on_step: called after each finished step of an audit.
-            portion: the audits and the seeds to run.
+            portion: the audits, arms and seeds to run.
             rerun: whether to train runs of selected audits anew that other code made;
                 otherwise they are refused.
 
@@ -105,6 +112,8 @@ class Experiment(ABC):
                 kept.
 
         """
+        if portion.arms and not self.has_separate_arms:
+            raise PlanError(f"{self.name} compares all of its arms: run it without --arm")
         all_plans = self.plans(quick=quick)
         selected = portion.select(self.name, all_plans)
         plans = portion.add_finished(selected, all_plans, folder)
@@ -133,7 +142,7 @@ class Experiment(ABC):
         values = (
             *self.read_values(runs),
             *(_not_measured(name, str(error)) for name, error in missing.items()),
-            *(_not_measured(name, NOT_SELECTED) for name in all_plans if name not in plans),
+            *_not_selected(plans, all_plans),
         )
         content = (
             self.page_content(runs, values)
@@ -197,6 +206,19 @@ def _not_measured(name: str, reason: str) -> ReproducedValue:
     return ReproducedValue(
         f"{name}_not_measured", f"{name}: not measured: {reason}", None, None, None, None, None
     )
+
+
+def _not_selected(
+    plans: Mapping[str, Plan], all_plans: Mapping[str, Plan]
+) -> Iterator[ReproducedValue]:
+    """Yield an unmeasured value for each audit and each arm that was not selected."""
+    for name, plan in all_plans.items():
+        if name not in plans:
+            yield _not_measured(name, NOT_SELECTED)
+            continue
+        for arm in plan.arms:
+            if arm not in plans[name].arms:
+                yield _not_measured(f"{name}_{arm.name.replace(' ', '_')}", ARM_NOT_SELECTED)
 
 
 def _report_step(on_step: OnStep, prefix: str, step: ProgressStep) -> None:

@@ -1,6 +1,6 @@
 """The portion of an experiment that is run: some of its audits, with other seeds."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -13,23 +13,30 @@ from overheard.report.evidence.digests import check_folder
 NOT_SELECTED = "this audit was not selected"
 """Why an audit outside the portion has no values."""
 
+ARM_NOT_SELECTED = "this arm was not selected"
+"""Why an arm outside the portion has no values."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Which audits of an experiment to run, and with which seeds.
+    """Which audits and arms of an experiment to run, and with which seeds.
 
     Args:
         only: names of the audits to run; none = all.
         seeds: seeds that replace those of the experiment; none = its own.
+        arms: names of the arms to run; none = all. The arm without defenses is always run.
 
     """
 
     only: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
+    arms: tuple[str, ...] = ()
 
     def select(self, experiment: str, plans: Mapping[str, Plan]) -> dict[str, Plan]:
-        """Return the selected plans with the seeds of this portion, in the order of all plans.
+        """Return the selected plans with the seeds and arms of this portion.
+
+        They are in the order of all plans. A plan that has none of the arms is left out.
 
         Raises:
             PlanError: if a name is unknown; the message lists the known names.
@@ -40,10 +47,23 @@ class Portion:
                 raise PlanError(
                     f"{experiment} has no audit {name!r}; its audits: {', '.join(plans)}"
                 )
-        return {
+        selected = {
             name: plan.model_copy(update={"seeds": self.seeds}) if self.seeds else plan
             for name, plan in plans.items()
             if not self.only or name in self.only
+        }
+        known = dict.fromkeys(arm.name for plan in selected.values() for arm in plan.arms)
+        for name in self.arms:
+            if name not in known:
+                raise PlanError(
+                    f"{experiment} has no arm {name!r}; its arms: {', '.join(known)}"
+                )
+        if not self.arms:
+            return selected
+        return {
+            name: _with_arms(plan, self.arms)
+            for name, plan in selected.items()
+            if any(arm.name in self.arms for arm in plan.arms)
         }
 
     def add_finished(
@@ -51,7 +71,8 @@ class Portion:
     ) -> dict[str, Plan]:
         """Return the selected plans, and those of audits that were finished in this folder.
 
-        A finished audit keeps the seeds with which it was run. All are in the order of `plans`.
+        A finished audit keeps the seeds and arms with which it was run. A selected one keeps
+        the arms that its folder already has. All are in the order of `plans`.
 
         Args:
             selected: from `select`.
@@ -59,24 +80,59 @@ class Portion:
             folder: folder of the experiment.
 
         """
-        found = {name: _finished_plan(plan, folder / name) for name, plan in plans.items()}
-        both = {name: selected.get(name, found[name]) for name in plans}
+        both = {
+            name: _keep_arms(selected[name], plan, folder / name)
+            if name in selected
+            else _finished_plan(plan, folder / name)
+            for name, plan in plans.items()
+        }
         return {name: plan for name, plan in both.items() if plan is not None}
 
 
+def _with_arms(plan: Plan, names: Collection[str]) -> Plan:
+    """Return the plan with the arm without defenses, and the named ones."""
+    arms = tuple(arm for arm in plan.arms if arm.is_reference or arm.name in names)
+    return plan.model_copy(update={"arms": arms})
+
+
+def _keep_arms(selected: Plan, plan: Plan, folder: Path) -> Plan:
+    """Return a selected plan with the arms of the whole plan that a folder already has."""
+    stored = _stored_plan(plan, folder)
+    if stored is None:
+        return selected
+    names = {arm.name for one in (selected, stored) for arm in one.arms}
+    return selected.model_copy(update={"arms": _with_arms(plan, names).arms})
+
+
 def _finished_plan(plan: Plan, folder: Path) -> Plan | None:
-    """Return the plan with the seeds of a folder's finished audit; None = there is none."""
+    """Return the plan with the seeds and arms of a folder's finished audit.
+
+    None is returned if there is none.
+    """
+    stored = _stored_plan(plan, folder)
+    try:
+        # Interrupted while it continued with further seeds, its plan differs from the digest.
+        is_finished = stored is not None and check_folder(folder).is_as_written
+    except OutputError:
+        return None
+    return stored if is_finished else None
+
+
+def _stored_plan(plan: Plan, folder: Path) -> Plan | None:
+    """Return the plan with the seeds and arms of a folder's audit, finished or not.
+
+    None is returned if the folder has no audit of this plan.
+    """
     text = AuditFolder(folder).plan_text()
     if text is None:
         return None
     try:
-        # Interrupted while it continued with further seeds, its plan differs from the digest.
-        is_finished = check_folder(folder).is_as_written
         stored = parse_plan(text, str(folder))
-    except (OutputError, PlanError):
+    except PlanError:
         return None
-    same = plan.model_copy(update={"seeds": stored.seeds})
-    return same if is_finished and same.toml() == stored.toml() else None
+    arms = _with_arms(plan, {arm.name for arm in stored.arms}).arms
+    same = plan.model_copy(update={"seeds": stored.seeds, "arms": arms})
+    return same if same.toml() == stored.toml() else None
 
 
 ALL = Portion()

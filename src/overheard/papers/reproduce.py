@@ -17,6 +17,7 @@ def reproduce(
     *,
     quick: bool = False,
     only: Sequence[str] = (),
+    arms: Sequence[str] = (),
     seeds: Sequence[int] = (),
     rerun: bool = False,
     resources: Resources | None = None,
@@ -32,6 +33,8 @@ def reproduce(
         folder: folder of the results.
         quick: whether to run a smaller size, in minutes.
         only: names of the audits to run, such as the columns of a table; none = all.
+        arms: names of the arms to run, such as one defense; none = all. The arm without
+            defenses is always run.
         seeds: seeds that replace the experiment's own; none = its own. With fewer seeds the
             values count as of a reduced size, and are not compared with the published ones.
         rerun: whether to train runs of the selected audits anew that other code made;
@@ -44,7 +47,7 @@ def reproduce(
 
     """
     chosen = find_experiment(experiment)
-    portion = Portion(tuple(only), tuple(seeds))
+    portion = Portion(tuple(only), tuple(seeds), tuple(arms))
     values = chosen.run(
         folder,
         quick=quick,

@@ -11,6 +11,7 @@ from overheard.papers.deanonymization.defended import (
 from overheard.papers.deanonymization.defense_panel import DefensePanel
 from overheard.papers.deanonymization.scenarios import WISDM, IdentityScenario
 from overheard.plans.plan import UNDEFENDED
+from tests.papers.separate_arms import run_one_arm_then_all
 
 
 def test_every_published_setting_has_its_arm() -> None:
@@ -45,7 +46,7 @@ def test_full_replacement_hides_users_and_each_arm_has_a_utility(
 ) -> None:
     panels = (DefensePanel(tiny, 8, (1.0,), (), (), ()),)
     experiment = DefendedIdentityExperiment(panels, panels)
-    run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
+    run = run_one_arm_then_all(experiment, UNDEFENDED, tmp_path, resources)
     values = {one.name: one for one in run}
     assert len(values) == len(run)
     undefended = values["tiny_no_defense_simulated_mean_average_precision"].value

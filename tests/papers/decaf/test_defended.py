@@ -6,6 +6,7 @@ from overheard.auditing.inputs import Resources
 from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.defended import DefendedDecafExperiment
 from overheard.papers.decaf.plans import DecafSize
+from tests.papers.separate_arms import run_one_arm_then_all
 
 pytest.importorskip("dp_accounting")
 
@@ -15,9 +16,8 @@ def test_each_arm_has_its_distances_and_its_accuracy(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     experiment = DefendedDecafExperiment(tiny_benchmark, multipliers=(16.0,), reduced=tiny_size)
-    run = experiment.run(
-        tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
-    )
+    resources = Resources(engine="sequential")
+    run = run_one_arm_then_all(experiment, "dropout", tmp_path, resources)
     values = {one.name: one for one in run}
     assert len(values) == len(run)
     assert values["no_defense_accuracy"].published == pytest.approx(0.9879)

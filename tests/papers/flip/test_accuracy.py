@@ -13,6 +13,7 @@ from overheard.papers.flip.published_numbers import (
     published_membership_accuracy,
 )
 from overheard.papers.flip.scenarios import QUICK_MNIST, FlipScenario, plain_descent_arm
+from tests.papers.separate_arms import run_one_arm_then_all
 
 TINY = replace(
     QUICK_MNIST,
@@ -47,8 +48,8 @@ def test_every_arm_has_an_accuracy_after_its_own_rounds(
     experiment = AccuracyExperiment(scenarios=(tiny,), reduced=(tiny,))
     values = {
         one.name: one
-        for one in experiment.run(
-            tmp_path, quick=True, resources=Resources(workers=1), on_step=None
+        for one in run_one_arm_then_all(
+            experiment, "plain descent", tmp_path, Resources(workers=1)
         )
     }
     assert list(values) == [

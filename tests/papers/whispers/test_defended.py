@@ -8,6 +8,7 @@ from overheard.papers.whispers.benchmark import WhispersBenchmark
 from overheard.papers.whispers.defended import DefendedWhispersExperiment
 from overheard.papers.whispers.methods import DECAF
 from overheard.papers.whispers.scenario import WhispersScenario
+from tests.papers.separate_arms import run_one_arm_then_all
 
 pytest.importorskip("dp_accounting")
 
@@ -18,9 +19,8 @@ def test_noise_makes_the_attack_and_the_model_worse(
 ) -> None:
     scenario = WhispersScenario("digits", "Digits Dirichlet(1)", tiny, Dirichlet(1.0))
     experiment = DefendedWhispersExperiment(scenario, epsilons=(0.01, 40.0), methods=(DECAF,))
-    run = experiment.run(
-        tmp_path, quick=True, resources=Resources(engine="sequential", workers=1), on_step=None
-    )
+    resources = Resources(engine="sequential", workers=1)
+    run = run_one_arm_then_all(experiment, "epsilon 40", tmp_path, resources)
     values = {one.name: one for one in run}
     assert len(values) == len(run)
     # Noise of deviation 2.4 on weights of about 0.1 destroys both.

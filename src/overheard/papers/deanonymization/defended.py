@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import ClassVar, final
 
 from overheard.auditing.inputs import load_data
 from overheard.data.datasets.blogs import Blogs
@@ -95,6 +95,8 @@ class DefendedIdentityExperiment(Experiment, IllustratedExperiment):
         name: name of the figure.
 
     """
+
+    has_separate_arms: ClassVar[bool] = True
 
     panels: tuple[DefensePanel, ...] = PANELS
     reduced: tuple[DefensePanel, ...] = (

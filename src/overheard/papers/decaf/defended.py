@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from overheard.defenses.dropout import Dropout
 from overheard.defenses.local_dp import LocalDp
@@ -42,6 +42,8 @@ class DefendedDecafExperiment(Experiment):
         name: name of the figure.
 
     """
+
+    has_separate_arms: ClassVar[bool] = True
 
     benchmark: DecafBenchmark = MNIST
     multipliers: tuple[float, ...] = (0.1, 0.25, 1.0, 4.0, 16.0)

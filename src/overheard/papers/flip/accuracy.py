@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class AccuracyExperiment(Experiment):
         name: name of the table.
 
     """
+
+    has_separate_arms: ClassVar[bool] = True
 
     scenarios: tuple[FlipScenario, ...] = (MNIST, CIFAR10)
     reduced: tuple[FlipScenario, ...] = (QUICK_MNIST,)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import ClassVar, final
 
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.papers.estimates import final_accuracy, reproduced_value
@@ -18,7 +18,7 @@ from overheard.papers.whispers.plans import build_plan
 from overheard.papers.whispers.published_rows import published_accuracy, read_published_rows
 from overheard.papers.whispers.scenario import WhispersScenario
 from overheard.papers.whispers.table_columns import TableColumn, make_distance_values
-from overheard.plans.plan import UNDEFENDED, Plan
+from overheard.plans.plan import Plan
 
 AUDIT = "audit"
 
@@ -40,6 +40,8 @@ class DefendedWhispersExperiment(Experiment):
         name: name of the table.
 
     """
+
+    has_separate_arms: ClassVar[bool] = True
 
     scenario: WhispersScenario = ASSUMED_SCENARIO
     epsilons: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 40.0)
@@ -84,7 +86,7 @@ class DefendedWhispersExperiment(Experiment):
             build_noise_arm(epsilon).name: noise_deviation(epsilon) for epsilon in self.epsilons
         }
         values = []
-        for name in (UNDEFENDED, *deviations):
+        for name in (arm.name for arm in run.arms):
             key = name.replace(" ", "_")
             noise = f", noise of deviation {deviations[name]:.2g}" if name in deviations else ""
             context = f"{description}, {name}{noise}"
