@@ -44,23 +44,45 @@ def test_further_seeds_continue_a_plan_and_drop_its_cells(tmp_path: Path):
     assert not home.cells_path.exists()
 
 
-def test_further_arms_continue_a_plan_and_drop_its_cells(tmp_path: Path):
+WEAK, STRONG = (f"[[arms]]\nname = '{name}'\nclip = 1\n" for name in ("weak", "strong"))
+
+
+def test_further_arms_continue_a_plan_and_keep_its_cells(tmp_path: Path):
     home = AuditFolder(tmp_path)
-    one, two = (f"[[arms]]\nname = '{name}'\nclip = 1\n" for name in ("weak", "strong"))
-    home.reserve(f"seeds = [0]\n{one}")
+    home.reserve(f"seeds = [0]\n{WEAK}")
     home.cells_path.mkdir()
-    home.reserve(more := f"seeds = [0, 1]\n{two}{one}")
+    home.reserve(more := f"seeds = [0]\n{STRONG}{WEAK}")
     assert home.plan_text() == more
+    assert home.cells_path.exists()
+
+
+@pytest.mark.parametrize("now", [f"seeds = [0]\n{STRONG}", f"seeds = [0, 1]\n{STRONG}{WEAK}"])
+def test_a_plan_with_fewer_arms_or_further_seeds_drops_the_cells(tmp_path: Path, now: str):
+    home = AuditFolder(tmp_path)
+    home.reserve(f"seeds = [0]\n{WEAK}")
+    home.cells_path.mkdir()
+    home.reserve(now)
+    assert home.plan_text() == now
     assert not home.cells_path.exists()
-    for other in (
-        f"seeds = [0, 1]\n{two}",  # an arm is missing
-        f"seeds = [0, 1]\n{two}{one.replace('1', '2')}",  # an arm differs
-        f"seeds = [0]\n{two}{one}[[arms]]\nname = 'third'\n",  # a seed is missing
-        "seeds = [0, 1]\narms = 3\n",
-        "seeds = [0, 1]\n[[arms]]\nclip = 1\n",
-    ):
-        with pytest.raises(OutputError, match="another plan"):
-            home.reserve(other)
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (f"seeds = [0]\n{WEAK}", r"its seeds are 0, 1\): begin with the same .* --runs 2"),
+        (f"seeds = [1, 0]\n{WEAK}", "its seeds are 0, 1"),
+        (f"seeds = [0, 1]\n{WEAK.replace('1', '2')}", r"its arm 'weak' has other .*\): give"),
+        ("seeds = [0, 1]\narms = 3\n", "another plan"),
+        ("seeds = [0, 1]\n[[arms]]\nclip = 1\n", "another plan"),
+    ],
+)
+def test_the_refusal_names_the_seeds_or_the_arm_that_differ(
+    tmp_path: Path, other: str, reason: str
+):
+    home = AuditFolder(tmp_path)
+    home.reserve(f"seeds = [0, 1]\n{WEAK}")
+    with pytest.raises(OutputError, match=reason):
+        home.reserve(other)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_page_of_nothing_says_what_to_run(overheard: Command, tmp_path: Path):
         (("--all", "--only", "audit"), "name it"),
         (("--report", "--arm", "epsilon 5"), "name it"),
         (("whispers/table4", "--arm", "epsilon 3"), "its arms: no defense, epsilon 1"),
-        (("shift/figure5", "--arm", "no defense"), "without --arm"),
+        (("shift/figure5", "--arm", "no defense"), "leave out --arm"),
         (("--report", "--quick"), "--report runs nothing"),
         (("--report", "--runs", "1"), "--report runs nothing"),
         (("whispers/table3", "--quick", "--only", "mnist"), "its audits: mnist_alpha_0.5"),

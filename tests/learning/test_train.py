@@ -1,6 +1,6 @@
 """Training: all engines give the same results."""
 
-from functools import partial
+from functools import cache, partial
 
 import pytest
 import torch
@@ -15,8 +15,14 @@ from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.models.mobilenet import MobileNet
-from overheard.learning.train import _may_gain_from_processes, train_cohort, train_groups
+from overheard.learning.train import (
+    _may_gain_from_processes,
+    prepare_workers,
+    train_cohort,
+    train_groups,
+)
 from overheard.learning.training_job import ClientTask, TrainingGroup
+from overheard.learning.workers import starter
 from overheard.learning.workers.processes import are_supported
 from tests.learning.cases import (
     CLIENTS,
@@ -499,3 +505,28 @@ def test_refuses_groups_with_different_dtypes():
 def test_no_groups_have_no_results():
     for build, _ in CASES.values():
         assert not list(train_groups(build, [], RECIPES["sgd"], round=0))
+
+
+@cache
+def _mask() -> torch.Tensor:
+    return torch.ones(4)
+
+
+class Masked(nn.Linear):
+    """A layer that keeps a tensor for all later models."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 2)
+        self.mask = _mask()
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return super().forward(inputs * self.mask)
+
+
+def test_a_model_that_keeps_tensors_for_later_ones_can_train_after_workers_are_prepared(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(starter, "start_for", lambda workers: None)
+    _mask.cache_clear()
+    prepare_workers(Masked, "auto", 1, "cpu")
+    assert fresh_model(Masked, Seed(1))(torch.ones(3, 4)).shape == (3, 2)

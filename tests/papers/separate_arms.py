@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from overheard.auditing.inputs import Resources
-from overheard.papers.experiment import Experiment
+from overheard.papers.experiment import LEFT_OUT, Experiment
 from overheard.papers.portion import Portion
 from overheard.papers.reproduced_value import ReproducedValue
 
@@ -22,9 +22,9 @@ def run_one_arm_then_all(
         )
         for arms in ((arm,), ())
     )
-    measured = [one for one in first if not one.name.endswith("_not_measured")]
-    assert 0 < len(measured) < len(first)
+    measured = [one for one in first if not one.name.endswith(LEFT_OUT)]
+    assert measured
     assert all(one in whole for one in measured)
     assert len(measured) < len(whole)
-    assert not any(one.name.endswith("_not_measured") for one in whole)
+    assert not any(one.name.endswith(LEFT_OUT) for one in whole)
     return whole

@@ -1,5 +1,6 @@
 """The page of all experiments lists each, and says which values were reproduced."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,21 @@ def test_the_page_lists_every_experiment_and_draws_those_that_were_run(tmp_path:
     assert 'href="decaf-table3/figures.html"' in page
     assert "stronger here" in page
     assert "<script>alert" not in page
+
+
+def sizes(page: Path) -> set[str]:
+    """The sizes in the table of experiments."""
+    known = {"full", "part", "reduced", "not run"}
+    return {one for one in known if f"<bdi>{one}</bdi>" in page.read_text()}
+
+
+def test_an_experiment_with_parts_that_were_left_out_is_no_full_one(tmp_path: Path):
+    left_out = value(None, None, None, None, name="audit_epsilon_1_not_measured")
+    write(tmp_path / "decaf-table3", value(0.2, (0.1, 0.3), 0.25))
+    assert sizes(write_overview(tmp_path)) == {"full", "not run"}
+    shutil.rmtree(tmp_path / "decaf-table3")
+    write(tmp_path / "decaf-table3", value(0.2, (0.1, 0.3), 0.25), left_out)
+    assert sizes(write_overview(tmp_path)) == {"part", "not run"}
 
 
 def test_a_full_run_counts_before_a_reduced_one(tmp_path: Path):

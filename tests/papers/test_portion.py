@@ -1,12 +1,14 @@
 """A portion selects audits by name and replaces seeds."""
 
-import shutil
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import PlanError
+from overheard.papers import portion as portion_module
 from overheard.papers.portion import ALL, Portion
 from overheard.papers.registry import find_experiment
 
@@ -39,25 +41,33 @@ def test_an_unknown_arm_is_refused_with_the_known_ones_of_the_selected_audits():
     plans = {**find_experiment("whispers/table4").plans(quick=True), **PLANS}
     with pytest.raises(PlanError, match="no arm 'epsilon 3'; its arms: no defense, epsilon 1,"):
         Portion(("audit",), arms=("epsilon 3",)).select("both", plans)
-    with pytest.raises(PlanError, match="no arm 'epsilon 5'; its arms: no defense"):
+    with pytest.raises(
+        PlanError, match="audits mnist_alpha_2 has no arm 'epsilon 5'; its arms: no"
+    ):
         Portion(("mnist_alpha_2",), arms=("epsilon 5",)).select("both", plans)
 
 
-def test_a_selected_audit_keeps_the_arms_that_its_folder_has(tmp_path: Path):
+def test_a_selected_audit_keeps_the_arms_of_which_its_folder_has_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     plans = find_experiment("whispers/table4").plans(quick=True)
-    first, second = (
-        Portion(arms=(name,)).select("table4", plans) for name in ("epsilon 5", "epsilon 1")
-    )
-    assert Portion().add_finished(second, plans, tmp_path) == second
-    AuditFolder(tmp_path / "audit").reserve(first["audit"].toml())
-    both = Portion().add_finished(second, plans, tmp_path)["audit"]
-    assert [arm.name for arm in both.arms] == ["no defense", "epsilon 1", "epsilon 5"]
+    selected = Portion(arms=("epsilon 1",)).select("table4", plans)
+    kept = partial(Portion().add_finished, selected, plans, tmp_path)
+    assert kept() == selected
+    # An audit with all arms that was interrupted has no findings yet.
+    home = AuditFolder(tmp_path / "audit")
+    home.reserve(plans["audit"].toml())
+    assert kept() == selected
+    found = SimpleNamespace(arm_names=("no defense", "epsilon 5"))
+    monkeypatch.setattr(portion_module, "read_findings", lambda path: found)
+    assert [arm.name for arm in kept()["audit"].arms] == [
+        "no defense",
+        "epsilon 1",
+        "epsilon 5",
+    ]
     # An audit of another plan adds nothing; the audit refuses its folder.
-    shutil.rmtree(tmp_path)
-    AuditFolder(tmp_path / "audit").reserve(
-        first["audit"].model_copy(update={"title": "another"}).toml()
-    )
-    assert Portion().add_finished(second, plans, tmp_path) == second
+    home.replace_plan(plans["audit"].model_copy(update={"title": "another"}).toml())
+    assert kept() == selected
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -44,7 +44,15 @@ from overheard.questions.label_shares.attacks.ppa import Ppa
 from overheard.questions.label_shares.attacks.whispers import Whispers
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.cached_readings import READING_KEY
-from tests.auditing.plans import DATA, SERVER_THREAT, TINY, TRAINING, replace_tables
+from tests.auditing.plans import (
+    DATA,
+    NO_DEFENSE,
+    SECURE_AGGREGATION,
+    SERVER_THREAT,
+    TINY,
+    TRAINING,
+    replace_tables,
+)
 from tests.planning.conftest import STATED_TASK, ForeignRecording
 
 HERE = Resources(device="cpu", workers=1)
@@ -311,6 +319,17 @@ def test_a_resumed_audit_keeps_the_counts_of_its_folder(tmp_path: Path):
     resumed = plan_within_budget(SIMULATING, "10h", tmp_path, resources=HERE)
     assert resumed.plan.toml() == stored.toml()
     assert "goes on with the counts of its plan" in resumed.sentences[0]
+
+
+def test_an_audit_with_further_seeds_and_arms_keeps_the_counts_of_its_folder(tmp_path: Path):
+    stored = SimulationCounts(96, 1).plan(SIMULATING)
+    AuditFolder(tmp_path).reserve(f"# overheard\n{stored.toml()}")
+    grown = replace_tables(
+        SIMULATING, seeds=(*SIMULATING.seeds, 7), arms=(NO_DEFENSE, SECURE_AGGREGATION)
+    )
+    resumed = plan_within_budget(grown, "10h", tmp_path, resources=HERE)
+    assert resumed.plan.threats == stored.threats
+    assert (resumed.plan.seeds, resumed.plan.arms) == (grown.seeds, grown.arms)
 
 
 def test_refuses_a_budget_that_is_no_duration(tmp_path: Path):

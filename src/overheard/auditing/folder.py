@@ -52,7 +52,8 @@ class AuditFolder:
     def check_plan(self, plan: str) -> None:
         """Check that the folder belongs to this plan or is free; change nothing.
 
-        A folder also belongs to a plan that differs only by further seeds or arms.
+        A folder also belongs to a plan that differs only by further seeds after the same ones,
+        and by other arms. Arms of one name must be equal.
 
         Raises:
             OutputError: if it belongs to another plan or holds other files.
@@ -70,16 +71,21 @@ class AuditFolder:
     def reserve(self, plan: str) -> None:
         """Write the plan to the folder, which then belongs to it.
 
-        If the plan has further seeds or arms, the finished cells are dropped: guesses redraw
-        partitions for all seeds. Federations and simulations, which take most of the time, are
-        kept.
+        If the plan only has further arms, everything is kept. If it has further seeds, or an
+        arm is missing, the finished cells are dropped: guesses redraw partitions for all seeds,
+        and the name of an arm becomes free. Federations and simulations, which take most of the
+        time, are kept.
 
         Raises:
             OutputError: as `check_plan`, or if the folder cannot be written.
 
         """
         self.check_plan(plan)
-        self.replace_plan(plan)
+        existing = self.plan_text()
+        if existing not in (None, plan) and _only_adds_arms(plan, existing):
+            write_text(self._plan_path, plan)
+        else:
+            self.replace_plan(plan)
 
     def replace_plan(self, plan: str) -> None:
         """Write another text that says to whom the folder belongs, and drop finished cells.
@@ -201,34 +207,62 @@ class AuditFolder:
         return self.path / "plan.toml"
 
     def _refuse_other_plan(self, existing: str, plan: str) -> None:
-        if existing == plan or _is_extended(existing, plan):
+        if existing == plan:
             return
-        changes = [
-            line
-            for line in difflib.unified_diff(existing.splitlines(), plan.splitlines(), n=0)
-            if line[:1] in "+-" and line[:3] not in {"+++", "---"}
-        ]
+        before, now = _split_plan(existing), _split_plan(plan)
+        if before is None or now is None or before.rest != now.rest:
+            changes = [
+                line
+                for line in difflib.unified_diff(existing.splitlines(), plan.splitlines(), n=0)
+                if line[:1] in "+-" and line[:3] not in {"+++", "---"}
+            ]
+            difference, mend = "; ".join(changes[:4]), ""
+        elif now.seeds[: len(before.seeds)] != before.seeds:
+            difference = f"its seeds are {', '.join(map(str, before.seeds))}"
+            mend = f"begin with the same seeds, such as with --runs {len(before.seeds)}, "
+        else:
+            changed = [
+                name for name, arm in now.arms.items() if before.arms.get(name, arm) != arm
+            ]
+            if not changed:
+                return
+            difference = f"its arm {changed[0]!r} has other settings"
+            mend = "give the arm another name, "
         raise OutputError(
-            f"{self.path}: holds the audit of another plan ("
-            + "; ".join(changes[:4])
-            + "): choose another folder with --out, or remove this one"
+            f"{self.path}: holds the audit of another plan ({difference}): {mend}choose "
+            "another folder with --out, or remove this one"
         )
 
 
-def _is_extended(existing: str, plan: str) -> bool:
-    """Return whether a plan's text differs from another one only by more seeds and arms."""
-    if _comments(existing) != _comments(plan):
-        return False
+@final
+@dataclass(frozen=True, slots=True)
+class _SplitPlan:
+    """The text of a plan, by what may change while a folder stays its own."""
+
+    seeds: list[int]
+    arms: Mapping[str, object]
+    rest: object
+
+
+def _split_plan(text: str) -> _SplitPlan | None:
+    """Split the text of a plan; None = it is no plan."""
     try:
-        before, now = tomllib.loads(existing), tomllib.loads(plan)
-        seeds_before, seeds_now = set(before.pop("seeds")), set(now.pop("seeds"))
-        arms_before, arms_now = (
-            {arm["name"]: arm for arm in one.pop("arms", ())} for one in (before, now)
-        )
+        document = tomllib.loads(text)
+        seeds, arms = list(document.pop("seeds")), document.pop("arms", [])
+        named = {str(arm["name"]): arm for arm in arms}
     except (tomllib.TOMLDecodeError, KeyError, TypeError):
-        return False
+        return None
+    return _SplitPlan(seeds, named, (_comments(text), document))
+
+
+def _only_adds_arms(plan: str, existing: str) -> bool:
+    """Return whether a plan that continues another one has the same seeds and all its arms."""
+    before, now = _split_plan(existing), _split_plan(plan)
     return (
-        before == now and seeds_before <= seeds_now and arms_before.items() <= arms_now.items()
+        before is not None
+        and now is not None
+        and before.seeds == now.seeds
+        and before.arms.keys() <= now.arms.keys()
     )
 
 

@@ -109,9 +109,9 @@ ArmOption = Annotated[
     list[str] | None,
     typer.Option(
         "--arm",
-        help="Run only the arm with this name, such as 'epsilon 5', and the one without "
-        "defenses. Repeat the option for several; run the same folder again with others to "
-        "add them. A wrong name lists all names.",
+        help="Run only the arm with this name, a variant of the federation such as "
+        "'epsilon 5', and the arm without defenses. Repeat the option for several. Finished "
+        "arms of the output folder stay. A wrong name lists all names.",
     ),
 ]
 RunsOption = Annotated[

@@ -119,7 +119,7 @@ def print_reproduction(
                 Text(figure.setting.removeprefix(setting).removeprefix("; ")),
                 _number(figure.value),
                 _interval(figure),
-                "not published" if figure.published is None else _number(figure.published),
+                _published(figure),
                 figure.better,
             )
         console.print(table)
@@ -129,6 +129,12 @@ def print_reproduction(
 def _shared_setting(figure: ReproducedValue) -> str:
     """Return the part before the first semicolon: the run, without what was measured on it."""
     return figure.setting.partition("; ")[0]
+
+
+def _published(figure: ReproducedValue) -> str:
+    if figure.published is None:
+        return "" if figure.value is None else "not published"
+    return _number(figure.published)
 
 
 def _interval(figure: ReproducedValue) -> str:

@@ -95,7 +95,9 @@ def prepare_workers(
     target = torch.device(device)
     if engine not in {"auto", "processes"} or target.type != "cpu":
         return
-    if engine == "auto" and _gains_from_stacking(model_structure(build_model), target):
+    # The first build is a real one: a model that keeps tensors for its later builds, such as a
+    # cached mask, would else keep tensors without data.
+    if engine == "auto" and _gains_from_stacking(fresh_model(build_model, Seed(0)), target):
         return
     starter.start_for(workers)
 

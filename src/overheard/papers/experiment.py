@@ -29,6 +29,9 @@ from overheard.statistics.estimate import Estimate
 PAGE_FILE = "figures.html"
 """File name of the page that an experiment writes into its folder."""
 
+LEFT_OUT = "_not_measured"
+"""End of the names of values that stand for an audit or an arm that was left out."""
+
 BOOTSTRAP_SEED = Seed(0)
 """Seed of the bootstrap in an experiment's reports, so that a rerun writes the same bytes."""
 
@@ -113,7 +116,7 @@ class Experiment(ABC):
 
         """
         if portion.arms and not self.has_separate_arms:
-            raise PlanError(f"{self.name} compares all of its arms: run it without --arm")
+            raise PlanError(f"{self.name} has no arms that can be run alone: leave out --arm")
         all_plans = self.plans(quick=quick)
         selected = portion.select(self.name, all_plans)
         plans = portion.add_finished(selected, all_plans, folder)
@@ -204,7 +207,7 @@ def _row(one: ReproducedValue) -> tuple[str, ...]:
 
 def _not_measured(name: str, reason: str) -> ReproducedValue:
     return ReproducedValue(
-        f"{name}_not_measured", f"{name}: not measured: {reason}", None, None, None, None, None
+        f"{name}{LEFT_OUT}", f"not measured; {name}: {reason}", None, None, None, None, None
     )
 
 

@@ -12,7 +12,7 @@ from overheard.drawing.figures import ReportTable
 from overheard.drawing.published_chart import PublishedPoint, published_chart
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER
-from overheard.papers.experiment import PAGE_FILE, Experiment
+from overheard.papers.experiment import LEFT_OUT, PAGE_FILE, Experiment
 from overheard.papers.registry import discover_papers
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.values_file import VALUES_FILE, StoredValues, load_stored_values
@@ -132,12 +132,13 @@ def _count_row(
     if stored is None:
         return (name, title, "not run", *("" for _ in range(1 + len(COMPARED))))
     counts = Counter(compare_value(one, quick=stored.quick) for one in stored.values)
-    size = "reduced" if stored.quick else "full"
+    is_part = any(one.value is None and one.name.endswith(LEFT_OUT) for one in stored.values)
+    size = "reduced" if stored.quick else "part" if is_part else "full"
     return (
         name,
         title,
         size,
-        str(len(stored.values)),
+        str(sum(one.value is not None for one in stored.values)),
         *(str(counts[one]) for one in COMPARED),
     )
 

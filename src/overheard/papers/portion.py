@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import final
 
 from overheard.auditing.folder import AuditFolder
-from overheard.core.errors import OutputError, PlanError
+from overheard.core.errors import FindingsError, OutputError, PlanError
+from overheard.findings.document_reader import read_findings
 from overheard.plans.plan import Plan, parse_plan
 from overheard.report.evidence.digests import check_folder
+from overheard.report.evidence.write import FINDINGS_FILE
 
 NOT_SELECTED = "this audit was not selected"
 """Why an audit outside the portion has no values."""
@@ -52,14 +54,15 @@ class Portion:
             for name, plan in plans.items()
             if not self.only or name in self.only
         }
+        if not self.arms:
+            return selected
         known = dict.fromkeys(arm.name for plan in selected.values() for arm in plan.arms)
         for name in self.arms:
             if name not in known:
+                among = f" among the audits {', '.join(self.only)}" if self.only else ""
                 raise PlanError(
-                    f"{experiment} has no arm {name!r}; its arms: {', '.join(known)}"
+                    f"{experiment}{among} has no arm {name!r}; its arms: {', '.join(known)}"
                 )
-        if not self.arms:
-            return selected
         return {
             name: _with_arms(plan, self.arms)
             for name, plan in selected.items()
@@ -72,7 +75,7 @@ class Portion:
         """Return the selected plans, and those of audits that were finished in this folder.
 
         A finished audit keeps the seeds and arms with which it was run. A selected one keeps
-        the arms that its folder already has. All are in the order of `plans`.
+        the arms of which its folder has findings. All are in the order of `plans`.
 
         Args:
             selected: from `select`.
@@ -96,11 +99,15 @@ def _with_arms(plan: Plan, names: Collection[str]) -> Plan:
 
 
 def _keep_arms(selected: Plan, plan: Plan, folder: Path) -> Plan:
-    """Return a selected plan with the arms of the whole plan that a folder already has."""
-    stored = _stored_plan(plan, folder)
-    if stored is None:
+    """Return a selected plan with the arms of the whole plan that a folder has findings of."""
+    if selected.arms == plan.arms or _stored_plan(plan, folder) is None:
         return selected
-    names = {arm.name for one in (selected, stored) for arm in one.arms}
+    try:
+        # Of an audit that was interrupted since, the findings are those of its earlier arms.
+        found = read_findings(folder / FINDINGS_FILE).arm_names
+    except FindingsError:
+        return selected
+    names = {*found, *(arm.name for arm in selected.arms)}
     return selected.model_copy(update={"arms": _with_arms(plan, names).arms})
 
 

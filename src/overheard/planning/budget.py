@@ -64,7 +64,8 @@ def plan_within_budget(
 
     Of the counts that fit, those with the smallest expected error are picked, never above those
     of the plan. If the folder holds an audit of this plan with the same counts or smaller ones,
-    that audit is resumed with its counts, whatever the budget. Times are estimates, within a
+    that audit is resumed with its counts, whatever the budget, also with further seeds or arms.
+    Times are estimates, within a
     factor of three.
 
     Args:
@@ -84,7 +85,7 @@ def plan_within_budget(
     except ValueError as error:
         raise PlanError(f"budget: {error}") from None
     stored = _stored_plan(folder)
-    if stored is not None and is_reduced(plan, stored):
+    if stored is not None and is_reduced(_with_runs_of(plan, stored), stored):
         resumed = plan.model_copy(update={"threats": stored.threats})
         return PlannedBudget(
             resumed,
@@ -235,6 +236,11 @@ def _accuracy(plan: Plan, counts: SimulationCounts, largest: SimulationCounts) -
 def _unmeasured(cost: CostEstimate) -> Iterator[str]:
     if cost.unmeasured:
         yield f"Not in that time, as not measured: {'; '.join(cost.unmeasured)}."
+
+
+def _with_runs_of(plan: Plan, stored: Plan) -> Plan:
+    """Return the plan with the runs of a stored one, which its further runs continue."""
+    return plan.model_copy(update={"seeds": stored.seeds, "arms": stored.arms})
 
 
 def _stored_plan(folder: Path) -> Plan | None:
