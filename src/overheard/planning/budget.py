@@ -64,9 +64,8 @@ def plan_within_budget(
 
     Of the counts that fit, those with the smallest expected error are picked, never above those
     of the plan. If the folder holds an audit of this plan with the same counts or smaller ones,
-    that audit is resumed with its counts, whatever the budget, also with further seeds or arms.
-    Times are estimates, within a
-    factor of three.
+    that audit is resumed with its counts, whatever the budget; the plan may have further
+    seeds or arms. Times are estimates, within a factor of three.
 
     Args:
         plan: the plan.
