@@ -252,6 +252,8 @@ def _split_plan(text: str) -> _SplitPlan | None:
         named = {str(arm["name"]): arm for arm in arms}
     except (tomllib.TOMLDecodeError, KeyError, TypeError):
         return None
+    if not all(isinstance(seed, int) for seed in seeds):
+        return None
     return _SplitPlan(seeds, named, (_comments(text), document))
 
 
