@@ -82,7 +82,8 @@ def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
     weights, told = simulate_runs(
         plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None
     )
-    assert weights.record.defenses == ()
+    assert weights.with_complete_record().record.defenses == ()
+    told = told.with_complete_record()
     (record,) = told.record.defenses
     assert record.settings == repr(Flip(samples=1, batch=10))
     assert record.enforced_at == "client"
@@ -119,4 +120,4 @@ def test_reopening_runs_does_not_change_their_time(tmp_path: Path):
 
 def _records(plan: Plan, folder: Path) -> list[ArmRun]:
     found = simulate_runs(plan, inputs_for(plan), AuditFolder(folder), lambda *_: None)
-    return [run.record for run in found]
+    return [run.with_complete_record().record for run in found]

@@ -7,14 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from overheard.auditing import plan_code
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.plan_code import describe_origin
+from overheard.auditing.plan_code import (
+    AttackCode,
+    attack_codes,
+    cell_code,
+    describe_origin,
+    simulation_code,
+)
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError
 from overheard.findings.finding import Audit
 from overheard.findings.result_cache import CELL_RESULT
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from tests.auditing.conftest import HERE
 from tests.auditing.plans import DATA, TRAINING
 
@@ -167,3 +175,27 @@ def test_the_origin_of_a_result_names_the_plans_their_plugins_and_the_module(hom
     assert describe_origin([plan, more], module) not in {before, of_more}
     assert is_same_code(describe_origin([load_plan(home, label=3)], module))
     assert not is_same_code(describe_origin([load_plan(home, factor=2)], module))
+
+
+def test_computes_the_digests_of_an_attack_once_for_all_runs_of_an_arm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threat = ThreatPlan(attacks=(BiasInversion(),))
+    plan = Plan(title="t", data=DATA, training=TRAINING, threats=(threat,))
+    arm, asked = plan.arms[0], list[str]()
+    expected = AttackCode(
+        cell_code(plan, arm, threat, BiasInversion()),
+        simulation_code(plan, arm, threat, BiasInversion()),
+    )
+
+    def ask(*of_attack: object) -> str:
+        asked.append(repr(of_attack[-1]))
+        return expected.of_cells
+
+    codes = attack_codes(plan, arm)
+    assert codes(threat, BiasInversion()) == expected
+    monkeypatch.setattr(plan_code, "cell_code", ask)
+    assert codes(threat, BiasInversion()) == expected
+    assert not asked
+    codes(threat, MeanSoftmax())
+    assert asked == [repr(MeanSoftmax())]

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from overheard.auditing import runs_ahead
+from overheard.auditing import audited_run, runs_ahead
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import Progress, ProgressStep
 from overheard.auditing.run import audit
@@ -23,7 +24,10 @@ from overheard.auditing.runs_ahead import (
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
 from overheard.core.view import View
+from overheard.federation.run import Federation, run_federations
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import TaskResult, WorkerTask
@@ -61,6 +65,30 @@ def test_a_job_stores_the_results_of_its_run_again(
     )
     assert job.run({}) == {}
     assert cells_of(folder) == cells_of(small.folder)
+
+
+def test_a_job_opens_its_own_run_alone_and_computes_nothing_for_the_report(
+    small: FinishedAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(small.folder, folder)
+    opened = list[Path]()
+
+    def run_and_note(
+        federations: Sequence[Federation], folders: Sequence[Path], **others: Any
+    ) -> list[tuple[Transcript, GroundTruth]]:
+        opened.extend(folders)
+        return run_federations(federations, folders, **others)
+
+    monkeypatch.setattr(audited_run, "run_federations", run_and_note)
+    monkeypatch.setattr(audited_run, "planned_defenses", None)
+    monkeypatch.setattr(audited_run, "complete_run_record", None)
+    job = AttackRun(
+        SMALL.toml(), folder, replace(TWO, workers=1), "secure aggregation", number=1
+    )
+    job.run({})
+    _load_once.cache_clear()
+    assert [path.name for path in opened] == ["secure_aggregation-seed1"]
 
 
 def test_no_process_remembers_the_data_of_an_audit(

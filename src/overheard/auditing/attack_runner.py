@@ -13,7 +13,6 @@ from overheard.auditing.cells.threat_cells import (
     ThreatCells,
     known_rounds,
 )
-from overheard.auditing.plan_code import cell_code, simulation_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
 from overheard.auditing.work_items import applies_to_run, single_rounds
@@ -57,7 +56,7 @@ def run_attacks(
         messages.clients,
     )
     attacks = [
-        _planned_attack(plan, run, threat, attack, knowledge, progress)
+        _planned_attack(run, threat, attack, knowledge, progress)
         for attack in threat.attacks
         if applies_to_run(question_of_attack(attack), run.record.is_control)
     ]
@@ -76,21 +75,19 @@ def run_attacks(
 
 
 def _planned_attack(
-    plan: Plan,
     run: AuditedRun,
     threat: ThreatPlan,
     attack: Attack[Any],
     knowledge: Callable[[], Knowledge],
     progress: Progress,
 ) -> PlannedAttack:
-    question = question_of_attack(attack)
-    simulated = simulation_code(plan, run.arm, threat, attack)
+    question, code = question_of_attack(attack), run.codes(threat, attack)
     return PlannedAttack(
         attack,
         question,
         _make_cell(run, threat, attack, question.name),
-        cell_code(plan, run.arm, threat, attack),
-        partial(_with_progress, knowledge, progress, simulated),
+        code.of_cells,
+        partial(_with_progress, knowledge, progress, code.of_simulations),
     )
 
 

@@ -1,7 +1,7 @@
 """The runs that an audit attacks, and the simulation of those that a plan describes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AuditInputs, refuse_plan_without_split
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.plan_code import run_code
+from overheard.auditing.plan_code import AttackCodes, attack_codes, run_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.run_records import complete_run_record, planned_defenses
 from overheard.auditing.simulate import (
@@ -30,6 +30,7 @@ from overheard.auditing.work_items import (
 from overheard.core.knowledge import Knowledge
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
+from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.run import Federation, run_federations
 from overheard.findings.finding import ArmRun
 from overheard.plans.description import describe_plan
@@ -44,19 +45,27 @@ def _no_redraw(truth: GroundTruth, threat: ThreatPlan) -> GroundTruth:
     return truth
 
 
+def _is_complete(record: ArmRun) -> ArmRun:
+    """Return a record to which nothing is added."""
+    return record
+
+
 @dataclass(frozen=True, slots=True)
 class AuditedRun:
     """One run, its ground truth, and the prior knowledge of each threat's attacker.
 
     Args:
-        record: the run's entry in the report.
+        record: the run's entry in the report, as far as attacks need it.
         transcript: all messages of the run.
         truth: the ground truth; None if unknown.
         rounds: the rounds with updates, in order.
         knowledge: returns the attacker's knowledge under a threat.
         arm: the arm of the plan, with the defenses in force.
+        codes: returns the digests of the code that an attack depends on.
         with_redrawn: returns the ground truth with partitions drawn anew for a threat, in which
             observing clients keep their examples.
+        complete_record: adds to the record what only the report needs. It takes seconds, as
+            promises of privacy are computed.
 
     """
 
@@ -66,7 +75,14 @@ class AuditedRun:
     rounds: tuple[int, ...]
     knowledge: Callable[[ThreatPlan], Knowledge]
     arm: ArmPlan
+    codes: AttackCodes
     with_redrawn: Callable[[GroundTruth, ThreatPlan], GroundTruth] = _no_redraw
+    complete_record: Callable[[ArmRun], ArmRun] = _is_complete
+
+    def with_complete_record(self) -> "AuditedRun":
+        """Return the run with the complete record."""
+        complete = self.complete_record(self.record)
+        return replace(self, record=complete, complete_record=_is_complete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +201,7 @@ def _train_batch(
         for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
     folders = _begin_runs(plan, arm, batch, home)
-    rounds = plan.rounds_of(arm)
+    rounds, codes = plan.rounds_of(arm), attack_codes(plan, arm)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders) if is_open else None
     trained = run_federations(
@@ -200,7 +216,7 @@ def _train_batch(
         record = ArmRun(
             arm.name,
             seed,
-            planned_defenses(plan, arm),
+            (),
             truth.accuracy,
             missing=0,
             answers=0,
@@ -209,21 +225,36 @@ def _train_batch(
             control_number=kind.number,
             seconds=read_run_time(folder),
         )
-        # Models derived from distilled data are in `transcript` but were never sent.
-        sent = open_transcript(folder)
         yield AuditedRun(
-            complete_run_record(
-                plan, record, audit_inputs.dataset, partition, sent, transcript
-            ),
+            record,
             transcript,
             with_partition(truth, federation, audit_inputs.dataset.known_token_words()),
             tuple(range(rounds)),
             partial(attacker_knowledge, arm, seed, audit_inputs),
             arm,
+            codes,
             _no_redraw
             if kind.is_control
             else partial(_redraw_for_threat, audit_inputs, federation, seed),
+            partial(_complete_record, plan, arm, audit_inputs, partition, folder, transcript),
         )
+
+
+def _complete_record(
+    plan: Plan,
+    arm: ArmPlan,
+    audit_inputs: AuditInputs,
+    partition: DataPartition,
+    folder: Path,
+    transcript: Transcript,
+    record: ArmRun,
+) -> ArmRun:
+    # Models derived from distilled data are in `transcript` but were never sent.
+    sent = open_transcript(folder)
+    described = replace(record, defenses=planned_defenses(plan, arm))
+    return complete_run_record(
+        plan, described, audit_inputs.dataset, partition, sent, transcript
+    )
 
 
 def _begin_runs(

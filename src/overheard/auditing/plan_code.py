@@ -1,7 +1,8 @@
 """The code that the runs, simulations and cells of a plan, and results from them, depend on."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
 
 from overheard.core.attack import Attack
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
@@ -13,12 +14,50 @@ TRAINING_MODULES = ("overheard.auditing.simulate", "overheard.federation.run")
 SCORING_MODULES = ("overheard.auditing.attack_runner", *TRAINING_MODULES)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class AttackCode:
+    """Digests of the code that an attack depends on in an arm.
+
+    Args:
+        of_cells: that of the attack's findings, as `cell_code`.
+        of_simulations: that of the attack's simulations, as `simulation_code`.
+
+    """
+
+    of_cells: str
+    of_simulations: str
+
+
+# Any: an attack answers a question of its own.
+AttackCodes = Callable[[ThreatPlan, Attack[Any]], AttackCode]
+"""Returns the digests of an attack's code under a threat, in one arm of a plan."""
+
+
 def run_code(plan: Plan, arm: ArmPlan) -> Mapping[str, str]:
     """Return a digest of each file that the runs of an arm depend on, by module."""
     return file_digests(TRAINING_MODULES, _training_plugins(plan, arm))
 
 
-# Any: an attack answers a question of its own.
+def attack_codes(plan: Plan, arm: ArmPlan) -> AttackCodes:
+    """Return a function that computes each digest once, for all runs of the arm.
+
+    Make a new one for each audit, as code may be loaded again between audits.
+    """
+    found = dict[tuple[str, str], AttackCode]()
+
+    def digests(threat: ThreatPlan, attack: Attack[Any]) -> AttackCode:
+        # Somebody's attack may have no hash.
+        key = (repr(threat), repr(attack))
+        if key not in found:
+            found[key] = AttackCode(
+                cell_code(plan, arm, threat, attack), simulation_code(plan, arm, threat, attack)
+            )
+        return found[key]
+
+    return digests
+
+
 def cell_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any]) -> str:
     """Return the digest of the code that an attack's findings in an arm depend on."""
     question = question_of_attack(attack)

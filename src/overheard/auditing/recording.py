@@ -21,6 +21,7 @@ from overheard.archive.truth import has_truth, read_truth
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.plan_code import attack_codes
 from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
 from overheard.auditing.recorded_tensors.tensor_selection import name_positions
@@ -189,6 +190,7 @@ class CheckedRecording:
             numbers,
             partial(attacker_knowledge, arm, seed, self.audit_inputs),
             arm,
+            attack_codes(plan, arm),
         )
 
 

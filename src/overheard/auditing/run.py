@@ -82,7 +82,7 @@ def audit(
             discard_other_code(plan, home)
             audited = attack_ahead(audited, audit_inputs, home, progress)
         for run in audited:
-            records.append(run.record)
+            records.append(run.with_complete_record().record)
             for threat in runs.threats:
                 results.extend(run_attacks(plan, run, threat, store, progress))
     class_names = audit_inputs.dataset.task.class_names

@@ -101,7 +101,7 @@ def _attack_elsewhere(
 
     def jobs() -> Iterator[AttackRun]:
         for number, run in zip(range(kinds * len(plan.arms))[-count:], runs, strict=True):
-            trained.append(run)
+            trained.append(run.with_complete_record())
             progress.keep_rounds()
             yield AttackRun(
                 plan.toml(), home.path.absolute(), resources, run.record.arm, number % kinds
@@ -144,10 +144,10 @@ class AttackRun(Job):
             audit_inputs = _load_once(self.plan, home, self.resources)
             plan = audit_inputs.plan
             arms = tuple(arm for arm in plan.arms if arm.name == self.arm)
-            runs = simulate_runs(
-                plan.model_copy(update={"arms": arms}), audit_inputs, home, _ignore_rounds
-            )
-            (run,) = islice(runs, self.number, self.number + 1)
+            seed, kind = divmod(self.number, len(run_kinds(plan)))
+            own = plan.model_copy(update={"arms": arms, "seeds": (plan.seeds[seed],)})
+            runs = simulate_runs(own, audit_inputs, home, _ignore_rounds)
+            (run,) = islice(runs, kind, kind + 1)
             for threat in name_observers_of_run(plan, simulated_parties(plan)).threats:
                 for _ in run_attacks(
                     plan, run, threat, ResultCache(home.cells_path), Progress(None)
