@@ -48,7 +48,7 @@ audit: $(VENV)/installed-for-audits ## audit the built-in plan: audit/report.htm
 test: install ## run all tests, and the examples in the documentation
 	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
 
-test-fast: install ## run the fast tests in two minutes: without slow tests, type checks at calls and examples
+test-fast: install ## run the fast tests in four minutes: without slow tests, type checks at calls and examples
 	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' tests
 
 deployments: install ## record real runs of Flower and NVFlare

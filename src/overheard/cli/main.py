@@ -103,7 +103,7 @@ def overheard(
 def audit(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="The plan (TOML). Default: a built-in plan that takes half a minute."),
+        typer.Argument(help="The plan (TOML). Default: a built-in plan (half a minute)."),
     ] = None,
     transcript: Annotated[
         Path | None,
