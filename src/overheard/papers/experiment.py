@@ -141,7 +141,7 @@ class Experiment(ABC):
         if not audits:
             raise next(iter(missing.values()))
         audits = {name: audits[name] for name in plans if name in audits}
-        runs = ExperimentRuns(audits, plans, folder, resources)
+        runs = ExperimentRuns(audits, plans, folder, resources, on_step)
         values = (
             *self.read_values(runs),
             *(_not_measured(name, str(error)) for name, error in missing.items()),

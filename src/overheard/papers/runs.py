@@ -8,6 +8,7 @@ from typing import final
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.core.transcript import Transcript
 from overheard.findings.finding import Audit
 from overheard.plans.plan import Plan
@@ -24,6 +25,7 @@ class ExperimentRuns:
             requested. Audits of one folder may have different seeds.
         folder: folder of the experiment.
         resources: data folder, device and workers.
+        on_step: told of measurements that take minutes after the audits; None = no reports.
 
     """
 
@@ -31,6 +33,12 @@ class ExperimentRuns:
     plans: Mapping[str, Plan]
     folder: Path
     resources: Resources = field(default_factory=Resources)
+    on_step: OnStep | None = None
+
+    def report(self, what: str, done: int, total: int) -> None:
+        """Report that `done` of `total` parts of a measurement are finished."""
+        if self.on_step is not None:
+            self.on_step(ProgressStep(what, done, total))
 
     def common_seeds(self, names: Collection[str]) -> tuple[int, ...]:
         """Return the seeds that all of these audits have, in the order of the first."""

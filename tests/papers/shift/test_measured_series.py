@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.papers.runs import ExperimentRuns
 from overheard.papers.shift.measure import LOSS, source_of_leakage
@@ -38,6 +39,14 @@ def test_a_run_and_its_control_differ_only_from_the_shift_on(runs: ExperimentRun
             for number in range(1, 7):
                 assert shifted[number] == control[number]
             assert shifted[7] != control[7]
+
+
+def test_reports_each_run_that_it_measured(runs: ExperimentRuns) -> None:
+    steps = list[ProgressStep]()
+    measure_series(replace(runs, on_step=steps.append), "one", MEASURES)
+    # Two runs and two controls, and the end.
+    assert [(step.done, step.total) for step in steps] == [(done, 4) for done in range(5)]
+    assert {step.description for step in steps} == {"one: curves of all measures, by run"}
 
 
 def test_a_measured_series_is_the_one_of_the_attack(runs: ExperimentRuns) -> None:

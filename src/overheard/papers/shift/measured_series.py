@@ -58,21 +58,23 @@ def measure_series(
     """
     plan = runs.plans[name]
     knowledge = _knowledge(plan, runs)
+    federations = [(seed, is_control) for is_control in (False, True) for seed in plan.seeds]
+    measured, what = list[list[RoundSeries]](), f"{name}: curves of all measures, by run"
     # As in the audit: results do not depend on the number of cores.
     with one_thread():
-        series = {
-            is_control: [
+        for seed, is_control in federations:
+            runs.report(what, len(measured), len(federations))
+            measured.append(
                 _measure_run(runs, name, seed, is_control, knowledge[seed], measures)
-                for seed in plan.seeds
-            ]
-            for is_control in (False, True)
-        }
+            )
+    runs.report(what, len(measured), len(federations))
+    shifted, control = measured[: len(plan.seeds)], measured[len(plan.seeds) :]
     return tuple(
         MeasuredSeries(
             one,
             plan.data.shifts[0].round,
-            tuple(run[index] for run in series[False]),
-            tuple(run[index] for run in series[True]),
+            tuple(run[index] for run in shifted),
+            tuple(run[index] for run in control),
         )
         for index, one in enumerate(measures)
     )
