@@ -45,8 +45,8 @@ def _no_redraw(truth: GroundTruth, threat: ThreatPlan) -> GroundTruth:
     return truth
 
 
-def _is_complete(record: ArmRun) -> ArmRun:
-    """Return a record to which nothing is added."""
+def _add_nothing(record: ArmRun) -> ArmRun:
+    """Return the record as it is: it is complete."""
     return record
 
 
@@ -77,12 +77,12 @@ class AuditedRun:
     arm: ArmPlan
     codes: AttackCodes
     with_redrawn: Callable[[GroundTruth, ThreatPlan], GroundTruth] = _no_redraw
-    complete_record: Callable[[ArmRun], ArmRun] = _is_complete
+    complete_record: Callable[[ArmRun], ArmRun] = _add_nothing
 
     def with_complete_record(self) -> "AuditedRun":
         """Return the run with the complete record."""
         complete = self.complete_record(self.record)
-        return replace(self, record=complete, complete_record=_is_complete)
+        return replace(self, record=complete, complete_record=_add_nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +249,7 @@ def _complete_record(
     transcript: Transcript,
     record: ArmRun,
 ) -> ArmRun:
+    """Add the defenses and the figures of the transcript and the partition to a record."""
     # Models derived from distilled data are in `transcript` but were never sent.
     sent = open_transcript(folder)
     described = replace(record, defenses=planned_defenses(plan, arm))
