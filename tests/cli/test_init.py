@@ -2,11 +2,19 @@
 
 import json
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+from overheard.core.messages import Broadcast, Update
+from overheard.core.parties import SERVER, client
+from overheard.core.task import Task
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.run_info import RunInfo
 from tests.cli.conftest import CPU, Command, assert_user_error
 from tests.planning.conftest import (
     STATED_RECIPE,
@@ -34,6 +42,112 @@ def test_two_commands_from_a_recording_to_first_claims(
     audited = overheard("audit", plan, "--transcript", stated, "--out", out, *CPU)
     assert audited.code == 0, audited.err
     assert "Claimed, not checked" in audited.out
+
+
+RUNS = "from pathlib import Path\nPath(__file__).with_name('RAN').touch()\n"
+NETWORK = """
+from torch import nn
+
+class Net(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Flatten(), nn.Linear(64, 10))
+
+def features(inputs):
+    return inputs.flatten(1)
+"""
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A module in the working directory that leaves the file RAN if it is imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "planted.py").write_text(RUNS + NETWORK)
+    yield "planted"
+    sys.modules.pop("planted", None)
+
+
+def record_eight_rounds(folder: Path, model: str) -> Path:
+    """Record three clients that train the planted network; some attack needs no more."""
+    info = RunInfo("flower", model, Task((1, 8, 8), tuple("0123456789")))
+    tensors = {"1.weight": torch.ones(10, 64), "1.bias": torch.ones(10)}
+    writer = AsyncWriter(folder, info)
+    for _ in range(8):
+        writer.begin_round([SERVER])
+        writer.write(SERVER, frozenset(map(client, range(3))), lambda: Broadcast(tensors))
+        for number in range(3):
+            writer.write(client(number), frozenset({SERVER}), lambda: Update(tensors, 9))
+        writer.commit()
+    writer.close()
+    return folder
+
+
+def extracting(reference: str) -> list[dict[str, str]]:
+    """The record of a defense that runs this function."""
+    settings = f"MmAug(alpha=0.5, modes=3, extractor={reference!r})"
+    record = {"name": "mm_aug", "settings": settings, "enforced_at": "client"}
+    return [record | {"switched_off_by": "each client"}]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"model": "planted:Net"},
+        {"model": "Own(reference='planted:Net')"},
+        {"model": "Transformer(base='planted:Net')"},
+        {"model": "Logistic()", "defenses": extracting("planted:features")},
+        {"model": "Logistic()", "algorithm": "PartialSharing(stays=('planted:Net',))"},
+        {"model": "Logistic()", "algorithm": "planted:Net"},
+    ],
+)
+def test_no_code_that_a_recording_names_is_run(
+    overheard: Command, foreign: ForeignRecording, planted: str, hostile: dict[str, object]
+):
+    folder = foreign(**({"task": STATED_TASK, "recipe": STATED_RECIPE} | hostile))
+    arrays = np.random.default_rng(0).random((400, 8, 8))
+    np.savez("spare.npz", x=arrays, y=np.arange(400) % 10)
+    said = overheard("init", "--from-recording", folder, "--data", "spare.npz")
+    if said.code == 0:
+        assert planted not in json.dumps(tomllib.loads(Path("plan.toml").read_text()))
+        only = Path("plan.toml").read_text().partition("# This attack trains")[0]
+        Path("plan.toml").write_text(only)
+        audited = overheard("audit", "plan.toml", "--transcript", folder, *CPU)
+        assert audited.code == 0, audited.err
+    else:
+        assert "no attack can run" in said.err
+    assert not Path("RAN").exists()
+
+
+def test_a_network_that_a_recording_names_is_proposed_and_run_once_it_is_named(
+    overheard: Command, foreign: ForeignRecording, planted: str
+):
+    folder = foreign(task=STATED_TASK, model="planted:Net", recipe=STATED_RECIPE)
+    refused = overheard("init", "--from-recording", folder)
+    assert "add --model planted:Net" in refused.err
+    assert not Path("RAN").exists()
+    assert overheard("init", "--from-recording", folder, "--model", "planted:Net").code == 0
+    assert Path("RAN").exists()
+    assert tomllib.loads(Path("plan.toml").read_text())["training"]["model"] == {
+        "kind": "own",
+        "reference": "planted:Net",
+    }
+
+
+def test_the_line_of_a_proposed_network_is_ready_to_be_put_in_place(
+    overheard: Command, tmp_path: Path, planted: str
+):
+    recording = record_eight_rounds(tmp_path / "recording", "planted:Net")
+    said = overheard("init", "--from-recording", recording)
+    assert "names the network planted:Net" in said.out
+    assert not Path("RAN").exists()
+    text = Path("plan.toml").read_text()
+    lines = text.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("# model = "))
+    lines[at : at + 2] = [lines[at].removeprefix("# ")]
+    Path("plan.toml").write_text("\n".join(lines).replace("knows = []", 'knows = ["model"]'))
+    told = overheard("plan", "check", "plan.toml", "--transcript", recording, "--no-estimate")
+    assert told.code == 0, told.err
+    assert Path("RAN").exists()
 
 
 def test_names_a_free_folder_if_an_earlier_plan_was_audited(

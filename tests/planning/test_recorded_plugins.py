@@ -1,12 +1,26 @@
-"""Plugins that a recording states as text are parsed, never run."""
+"""Plugins that a recording states as text are parsed; nothing that they name is imported."""
+
+from dataclasses import dataclass, fields
+from typing import ClassVar, get_type_hints
 
 import pytest
 
+from overheard.algorithms.partial_sharing import PartialSharing
+from overheard.core.plugin_registry import PluginRegistry
 from overheard.defenses.local_dp import LocalDp
+from overheard.defenses.mm_aug import MmAug
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own
-from overheard.planning.recorded_plugins import parse_model, parse_plugin, plan_value, toml_text
-from overheard.plans.registries import DEFENSES
+from overheard.planning.recorded_plugins import (
+    parse_model,
+    parse_plugin,
+    plan_value,
+    proposed_network,
+    toml_text,
+)
+from overheard.plans.registries import ALGORITHMS, DEFENSES, MODELS
+
+CODE = "mine.task:Net"
 
 
 def test_parses_what_manifests_state():
@@ -14,12 +28,17 @@ def test_parses_what_manifests_state():
     assert parse_plugin(repr(dp), DEFENSES) == dp
     assert parse_model(repr(Mlp(hidden=(8, 4)))) == Mlp(hidden=(8, 4))
     assert parse_model("mlp") == Mlp()
-    assert parse_model("mine.task:Net") == Own("mine.task:Net")
+    stays = PartialSharing(stays=("head", "0.*"))
+    assert parse_plugin(repr(stays), ALGORITHMS) == stays
+    assert parse_plugin("MmAug(modes=3, extractor=None)", DEFENSES) == MmAug(modes=3)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "LeNet-5", "Mlp(hidden=__import__('os'))", "Mlp(3)", "Mlp(wide=1)", "(" * 500, "own"],
+    [
+        *("", "LeNet-5", "Mlp(hidden=__import__('os'))", "Mlp(3)", "Mlp(wide=1)", "(" * 500),
+        *("own", CODE, repr(Own(CODE)), "Own('mine.task:Net')"),
+    ],
 )
 def test_anything_else_is_no_plugin(text: str):
     assert parse_model(text) is None
@@ -29,3 +48,44 @@ def test_a_plan_names_only_settings_that_differ():
     assert plan_value(Mlp()) == '"mlp"'
     assert plan_value(Mlp(hidden=(8,))) == '{ kind = "mlp", hidden = [8] }'
     assert toml_text('a"\n\x7f') == '"a\\"\\n\\u007f"'
+
+
+@pytest.mark.parametrize("registry", [MODELS, DEFENSES, ALGORITHMS])
+def test_no_setting_of_any_plugin_takes_a_name_of_code(registry: PluginRegistry[object]):
+    tried = 0
+    for plugin in registry.plugins().values():
+        hints = get_type_hints(plugin)
+        for field in fields(plugin):  # type: ignore[arg-type]
+            if "str" in str(hints[field.name]):
+                values = (f"{CODE!r}", f"({CODE!r},)", f"['x', ({CODE!r},)]")
+                texts = [f"{plugin.__name__}({field.name}={value})" for value in values]
+                assert [parse_plugin(text, registry) for text in texts] == [None] * 3
+                tried += 1
+    assert tried > 0
+
+
+def test_a_plugin_of_another_package_gets_no_text(monkeypatch: pytest.MonkeyPatch):
+    @dataclass(frozen=True)
+    class Foreign:
+        strength: float = 1.0
+        module: str = ""
+        name: ClassVar[str] = "foreign"
+
+    monkeypatch.setattr(PluginRegistry, "plugins", lambda self: {"foreign": Foreign})
+    monkeypatch.setattr(PluginRegistry, "origin", lambda self, name: "another package 1.0")
+    assert parse_plugin("Foreign(strength=2.0)", DEFENSES) == Foreign(2.0)
+    assert parse_plugin("Foreign(module='os.path')", DEFENSES) is None
+    assert parse_model("foreign") is parse_model("Foreign()") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        (CODE, CODE),
+        (repr(Own(CODE)), CODE),
+        *((text, None) for text in ("Own(reference='x')", "LeNet-5", "Mlp()", "")),
+        ("Own(reference=__import__('os'))", None),
+    ],
+)
+def test_tells_the_network_of_a_user_that_a_recording_names(text: str, reference: str | None):
+    assert proposed_network(text) == reference

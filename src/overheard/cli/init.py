@@ -57,10 +57,10 @@ def init(
     """Write a first plan that runs, with a comment on each choice.
 
     From a recording, the plan has what the recording states: network, classes,
-    training, defenses and rounds. Attacks for which something is missing are
-    left out, and the plan says what to add. Without a recording, the plan
-    simulates a federation. On a terminal, the command asks for what was
-    not given as an option.
+    training, defenses and rounds. Code that it names is never run. Attacks for
+    which something is missing are left out, and the plan says what to add.
+    Without a recording, the plan simulates a federation. On a terminal, the
+    command asks for what was not given as an option.
 
     \b
     Examples:
@@ -92,6 +92,7 @@ def init(
     if quiet:
         return
     _print_attacks(written.attacks, written.missing, data)
+    _print_proposal(written.proposal)
     _print_next_step(file, recording, is_app=flower is not None)
 
 
@@ -119,6 +120,14 @@ def _print_attacks(
         console.print(escaped_text(f"Left out: {name}, which needs {what}."))
     if missing and data is None:
         console.print("To give examples: --data FILE --label COLUMN, of none of the clients.")
+
+
+def _print_proposal(reference: str | None) -> None:
+    from overheard.planning.first_plan import describe_proposal
+
+    if reference is not None:
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(escaped_text(f"{describe_proposal(reference)}."))
 
 
 def _may_ask(*given: object) -> bool:

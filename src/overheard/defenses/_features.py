@@ -1,6 +1,5 @@
 """Low-dimensional features of inputs that need no trained model."""
 
-import re
 from importlib import import_module
 
 import torch
@@ -10,9 +9,6 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.data.reading.texts import PADDING
-
-FUNCTION_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-"""The form of a reference to a function: "package.module:function"."""
 
 FEATURES = 64
 """Features per input: enough to distinguish hundreds of topics."""

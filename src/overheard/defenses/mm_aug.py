@@ -9,8 +9,8 @@ import torch
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
+from overheard.core.own_code.reference import REFERENCE
 from overheard.defenses._background import add_background, require_background, share_count
-from overheard.defenses._features import FUNCTION_REFERENCE
 from overheard.defenses._modes import find_modes
 
 
@@ -64,7 +64,7 @@ class MmAug(Defense):
             raise ValueError(f"alpha must be 0 or more and finite, got {self.alpha}")
         if self.modes < 1:
             raise ValueError(f"modes must be 1 or more, got {self.modes}")
-        if self.extractor is not None and not FUNCTION_REFERENCE.fullmatch(self.extractor):
+        if self.extractor is not None and not REFERENCE.fullmatch(self.extractor):
             raise ValueError(
                 "extractor: a function is given as 'package.module:function', got "
                 f"{self.extractor!r}"

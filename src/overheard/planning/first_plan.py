@@ -30,7 +30,7 @@ from overheard.planning.flower_app import FlowerApp
 from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.recorded_plugins import parse_model, parse_plugin
+from overheard.planning.recorded_plugins import parse_model, parse_plugin, proposed_network
 from overheard.plans.plan import Plan, parse_plan
 from overheard.plans.registries import ALGORITHMS, DEFENSES
 
@@ -98,6 +98,8 @@ class FirstPlan:
         plan: the same as a plan.
         attacks: names of the attacks that run.
         missing: by attack that does not run, what is missing.
+        proposal: "package.module:name" of a network that the recording names and the plan does
+            not, as whoever made the recording chose it; None = there is none.
 
     """
 
@@ -105,6 +107,7 @@ class FirstPlan:
     plan: Plan
     attacks: tuple[str, ...]
     missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    proposal: str | None = None
 
 
 def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
@@ -129,16 +132,27 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
     audit_inputs = _inputs(facts, resources)
     able, missing = _split_by_needs(audit_inputs.plan, audit_inputs, request.recording)
     if not able:
+        proposal = "" if facts.proposal is None else f"{describe_proposal(facts.proposal)}. "
         raise PlanError(
             "no attack can run with what is known: give labelled examples that no client holds "
             "(--data FILE --label COLUMN), and the network if the recording does not state it "
             "(--model package.module:Class, or --flower FOLDER). "
+            + proposal
             + "; ".join(f"{name} needs {what}" for name, what in missing.items())
         )
     kept = tuple(_able_threats(threats, able))
     facts = replace(facts, threats=kept, missing=missing)
     text = plan_text(facts)
-    return FirstPlan(text, parse_plan(text, PLACE), able, MappingProxyType(missing))
+    plan = parse_plan(text, PLACE)
+    return FirstPlan(text, plan, able, MappingProxyType(missing), facts.proposal)
+
+
+def describe_proposal(reference: str) -> str:
+    """Return a sentence on a network that a recording names."""
+    return (
+        f"The recording names the network {reference}. That is code, so nothing was imported: "
+        f"if it is yours, add --model {reference}"
+    )
 
 
 def _data_source(request: FirstPlanRequest) -> DataSource:
@@ -216,6 +230,9 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         or recording is None
         or recording.manifest.task is not None,
         algorithm=None if recording is None else _recorded_algorithm(recording, defenses),
+        proposal=None
+        if recording is None or isinstance(model, OwnModel)
+        else proposed_network(recording.manifest.model),
     )
 
 

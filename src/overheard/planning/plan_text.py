@@ -14,6 +14,7 @@ from overheard.core.recipe import LossName, Recipe
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.learning.model import Model
+from overheard.learning.models.own import Own
 from overheard.learning.models.unknown import Unknown
 from overheard.planning.recorded_plugins import plan_value, toml_text, toml_value
 
@@ -75,6 +76,8 @@ class PlanFacts:
         loss: the loss of the task, where the recording states no recipe.
         candidates: candidate records of each client, and of nobody; None = none.
         algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
+        proposal: "package.module:name" of the network that the recording names, which is code
+            and so not the model; None = it names none.
 
     """
 
@@ -106,6 +109,7 @@ class PlanFacts:
     loss: LossName = "cross_entropy"
     candidates: tuple[int, int] | None = None
     algorithm: Algorithm | None = None
+    proposal: str | None = None
 
     @property
     def is_model_known(self) -> bool:
@@ -188,6 +192,10 @@ def _training(facts: PlanFacts) -> Iterator[str]:
         yield "# run. Give its class: overheard init --model package.module:Class"
         for reference in facts.networks:
             yield _comment(f"{reference} has other tensors, or cannot be built for the data.")
+    if facts.proposal is not None:
+        yield "# The recording names this network. It is code, which an audit would run. If it"
+        yield '# is yours, put its line in place of the next one, and "model" into knows below.'
+        yield _comment(f"model = {plan_value(Own(facts.proposal))}")
     yield f"model = {plan_value(facts.model)}"
     yield "rounds = " + str(facts.rounds)
     yield from _recipe(facts)

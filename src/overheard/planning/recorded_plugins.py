@@ -1,9 +1,14 @@
-"""Finds the models and defenses of a plan that a recording states as text."""
+"""Finds the models and defenses of a plan that a recording states as text.
+
+Whoever made a recording chose its texts. So nothing that they name is imported: a setting that
+is a name of code is refused, and a network of a user's own is only proposed.
+"""
 
 import ast
 import json
-from dataclasses import fields
-from typing import TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar, final
 
 from overheard.core.errors import AuditError
 from overheard.core.own_code.reference import REFERENCE
@@ -18,32 +23,84 @@ T = TypeVar("T")
 def parse_plugin(text: str, registry: PluginRegistry[T]) -> T | None:
     """Return the plugin whose settings a text states, such as "Mlp(hidden=(64,))".
 
-    The text is parsed, never run. Returns None if it states no plugin of the registry.
+    The text is parsed, never run. Returns None if it states no plugin of the registry, or has a
+    setting that is a name of code. A plugin of another package may import what any text names,
+    so it gets no text at all.
     """
     by_class = {plugin.__name__: plugin for plugin in registry.plugins().values()}
     try:
-        call = ast.parse(text, mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        stated = _read_call(text)
+        if stated is None:
             return None
-        settings = {
-            str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords
-        }
-        return by_class[call.func.id](**settings)
+        plugin = by_class[stated.name]
+        is_built_in = registry.origin(str(getattr(plugin, "name"))) is None  # noqa: B009
+        if not all(_is_harmless(one, is_built_in) for one in stated.settings.values()):
+            return None
+        return plugin(**stated.settings)
     except (SyntaxError, KeyError, TypeError, ValueError, RecursionError, AuditError):
         return None
 
 
 def parse_model(text: str) -> Model | None:
-    """Return the model that a recording names: its settings, its name or a reference."""
+    """Return the built-in model that a recording states, by its name or with its settings."""
     plugins = MODELS.plugins()
     try:
-        if text in plugins:
-            return plugins[text]()
-        if REFERENCE.fullmatch(text):
-            return plugins["own"](reference=text)  # type: ignore[call-arg]
+        found = plugins[text]() if text in plugins else parse_plugin(text, MODELS)
     except (TypeError, ValueError, AuditError):
         return None
-    return parse_plugin(text, MODELS)
+    return found if found is not None and MODELS.origin(found.name) is None else None
+
+
+def proposed_network(text: str) -> str | None:
+    """Return the "package.module:name" of a user's own network that a recording states.
+
+    It is for people to read, and never to be imported. None = the text names no code.
+
+    >>> proposed_network("mine.task:Net"), proposed_network("Own(reference='mine.task:Net')")
+    ('mine.task:Net', 'mine.task:Net')
+    """
+    if REFERENCE.fullmatch(text):
+        return text
+    try:
+        stated = _read_call(text)
+    except (SyntaxError, TypeError, ValueError, RecursionError):
+        return None
+    reference = None if stated is None else stated.settings.get("reference")
+    is_code = isinstance(reference, str) and REFERENCE.fullmatch(reference)
+    return str(reference) if is_code else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _StatedCall:
+    """A class and the settings with which a text calls it."""
+
+    name: str
+    settings: Mapping[str, object]
+
+
+def _read_call(text: str) -> _StatedCall | None:
+    """Return the call that a text consists of, if all its settings are named literals.
+
+    Raises:
+        SyntaxError: if it is no expression.
+        ValueError: if a setting is no literal.
+
+    """
+    call = ast.parse(text, mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        return None
+    settings = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    return _StatedCall(call.func.id, settings)
+
+
+def _is_harmless(setting: object, is_built_in: bool) -> bool:
+    """Return whether a setting cannot make a plugin import anything."""
+    if isinstance(setting, tuple | list):
+        return all(_is_harmless(one, is_built_in) for one in setting)
+    if isinstance(setting, str):
+        return is_built_in and not REFERENCE.fullmatch(setting)
+    return setting is None or isinstance(setting, bool | int | float)
 
 
 # Any plugin: its name and its settings that differ from the defaults.
