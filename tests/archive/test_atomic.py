@@ -1,17 +1,35 @@
+"""Files are written whole, and never through what somebody else has put in their place."""
+
 import errno
 import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from overheard.archive import atomic
 from overheard.archive.atomic import (
     flush_files,
+    is_partial,
     partial_path,
+    remove_partial_files,
     write_bytes,
     write_text,
     write_unflushed,
 )
+from overheard.archive.direct_writer import DirectWriter
 from overheard.core.errors import OutputError
+
+WRITER = """
+import sys
+from pathlib import Path
+from overheard.archive.atomic import write_unflushed
+for _ in range(100):
+    write_unflushed(Path(sys.argv[1]), sys.argv[2].encode() * 2**16)
+"""
 
 
 def refuse_with(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,13 +81,78 @@ def test_a_full_disk_leaves_no_partial_file(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
-def test_a_device_without_space_is_reported_as_a_full_disk(tmp_path: Path) -> None:
-    # The partial file is a link to a device without room.
-    partial_path(tmp_path / "x").symlink_to("/dev/full")
-    with pytest.raises(OutputError, match="the disk is full"):
-        write_bytes(tmp_path / "x", b"new")
+@pytest.mark.parametrize("direct_writer", [None, DirectWriter()])
+def test_a_write_that_fails_halfway_leaves_nothing(
+    tmp_path: Path, direct_writer: DirectWriter | None
+) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, limits[1]))
+    try:
+        with pytest.raises(OutputError, match="File too large"):
+            write_unflushed(tmp_path / "x", bytes(2**22), direct_writer=direct_writer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
+
+
+Link = Callable[[Path, Path], None]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize("direct_writer", [None, DirectWriter()])
+def test_a_file_outside_keeps_its_content_whatever_is_planted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    link: Link,
+    direct_writer: DirectWriter | None,
+) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "out"
+    victim.write_text("precious")
+    folder.mkdir()
+    link(victim, folder / "x")
+    link(victim, folder / ".x.part")
+    write_unflushed(folder / "x", b"new", direct_writer=direct_writer)
+    assert (folder / "x").read_bytes() == b"new"
+    assert not (folder / "x").is_symlink()
+    # Even a name that was guessed right is refused.
+    guessed = partial_path(folder / "y")
+    link(victim, guessed)
+    monkeypatch.setattr(atomic, "partial_path", lambda path: guessed)
+    with pytest.raises(OutputError):
+        write_unflushed(folder / "y", b"new", direct_writer=direct_writer)
+    assert victim.read_text() == "precious"
+
+
+def test_no_link_to_a_missing_file_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guessed = partial_path(tmp_path / "x")
+    guessed.symlink_to(tmp_path / "made")
+    monkeypatch.setattr(atomic, "partial_path", lambda path: guessed)
+    with pytest.raises(OutputError):
+        write_bytes(tmp_path / "x", b"new")
+    assert not (tmp_path / "made").exists()
+
+
+def test_two_writers_of_one_file_leave_one_whole_file(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "x"), "1"]) as other:
+        for _ in range(100):
+            write_unflushed(tmp_path / "x", b"2" * 2**16)
+            assert len(set((tmp_path / "x").read_bytes())) == 1
+    assert other.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_only_what_was_half_written_is_removed(tmp_path: Path) -> None:
+    kept = ["x", ".x.part", "x.0123456789abcdef.part", ".x.0123456789abcdef.part.txt"]
+    for name in kept:
+        (tmp_path / name).write_text("")
+    partial_path(tmp_path / "x").write_text("half")
+    partial_path(tmp_path / "x").symlink_to(tmp_path / "x")
+    assert sum(map(is_partial, tmp_path.iterdir())) == 2
+    remove_partial_files(tmp_path)
+    remove_partial_files(tmp_path / "missing")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
 def test_an_interruption_is_raised_and_leaves_nothing_behind(

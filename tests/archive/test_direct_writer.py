@@ -13,10 +13,9 @@ from overheard.archive.direct_writer import BLOCK_BYTES, BUFFER_BYTES, DirectWri
 def test_files_of_any_size_are_written_exactly(tmp_path: Path, size: int) -> None:
     content = np.random.default_rng(0).bytes(size)
     writer = DirectWriter()
-    (tmp_path / "x").write_bytes(b"longer previous content" * BLOCK_BYTES)
-    for chunks in ((content,), (b"123", memoryview(content), b"", b"4")):
-        writer.write(tmp_path / "x", chunks)
-        assert (tmp_path / "x").read_bytes() == b"".join(chunks)
+    for name, chunks in (("x", (content,)), ("y", (b"123", memoryview(content), b"", b"4"))):
+        writer.write(tmp_path / name, chunks)
+        assert (tmp_path / name).read_bytes() == b"".join(chunks)
 
 
 def test_without_direct_io_files_are_written_normally(
@@ -26,10 +25,18 @@ def test_without_direct_io_files_are_written_normally(
     # Unaligned sizes fail in the same way as a disk without direct I/O.
     monkeypatch.setattr("overheard.archive.direct_writer.BLOCK_BYTES", 1)
     for content in (b"first", b"second"):
-        writer.write(tmp_path / "x", (content,))
-        assert (tmp_path / "x").read_bytes() == content
+        path = tmp_path / content.decode()
+        writer.write(path, (content,))
+        assert path.read_bytes() == content
+
+
+def test_a_file_that_exists_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"old")
+    with pytest.raises(FileExistsError):
+        DirectWriter().write(tmp_path / "x", (b"new",))
+    assert (tmp_path / "x").read_bytes() == b"old"
 
 
 def test_other_errors_are_raised(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError):
-        DirectWriter().write(tmp_path, (b"x",))
+    with pytest.raises(FileNotFoundError):
+        DirectWriter().write(tmp_path / "missing" / "x", (b"x",))

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from overheard.archive.atomic import partial_path
 from overheard.archive.folder_lock import LOCK_FILE, lock_folder
 from overheard.core.errors import OutputError
 
 HOLDER = """
 import sys, time
 from pathlib import Path
+from overheard.archive.atomic import partial_path
 from overheard.archive.folder_lock import lock_folder
 with lock_folder(Path(sys.argv[1])):
     print("locked", flush=True)
@@ -52,6 +54,19 @@ def test_takes_over_the_lock_of_a_killed_process(
     with lock_folder(tmp_path):
         assert json.loads((tmp_path / LOCK_FILE).read_text())["pid"] == os.getpid()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_removes_what_a_killed_process_left_half_written(tmp_path: Path):
+    transcript = tmp_path / "runs" / "a" / "transcript" / "manifest.json"
+    halves = [tmp_path / "findings.json", tmp_path / "cells" / "a.json", transcript]
+    for path in halves:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial_path(path).write_text("half")
+    (tmp_path / "cells" / "b.json").write_text("whole")
+    with lock_folder(tmp_path):
+        left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    # A transcript is left to who continues it.
+    assert left - {LOCK_FILE, "b.json"} == {one.name for one in transcript.parent.iterdir()}
 
 
 def test_a_second_audit_of_the_same_process_is_refused_too(tmp_path: Path):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from overheard.archive.atomic import partial_path
 from overheard.archive.layout import messages_path, round_folder
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript
@@ -135,9 +136,28 @@ def test_a_partial_manifest_of_a_killed_run_is_replaced(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     (tmp_path / "transcript").mkdir()
-    (tmp_path / "transcript" / ".manifest.json.part").write_text("{")
+    partial_path(tmp_path / "transcript" / "manifest.json").write_text("{")
     Recorder(tmp_path, manifest)
     assert [path.name for path in (tmp_path / "transcript").iterdir()] == ["manifest.json"]
+
+
+def test_whatever_a_killed_run_left_half_written_is_removed(
+    folder: Path, manifest: Manifest
+) -> None:
+    before = snapshot(folder)
+    transcript = folder / "transcript"
+    for path in (
+        transcript / "ended.json",
+        folder / "truth.json",
+        messages_path(transcript, 2),
+    ):
+        path.parent.mkdir(exist_ok=True)
+        partial_path(path).write_text("{")
+    assert len(open_transcript(folder).messages) == len(open_transcript(transcript).messages)
+    with Recorder(folder, manifest).open_round():
+        pass
+    round_folder(transcript, 2).joinpath("messages.jsonl").unlink()
+    assert snapshot(folder) == before
 
 
 def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from overheard.archive.atomic import partial_path
 from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import OutputError
 
@@ -108,6 +109,12 @@ def test_refuses_a_folder_with_other_files_and_changes_nothing(tmp_path: Path):
     with pytest.raises(OutputError, match="choose another folder with --out"):
         AuditFolder(tmp_path).reserve("a = 1\n")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_takes_a_folder_in_which_a_killed_audit_wrote_no_whole_file(tmp_path: Path):
+    partial_path(tmp_path / "plan.toml").write_text("a =")
+    AuditFolder(tmp_path).reserve("a = 1\n")
+    assert AuditFolder(tmp_path).plan_text() == "a = 1\n"
 
 
 def test_refuses_a_file_as_folder_and_a_folder_as_plan(tmp_path: Path):

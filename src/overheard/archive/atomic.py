@@ -2,15 +2,19 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 
-from overheard.archive.direct_writer import DirectWriter
+from overheard.archive.direct_writer import DirectWriter, open_new
 from overheard.core.errors import OutputError
 
 FLUSH_THREADS = 16
+
+_PARTIAL_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
 
 _REMEDIES = {
     errno.ENOSPC: "the disk is full: free space there or choose another folder",
@@ -28,14 +32,15 @@ _REMEDIES = {
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file atomically; creates missing parent folders.
 
-    The content is written to `.<name>.part` beside it, flushed to the disk and then renamed.
-    Readers find the old file or the new one, never a part, even after a power cut.
+    The content is written to a new file beside it, whose name nobody can foretell, flushed to
+    the disk and then renamed. Readers find the old file or the new one, never a part, even
+    after a power cut. A link in place of the file is replaced, and never written through.
 
     Raises:
         OutputError: if the disk or the permissions do not allow it; nothing is left behind.
 
     """
-    with _clean_up_on_error(path):
+    with _explain_errors(path):
         _write(path, (content,), is_flushed=True)
         _flush(path.parent)
 
@@ -55,7 +60,7 @@ def write_unflushed(
             write normally.
 
     """
-    with _clean_up_on_error(path):
+    with _explain_errors(path):
         _write(path, content, is_flushed=False, direct_writer=direct_writer)
 
 
@@ -81,8 +86,30 @@ def write_text(path: Path, content: str) -> None:
 
 
 def partial_path(path: Path) -> Path:
-    """Return the path of a file while it is being written."""
-    return path.with_name(f".{path.name}.part")
+    """Return a new path for a file while it is being written: `.<name>.<random>.part`."""
+    return path.with_name(f".{path.name}.{token_hex(8)}.part")
+
+
+def is_partial(path: Path) -> bool:
+    """Return whether a path is one of `partial_path`."""
+    return _PARTIAL_NAME.fullmatch(path.name) is not None
+
+
+def remove_partial_files(folder: Path) -> None:
+    """Remove what killed processes left half written directly in a folder, if there is one.
+
+    Call it only where no other process writes.
+
+    Raises:
+        OutputError: if the permissions do not allow it.
+
+    """
+    try:
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if is_partial(path):
+                path.unlink()
+    except OSError as error:
+        raise output_error(folder, error) from error
 
 
 def output_error(path: Path, error: OSError) -> OutputError:
@@ -94,17 +121,11 @@ def output_error(path: Path, error: OSError) -> OutputError:
 
 
 @contextmanager
-def _clean_up_on_error(path: Path) -> Iterator[None]:
-    """On any error remove the partial file; turn an `OSError` into an `OutputError`."""
-    part = partial_path(path)
+def _explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        _discard(part)
         raise output_error(path, error) from error
-    except BaseException:
-        _discard(part)
-        raise
 
 
 def _write(
@@ -116,15 +137,19 @@ def _write(
 ) -> None:
     part = partial_path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if direct_writer is not None:
-        direct_writer.write(part, content)
-    else:
-        with part.open("wb") as file:
-            file.writelines(content)
-            if is_flushed:
-                file.flush()
-                os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        if direct_writer is not None:
+            direct_writer.write(part, content)
+        else:
+            with open_new(part) as file:
+                file.writelines(content)
+                if is_flushed:
+                    file.flush()
+                    os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        _discard(part)
+        raise
 
 
 def _flush(path: Path) -> None:

@@ -5,7 +5,7 @@ import mmap
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import final
+from typing import BinaryIO, final
 
 BLOCK_BYTES = 4096
 """Alignment in bytes that direct I/O requires of addresses and sizes."""
@@ -32,10 +32,11 @@ class DirectWriter:
         self._is_supported = hasattr(os, "O_DIRECT")
 
     def write(self, path: Path, content: Iterable[bytes | memoryview]) -> None:
-        """Write these chunks in order; an existing file is replaced.
+        """Write these chunks in order to a new file.
 
         Raises:
-            OSError: if the disk or the permissions do not allow it.
+            OSError: if the path exists, be it as a link, or the disk or the permissions do not
+                allow it.
 
         """
         chunks = tuple(content)
@@ -46,12 +47,14 @@ class DirectWriter:
                 if error.errno not in _UNSUPPORTED:
                     raise
                 self._is_supported = False
-        with path.open("wb") as file:
+                # Some disks refuse direct I/O only once the file was made.
+                path.unlink(missing_ok=True)
+        with open_new(path) as file:
             file.writelines(chunks)
         return None
 
     def _write(self, path: Path, chunks: tuple[bytes | memoryview, ...]) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_DIRECT, 0o666)
+        handle = _create(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_DIRECT)
         try:
             filled = size = 0
             for chunk in chunks:
@@ -75,3 +78,13 @@ class DirectWriter:
             while done < count:
                 with buffer[done:count] as left:
                     done += os.write(handle, left)
+
+
+def open_new(path: Path) -> BinaryIO:
+    """Create a file and open it to be written; raise `FileExistsError` for a file or a link."""
+    return open(path, "xb", opener=_create)
+
+
+def _create(path: str | Path, flags: int) -> int:
+    # O_EXCL alone, by POSIX, follows no link; some network drives need to be told.
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from overheard.archive.atomic import output_error
+from overheard.archive.atomic import output_error, remove_partial_files
 from overheard.core.errors import OutputError
 from overheard.core.escape import escape_unprintable
 
@@ -28,6 +28,9 @@ LOCKS_MISSING = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, which is created if it does not exist.
+
+    What a killed process left half written in it is removed, except in transcripts: who
+    continues one does that.
 
     The operating system releases the lock when the process ends, however it ends. So a file
     that a killed process left behind keeps nobody out. Where files cannot be locked, as on some
@@ -54,6 +57,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
         state = {"pid": os.getpid(), "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"}
         os.ftruncate(handle, 0)
         os.write(handle, json.dumps(state).encode())
+        for inside, names, _ in os.walk(folder):
+            names[:] = [name for name in names if name != "transcript"]  # as it may be huge
+            remove_partial_files(Path(inside))
         yield
     finally:
         # Removed while it is locked: nobody else can have locked this file in the meantime.

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import output_error, partial_path, write_bytes
+from overheard.archive.atomic import is_partial, output_error, remove_partial_files, write_bytes
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import (
     count_committed_rounds,
@@ -146,6 +146,8 @@ def begin_run(folder: Path, manifest: Manifest) -> int:
     else:
         _check_no_other_files(transcript)
         write_manifest(transcript, manifest)
+    for written in (folder, transcript):
+        remove_partial_files(written)
     return count_committed_rounds(folder)
 
 
@@ -234,12 +236,12 @@ def _check_same_run(folder: Path, manifest: Manifest) -> None:
 
 
 def _check_no_other_files(transcript: Path) -> None:
-    """Raise if a folder without manifest has files other than a partial manifest."""
+    """Raise if a folder without manifest has files, other than partial ones."""
     try:
         inside = [] if not transcript.exists() else sorted(transcript.iterdir())
     except OSError as error:
         raise output_error(transcript, error) from error
-    others = [path.name for path in inside if path != partial_path(manifest_path(transcript))]
+    others = [path.name for path in inside if not is_partial(path)]
     if others:
         raise OutputError(
             f"{transcript} has {others[0]!r} and no manifest, so it is no transcript: choose "

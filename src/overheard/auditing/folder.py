@@ -12,7 +12,7 @@ from typing import final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import output_error, write_text
+from overheard.archive.atomic import is_partial, output_error, write_text
 from overheard.archive.folder_lock import LOCK_FILE
 from overheard.core.errors import OutputError
 
@@ -195,7 +195,9 @@ class AuditFolder:
 
     def _has_files(self) -> bool:
         ignored = (LOCK_FILE, self.followed_path.name)
-        return any(path.name not in ignored for path in self.path.iterdir())
+        return any(
+            path.name not in ignored and not is_partial(path) for path in self.path.iterdir()
+        )
 
     @property
     def followed_path(self) -> Path:

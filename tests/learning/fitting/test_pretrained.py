@@ -59,6 +59,17 @@ def test_a_last_layer_of_other_classes_stays_fresh(base: str):
     assert initial_weights(build, Seed(0))["last.weight"].shape == (2, 8)
 
 
+def test_is_written_through_no_link(base: str, tmp_path: Path):
+    victim, wanted = tmp_path / "victim", tmp_path / "base.safetensors"
+    victim.write_text("precious")
+    for planted in (wanted, tmp_path / "base.safetensors.partial"):
+        planted.symlink_to(victim)
+    build, pool = partial(Transformer(**SETTINGS).build, TEXTS), pool_of(TEXTS, torch.float32)
+    pretrain(build, pool, RECIPE, wanted, seed=Seed(0))
+    assert victim.read_text() == "precious"
+    assert wanted.read_bytes() == Path(base).read_bytes()
+
+
 def test_refuses_a_file_that_does_not_fit_or_cannot_be_read(base: str, tmp_path: Path):
     other = Task(TEXTS.shape, TEXTS.class_names, vocabulary=31)
     with pytest.raises(PlanError, match=r"table\.weight has the shape \(30, 8\)"):

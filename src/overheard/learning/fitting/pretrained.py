@@ -1,6 +1,7 @@
 """Weights that a model starts from, trained on public examples and stored in a file."""
 
 from pathlib import Path
+from secrets import token_hex
 
 import torch
 from safetensors import SafetensorError
@@ -97,11 +98,12 @@ def load_pretrained(network: nn.Module, path: Path, optional: tuple[str, ...]) -
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; missing folders are created."""
-    partial = path.with_name(f"{path.name}.partial")
+    """Write a file whole or not at all, and through no link; missing folders are created."""
+    partial = path.with_name(f".{path.name}.{token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
+        with partial.open("xb") as file:
+            file.write(content)
         partial.replace(path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error}") from error
