@@ -203,6 +203,33 @@ def test_invalid_messages_are_not_written(
     assert len(open_transcript(tmp_path).messages) == 1
 
 
+def test_a_rejected_broadcast_leaves_the_round_with_the_earlier_one(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    unreadable = Broadcast({"v": torch.ones(3)}, {"lr": "\ud800"})
+    with Recorder(tmp_path, manifest).open_round() as open_round:
+        open_round.record(broadcast(0))
+        with pytest.raises(ValueError, match="surrogates"):
+            open_round.record(Message(0, SERVER, TO_SERVER, unreadable))
+        open_round.record(update(torch.ones(2)))
+    sent = open_transcript(tmp_path).messages
+    assert [type(one.body) for one in sent] == [Broadcast, Update]
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 2
+
+
+def test_a_round_stays_readable_however_much_is_sent(
+    tmp_path: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("recorder", "layout"):
+        monkeypatch.setattr(f"overheard.archive.{module}.MAX_JSON_BYTES", 2000)
+    late = Message(0, client(1), TO_SERVER, MissingReply("late " * 20))
+    with Recorder(tmp_path, manifest).open_round() as open_round:
+        lines = [open_round.record(late) for _ in range(10)]
+        with pytest.raises(ValueError, match="can be recorded: send fewer"):
+            open_round.record(late)
+    assert open_transcript(tmp_path).messages == tuple(lines)
+
+
 def test_an_update_before_any_broadcast_is_not_written(
     tmp_path: Path, manifest: Manifest
 ) -> None:

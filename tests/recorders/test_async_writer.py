@@ -13,7 +13,14 @@ import torch
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.run_end import has_ended
-from overheard.core.messages import Broadcast, MessageBody, MissingReply, Timestamps, Update
+from overheard.core.messages import (
+    Broadcast,
+    Evaluation,
+    MessageBody,
+    MissingReply,
+    Timestamps,
+    Update,
+)
 from overheard.core.parties import SERVER, client
 from overheard.recorders import async_writer as module
 from overheard.recorders.async_writer import AsyncWriter
@@ -142,6 +149,43 @@ def test_records_invalid_messages_as_missing_with_the_reason(
     assert reasons[2] == "not recorded: RuntimeError: gone wrong"
     assert isinstance(bodies(tmp_path)[-1], Update)
     assert scribe.stopped is None
+
+
+ZEROS = {"weight": torch.zeros(2)}
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        Update(ZEROS, 2**62),
+        Update(ZEROS, -1),
+        Update(ZEROS, 3, {"loss": 10**400}),
+        Update(ZEROS, 3, {"loss": "low"}),  # type: ignore[dict-item]
+        Update(ZEROS, 3, {f"metric {number}": 0.1 for number in range(300_000)}),
+        Update(ZEROS, 3, dict.fromkeys(["\x1b]0;\ud800" * 9000], float("nan"))),
+        Update({"we\ud800ight": torch.zeros(2)}),
+        Update({"weight": torch.zeros(2, device="meta")}),
+        Update({"weight": torch.zeros(2).to_sparse()}),
+        Evaluation({"loss": 0.5}, 2**53),
+        MissingReply("because \ud800"),
+    ],
+)
+def test_no_content_of_one_client_ends_the_recording_of_the_others(
+    tmp_path: Path, hostile: MessageBody
+) -> None:
+    scribe = AsyncWriter(tmp_path, FACTS)
+    for _ in range(2):
+        write_round(scribe, hostile, Update(ZEROS, 3))
+    scribe.close()
+    assert scribe.stopped is None
+    assert verify_transcript(tmp_path) == 4
+    found = bodies(tmp_path)
+    assert [type(one) for one in found] == [Broadcast, MissingReply, Update] * 2
+    assert isinstance(found[1], MissingReply)
+    assert found[1].reason.startswith("not recorded: ")
+    assert found[1].reason.isprintable()
+    # The weights of the hostile reply take no room.
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 4
 
 
 def test_updates_of_an_unrecorded_model_are_missing(tmp_path: Path) -> None:

@@ -346,6 +346,25 @@ def test_malformed_replies_are_missing_but_reach_the_run(tmp_path: Path) -> None
     ]
 
 
+def test_a_client_with_an_impossible_size_is_missing_and_the_others_are_recorded(
+    tmp_path: Path,
+) -> None:
+    def reply(message: Message) -> Message:
+        is_hostile = message.metadata.dst_node_id == NODES[1]
+        return answer(message, **({"num-examples": 2**62} if is_hostile else {}))
+
+    grid = RecordingGrid(Nodes(reply), tmp_path)
+    for _ in range(3):
+        list(grid.send_and_receive(ask("train", record_of(START))))
+    grid.finish()
+    assert grid.stopped is None
+    bodies = [one.body for one in read_messages(tmp_path)]
+    assert sum(isinstance(one, Update) for one in bodies) == 6
+    missing = [one.reason for one in bodies if isinstance(one, MissingReply)]
+    assert len(missing) == 3
+    assert "reports 4611686018427387904 examples" in missing[0]
+
+
 def test_errors_of_the_recorder_do_not_reach_the_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -68,6 +68,17 @@ def test_takes_another_value_as_text_and_cuts_it_to_a_plain_line(tmp_path: Path)
     assert len(names["client/11"]) == 203
 
 
+def test_a_number_too_long_to_be_written_is_no_name(tmp_path: Path):
+    def told(message: Message) -> Message:
+        return answer(message, **{"partition-id": 10**5000 if is_first(message) else 7})
+
+    def is_first(message: Message) -> bool:
+        return message.metadata.dst_node_id == NODES[0]
+
+    assert record(tmp_path, told).stopped is None
+    assert names_of(tmp_path) == {f"client/{node}": "7" for node in NODES[1:]}
+
+
 @pytest.mark.parametrize("source", [{11: "a", 15: "b"}, lambda node: {11: "a", 15: "b"}[node]])
 def test_takes_names_from_a_mapping_or_a_function(
     tmp_path: Path, source: object, caplog: pytest.LogCaptureFixture

@@ -11,6 +11,7 @@ from typing import final
 from overheard.archive.atomic import flush_files, output_error, write_bytes, write_unflushed
 from overheard.archive.direct_writer import DirectWriter
 from overheard.archive.layout import (
+    MAX_JSON_BYTES,
     messages_path,
     round_folder,
     weights_file_name,
@@ -45,6 +46,9 @@ from overheard.core.messages import (
     Weights,
 )
 from overheard.core.parties import Party, parse_party
+
+MAX_LINE_BYTES = 2**22
+"""Largest line of a message in bytes: some 40,000 metrics, or names of tensors."""
 
 
 @final
@@ -118,16 +122,21 @@ class OpenRound:
         self._transcript = transcript
         self._number = number
         self._past_cache = direct_writer
-        self._lines: list[Line] = []
+        self._lines: list[bytes] = []
+        self._bytes = 0
         self._files: list[Path] = []
         self._shapes: Shapes | None = None
 
     def record(self, message: Message) -> Message:
         """Write a message; return it as read from disk, with its weights on disk.
 
+        A message that raises an error leaves nothing behind, and the round goes on without it.
+
         Raises:
             ValueError: if the message has another round, an invalid party name, weights that
-                are not finite, or other tensors than the broadcast.
+                are not finite, other tensors than the broadcast, or what JSON cannot store.
+            TranscriptError: if it could not be read again, as with an impossible number of
+                examples.
             OutputError: if it cannot be written.
 
         """
@@ -135,6 +144,18 @@ class OpenRound:
             raise ValueError(
                 f"a message of round {message.round} was recorded in round {self._number}"
             )
+        written, shapes = len(self._files), self._shapes
+        try:
+            return self._record(message)
+        except BaseException:
+            for path in self._files[written:]:
+                path.unlink(missing_ok=True)
+            del self._files[written:]
+            # If a broadcast is rejected, its updates must be rejected too.
+            self._shapes = shapes
+            raise
+
+    def _record(self, message: Message) -> Message:
         body = self._store(message)
         line = Line(
             message.round,
@@ -145,9 +166,14 @@ class OpenRound:
             if message.times is None
             else TimestampsLine(message.times.sent, message.times.received),
         )
-        self._lines.append(line)
-        location = LineLocation(self._transcript, self._number, len(self._lines))
-        return read_message(line, location, self._shapes)
+        content = LINE_PARSER.dump_json(line, exclude_defaults=True) + b"\n"
+        self._check_length(len(content))
+        location = LineLocation(self._transcript, self._number, len(self._lines) + 1)
+        # One line that cannot be read would make all of the recording unreadable.
+        read = read_message(LINE_PARSER.validate_json(content), location, self._shapes)
+        self._lines.append(content)
+        self._bytes += len(content)
+        return read
 
     def close(self) -> None:
         """Commit the messages recorded so far.
@@ -156,10 +182,15 @@ class OpenRound:
         """
         flush_files(self._files)
         self._files.clear()
-        content = b"".join(
-            LINE_PARSER.dump_json(line, exclude_defaults=True) + b"\n" for line in self._lines
-        )
-        write_bytes(messages_path(self._transcript, self._number), content)
+        write_bytes(messages_path(self._transcript, self._number), b"".join(self._lines))
+
+    def _check_length(self, length: int) -> None:
+        most = min(MAX_LINE_BYTES, MAX_JSON_BYTES - self._bytes)
+        if length > most:
+            raise ValueError(
+                f"its names and numbers, without the weights, take {length} bytes, and {most} "
+                "can be recorded: send fewer"
+            )
 
     def _store(self, message: Message) -> BodyLine:
         body = message.body
@@ -168,7 +199,6 @@ class OpenRound:
                 shapes = tensor_shapes(body.weights)
                 parameters = tuple(Parameter(name, shape) for name, shape in shapes.items())
                 file = self._write_tensors(message.sender, "broadcast", body.weights)
-                # Set last: if the broadcast is rejected, its updates must be rejected too.
                 self._shapes = shapes
                 control = self._write_control(message.sender, body.control)
                 return BroadcastLine("broadcast", file, parameters, dict(body.config), control)

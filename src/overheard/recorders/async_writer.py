@@ -13,11 +13,12 @@ from typing import final
 
 from overheard.archive.atomic import write_text
 from overheard.archive.direct_writer import DirectWriter
+from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import manifest_path, path_exists
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.archive.run_end import mark_end
-from overheard.core.errors import AuditError
+from overheard.core.errors import AuditError, OutputError
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -47,13 +48,13 @@ _LOG = logging.getLogger("overheard")
 class AsyncWriter:
     """Writes messages to a run's folder, on its own thread.
 
-    Each call returns at once, unless more than `MAX_PENDING_BYTES` bytes wait. Any error, such
-    as a full disk, ends the recording with a warning (see `stopped`), but never the run.
-    Committed rounds stay readable. An unresponsive disk delays the run by `DISK_TIMEOUT`
-    seconds once.
+    Each call returns at once, unless more than `MAX_PENDING_BYTES` bytes wait. An error such as
+    a full disk ends the recording with a warning (see `stopped`), but never the run. Committed
+    rounds stay readable. An unresponsive disk delays the run by `DISK_TIMEOUT` seconds once.
 
-    A message that cannot be recorded, for example with NaN or with tensors of another model
-    than the broadcast, is recorded as missing, with the reason.
+    A message whose content cannot be recorded, for example with NaN, with an impossible number
+    of examples or with tensors of another model than the broadcast, is recorded as missing,
+    with the reason. So no party can end the recording of the others.
 
     If it is dropped without `close`, or the program ends, pending messages are written first.
 
@@ -271,8 +272,13 @@ class _Queue:
         message = Message(self._number(), sender, readers, content, times)
         try:
             round_.record(message)
-        except ValueError as error:
-            round_.record(replace(message, body=MissingReply(f"not recorded: {error}")))
+        # The error of the disk, or of the folder.
+        except OutputError:
+            raise
+        # Any other error comes from the content.
+        except Exception as error:
+            reason = f"not recorded: {_describe_error(error)}"
+            round_.record(replace(message, body=MissingReply(reason)))
 
     def commit(self) -> None:
         if self._said is not None:
@@ -343,8 +349,8 @@ class _Queue:
 
 
 def _describe_error(error: Exception) -> str:
-    """Describe an error on one line."""
-    text = " ".join(str(error).split())
+    """Describe an error on one line; its text may quote what a party sent."""
+    text = printable_excerpt(" ".join(str(error).split()))
     if isinstance(error, AuditError | ValueError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -270,9 +270,8 @@ class FlowerRoundRecorder:
             )
         if request.kind == "evaluate":
             return write(partial(Evaluation, metadata.metrics, metadata.examples))
-        arrays = align_records(content.arrays, content.record, request.parts)
         return write(
-            partial(_decode_update, self._decoder, arrays, request.parts, metadata),
+            partial(_decode_update, self._decoder, content, request.parts),
             count_bytes(content.arrays),
         )
 
@@ -338,6 +337,7 @@ def _decode_broadcast(
 
 
 def _decode_update(
-    decoder: ArrayDecoder, sent: PackedArrays, broadcast: PackedArrays, metadata: AnswerMetadata
+    decoder: ArrayDecoder, content: ReplyContent, broadcast: PackedArrays
 ) -> Update:
+    sent, metadata = align_records(content.arrays, content.record, broadcast), content.metadata
     return Update(decoder.decode_update(sent, broadcast), metadata.examples, metadata.metrics)

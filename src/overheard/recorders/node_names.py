@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import final
 
 from overheard.core.parties import Party, client
@@ -67,8 +68,10 @@ class NodeNames:
         """Add the name of a node, a number or a text; anything else is no name."""
         if isinstance(name, float) and name.is_integer():
             name = int(name)
-        if isinstance(name, str | int):
-            self._names[node] = sanitize_text(str(name))
+        # Python refuses to write whole numbers of thousands of digits as text.
+        with suppress(ValueError):
+            if isinstance(name, str | int):
+                self._names[node] = sanitize_text(str(name))
 
     def write(self) -> None:
         """Write the map, if there are new names."""
