@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from overheard.core.messages import Weights
@@ -91,6 +92,36 @@ def test_the_singular_value_is_that_of_the_largest_matrix() -> None:
     delta[first] = torch.cat((delta[first], torch.zeros(1, 4)))
     ((_, _, middle),) = read(delta)
     assert middle == pytest.approx(math.log(4 / 7.5) / 2, abs=1e-4)
+
+
+class Adapted(nn.Module):
+    """A frozen layer with a low-rank adapter, whose second factor is 0 at its start (LoRA)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = nn.Linear(4, 5)
+        self.base.requires_grad_(False)
+        self.down = nn.Parameter(torch.ones(2, 4))
+        self.up = nn.Parameter(torch.zeros(5, 2))
+        self.head = nn.Linear(5, CLASSES)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        adapted = self.base(inputs) + inputs @ self.down.T @ self.up.T
+        return self.head(torch.relu(adapted))
+
+
+def test_nothing_is_explained_of_a_matrix_whose_gradients_are_zero() -> None:
+    torch.manual_seed(0)
+    names = [name for name, one in Adapted().named_parameters() if one.requires_grad]
+    start = {
+        name: one.detach() for name, one in Adapted().state_dict().items() if name in names
+    }
+    context = ProbeContext(0, start, Adapted, CLASSES, HELD_OUT, HELD_OUT, None, Seed(0), "cpu")
+    # The adapter's first factor moves, as in the steps after the first.
+    delta = {name: torch.ones_like(one) for name, one in start.items()}
+    ((first, whole, _),) = UnexplainedUpdate().read(context, [delta]).tolist()
+    assert first == 0.0  # the logarithm of all of it
+    assert -10 < whole < 0
 
 
 def test_an_update_of_zeros_is_finite_and_a_diverged_one_is_not() -> None:

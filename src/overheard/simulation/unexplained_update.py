@@ -110,9 +110,11 @@ def _unexplained(
     squares: Float[Tensor, " clients"],
 ) -> Float[Tensor, " clients"]:
     """Return the fraction of the squared length outside the span of the gradients."""
-    scale = products.diagonal().mean()
-    ridge = (RIDGE * scale + torch.finfo(products.dtype).tiny ** 0.5) * torch.eye(len(products))
-    explained = (targets * torch.linalg.solve(products + ridge, targets.T).T).sum(1)
+    scale, dtype = products.diagonal().mean(), products.dtype
+    # Above 0 also where all class gradients are 0, as those of a LoRA adapter at its start are.
+    ridge = RIDGE * scale + torch.finfo(dtype).tiny ** 0.5
+    regular = products + ridge * torch.eye(len(products), dtype=dtype)
+    explained = (targets * torch.linalg.solve(regular, targets.T).T).sum(1)
     unexplained: Tensor = (1 - explained / squares.clamp(min=SMALLEST)).clamp(max=1)
     return unexplained
 
