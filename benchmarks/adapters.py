@@ -21,7 +21,7 @@ from overheard.auditing.run import audit
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.data.datasets.blogs import Blogs
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.learning.fitting.pretrained import pretrain
 from overheard.learning.models.transformer import Transformer
 from overheard.plans.plan import parse_plan

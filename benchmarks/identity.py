@@ -38,14 +38,14 @@ from _identity.cases import CASES, COMPARED
 from _identity.comparison import compare
 from _identity.comparison_page import comparison_page
 from _identity.labels_alone import MOST_CLASSES, labels_alone
-from _identity.measured import DRAWS, merge_audits
+from _identity.measured import merge_audits
 from _identity.page import checks_table, page
 from overheard.archive.atomic import write_text
 from overheard.auditing.inputs import Resources, load_data
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.core.errors import AuditError
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.report.write import write_report
 
 
@@ -144,7 +144,7 @@ def measure(
         audits.append(audit_seed(request, case, folder / str(seed), seed, bars))
     plan = case.plan(tuple(seeds))
     measured = merge_audits(plan, audits)
-    write_report(measured.audit, folder, DRAWS)
+    write_report(measured.audit, folder)
     dataset = load_data(plan, resources_of(request))
     few = dataset.task.classes <= MOST_CLASSES
     labels = labels_alone(plan, dataset) if few else None

@@ -40,7 +40,8 @@ from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp

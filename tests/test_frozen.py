@@ -15,12 +15,11 @@ from typing import Any, get_args
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
 from overheard.core.mechanism import Site
 from overheard.core.parties import COHORT, SERVER, client, shadow_device
 from overheard.core.recipe import Recipe
-from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.findings.audit import Audit
 from overheard.findings.comparison import Comparison
 from overheard.findings.document_rows import (
     EpsilonRow,
@@ -29,7 +28,7 @@ from overheard.findings.document_rows import (
     RunRow,
     SummaryRow,
 )
-from overheard.findings.finding import Audit, Cell
+from overheard.findings.finding import Cell
 from overheard.findings.threat_results import Verdict
 from overheard.gate.policy import Policy
 from overheard.gate.verdict import Status
@@ -148,7 +147,7 @@ def missing(frozen: Any, now: Any) -> list[Any]:
 
 
 def test_findings_keep_their_keys(rich: Audit) -> None:
-    document = json.loads(as_json(rich, collect_arms(rich, Seed(0))))
+    document = json.loads(as_json(rich))
     assert missing(FINDINGS_KEYS, keys_in(document)) == []
 
 

@@ -4,18 +4,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from overheard.auditing.summary import summarise
+from overheard.auditing.threat_results import BOOTSTRAP_SEED, with_verdicts
 from overheard.core.attack import Attack
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
 from overheard.plans.plugin_field import plugin_label, plugin_table
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.questions.identity.statistics.paired_gain import estimate_paired_gain
 from overheard.statistics.estimate import Estimate
-
-DRAWS = Seed(0)
-"""Seed of all bootstraps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +114,14 @@ class CaseAudit:
 
 def merge_audits(plan: Plan, audits: list[Audit]) -> CaseAudit:
     """Merge the audits of single seeds."""
-    merged = replace(
-        audits[0],
-        arms=tuple(run for audit in audits for run in audit.arms),
-        findings=tuple(finding for audit in audits for finding in audit.findings),
-        refusals=tuple(refusal for audit in audits for refusal in audit.refusals),
-        plan=plan.toml(),
+    merged = with_verdicts(
+        replace(
+            audits[0],
+            arms=tuple(run for audit in audits for run in audit.arms),
+            findings=tuple(finding for audit in audits for finding in audit.findings),
+            refusals=tuple(refusal for audit in audits for refusal in audit.refusals),
+            plan=plan.toml(),
+        )
     )
-    rows = summarise(merged.findings, DRAWS)
+    rows = summarise(merged.findings, BOOTSTRAP_SEED)
     return CaseAudit(plan, merged, {(row.arm, row.attack, row.score): row for row in rows})

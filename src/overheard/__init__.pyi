@@ -37,7 +37,7 @@ from .core.transcript import Transcript as Transcript
 from .core.truth import GroundTruth as GroundTruth
 from .core.view import View as View
 from .data.dataset import DataSource as DataSource
-from .findings.finding import Audit as Audit
+from .findings.audit import Audit as Audit
 from .findings.finding import Finding as Finding
 from .findings.finding import Refusal as Refusal
 from .findings.question import Question as Question

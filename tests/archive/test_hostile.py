@@ -14,7 +14,6 @@ from overheard.archive.layout import manifest_path, messages_path, truth_path
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import AuditError
-from overheard.core.seeds import Seed
 from overheard.report.write import write_report
 from tests.archive.hostile import CONTROL, MARKUP, CaseResults
 from tests.auditing.plans import TINY
@@ -118,7 +117,7 @@ def test_markup_in_a_recording_is_escaped_in_its_report(recording: Path, tmp_pat
     copy = shutil.copytree(recording, tmp_path / "copy")
     write_everywhere(copy, MARKUP)
     write_report(
-        audit(TINY, tmp_path / "out", recording=copy, resources=HERE), tmp_path / "out", Seed(0)
+        audit(TINY, tmp_path / "out", recording=copy, resources=HERE), tmp_path / "out"
     )
     page = (tmp_path / "out" / "report.html").read_text()
     assert "&lt;script&gt;alert(1)" in page
@@ -139,7 +138,7 @@ def test_control_characters_reach_no_report(recording: Path, tmp_path: Path, pla
     refused = ""
     try:
         found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
-        write_report(found, tmp_path / "out", Seed(0))
+        write_report(found, tmp_path / "out")
     except AuditError as error:
         refused = str(error)
     assert refused.isprintable()

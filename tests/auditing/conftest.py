@@ -10,7 +10,7 @@ from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.core.compute_settings import MemoryTensorCache
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan
 from tests.auditing.plans import SMALL, TINY
 

@@ -11,7 +11,8 @@ from overheard.core.messages import Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.defenses.local_dp import LocalDp
-from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding, Refusal
 
 LOCAL = LocalDp(clip=1.0, noise_multiplier=1.0).mechanism()
 ONE_ROUND = RunParameters(1, 1.0)

@@ -20,7 +20,7 @@ from overheard.auditing.run import audit
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.algorithm.deduced_view import UNKNOWN_ALGORITHM
 from overheard.core.errors import PlanError
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan

@@ -23,7 +23,7 @@ from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.local_dp import LocalDp
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan

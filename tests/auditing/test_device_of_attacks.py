@@ -14,7 +14,7 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.attack import Attack
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.learning.distillation.methods.distribution_matching import (
     DistributionMatching,
 )

@@ -18,7 +18,7 @@ from overheard.auditing.plan_code import (
 )
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.result_cache import CELL_RESULT
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion

@@ -24,14 +24,13 @@ from overheard.auditing.recording import (
     recording_digest,
 )
 from overheard.auditing.run import audit
-from overheard.auditing.threat_results import collect_arms
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Broadcast, Timestamps, Update, apply_update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.epsilon.epsilon_results import epsilon_results
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.logistic import Logistic
 from overheard.learning.models.mlp import Mlp
@@ -176,11 +175,11 @@ def test_without_a_truth_the_page_says_why_an_attack_doubts_its_intervals(
     plan = replace_tables(TINY, threats=(SERVER_THREAT,))
     trusted = audit(plan, tmp_path / "trusted", recording=copy, resources=HERE)
     assert {one.doubt for one in trusted.findings} == {None}
-    assert "not trusted here" not in render_page(trusted, collect_arms(trusted, Seed(0)))
+    assert "not trusted here" not in render_page(trusted)
     monkeypatch.setattr(LabelShares, "doubt", lambda _: "the clients are unlike mine")
     doubted = audit(plan, tmp_path / "doubted", recording=copy, resources=HERE)
     assert {one.doubt for one in doubted.findings} == {"the clients are unlike mine"}
-    page = render_page(doubted, collect_arms(doubted, Seed(0)))
+    page = render_page(doubted)
     assert "Intervals not trusted here: the clients are unlike mine." in page
 
 
@@ -476,5 +475,5 @@ def test_flags_recorded_mechanisms_with_broken_claims(
     found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
     lines = epsilon_results(found)
     assert {line.verdict for line in lines} == {standing}
-    told = render_page(found, collect_arms(found, Seed(0)))
+    told = render_page(found)
     assert "Does not hold" in told

@@ -32,7 +32,8 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
-from overheard.findings.finding import Audit, Finding, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding, Refusal
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.findings.traffic import Traffic
 from overheard.plans.plan import Plan, ThreatPlan

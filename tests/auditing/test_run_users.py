@@ -14,7 +14,8 @@ from overheard.core.messages import Update
 from overheard.core.parties import client, is_shadow_device
 from overheard.data.datasets.own import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.plans.plan import ThreatPlan
 from tests.auditing.conftest import HERE, FinishedAudit
 from tests.auditing.plans import replace_tables

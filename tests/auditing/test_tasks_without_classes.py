@@ -11,12 +11,10 @@ import pytest
 
 from overheard.auditing.canaries import draw_canaries
 from overheard.auditing.run import audit
-from overheard.auditing.threat_results import collect_arms
 from overheard.core.attack import Attack
 from overheard.core.errors import PlanError
 from overheard.core.parties import client
 from overheard.core.recipe import LOSSES_OF_TASKS
-from overheard.core.seeds import Seed
 from overheard.core.task import OUTPUTS_OF, UTILITIES, TaskKind
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
@@ -27,7 +25,8 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.defenses.label_smoothing import LabelSmoothing
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
@@ -199,7 +198,7 @@ def test_its_report_names_the_utility_of_the_task(found: Audit, kind: TaskKind):
     run = next(one for one in found.arms if not one.is_control)
     assert run.utility == UTILITIES[kind]
     assert 0 < run.accuracy[5] <= 1
-    page = render_page(found, collect_arms(found, Seed(0)))
+    page = render_page(found)
     assert run.utility.capitalize() in page
     assert "Accuracy" not in page.partition("Glossary")[0].replace(run.utility, "")
 

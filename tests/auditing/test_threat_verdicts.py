@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from overheard.auditing import threat_results
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.auditing.threat_verdicts import NO_GUESS
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
-from overheard.core.seeds import Seed
-from overheard.findings.finding import ArmRun, Audit, Cell, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun, Cell, Finding
 from overheard.findings.threat_verdict import ThreatVerdict
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
@@ -19,7 +19,7 @@ RUN = ArmRun("none", 0, (), {}, missing=0, answers=4)
 
 
 def judged(audit: Audit) -> ThreatVerdict:
-    return collect_arms(audit, Seed(0))[0].threat_results[0].judgement
+    return with_verdicts(audit).arm_results[0].threat_results[0].judgement
 
 
 def audit_of(*findings: Finding, run: ArmRun = RUN) -> Audit:
@@ -162,7 +162,9 @@ def test_what_labels_alone_gain_is_subtracted_from_the_gain() -> None:
         record_exchange="same label",
     )  # fmt: skip
     audit = audit_of(finding, run=run)
-    headline = collect_arms(audit, Seed(0))[0].threat_results[0].attack_results[0].headline_row
+    headline = (
+        with_verdicts(audit).arm_results[0].threat_results[0].attack_results[0].headline_row
+    )
     found = judged(audit)
     assert headline.gain is not None
     assert headline.gain.mean > 0.2
@@ -194,7 +196,7 @@ def test_what_labels_alone_gain_makes_no_attack_the_best(
     )
 
     def best_first() -> list[str]:
-        (result,) = collect_arms(audit, Seed(0))[0].threat_results
+        (result,) = with_verdicts(audit).arm_results[0].threat_results
         return [one.attack for one in result.attack_results]
 
     assert best_first() == ["by labels", "own"]

@@ -17,7 +17,6 @@ from safetensors.torch import save_file
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit as run_audit
 from overheard.cli.main import app
-from overheard.core.seeds import Seed
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.plans.plan import ThreatPlan
 from overheard.questions.membership.attacks.loss_membership import LossMembership
@@ -94,7 +93,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an audit of the plan, with its report."""
     folder = tmp_path_factory.mktemp("documented") / "audit"
     found = run_audit(PLAN, folder, resources=Resources(device="cpu", workers=1))
-    write_report(found, folder, Seed(0))
+    write_report(found, folder)
     return folder
 
 

@@ -8,12 +8,13 @@ import pytest
 from overheard.auditing.following.round_attacker import FollowedRound
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
+from overheard.auditing.threat_results import with_verdicts
 from overheard.cli.round_lines import describe_round
 from overheard.core.accountant import AccountedMechanism, RecomputedEpsilon
 from overheard.core.defense import RunParameters
 from overheard.core.mechanism import Mechanism
-from overheard.core.seeds import Seed
-from overheard.findings.finding import ArmDefense, Audit, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense, Refusal
 from tests.auditing.plans import COHORT_THREAT, TINY, replace_tables
 
 NOISE = Mechanism(1.0, 1.0, 1e-5, "server", "server")
@@ -29,7 +30,7 @@ def found(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Audit:
 
 
 def line(audit: Audit) -> str:
-    return describe_round(FollowedRound(4, 5, 1.25, audit), Seed(0))
+    return describe_round(FollowedRound(4, 5, 1.25, with_verdicts(audit)))
 
 
 def with_defense(audit: Audit, mechanism: Mechanism, epsilon: float | None) -> Audit:

@@ -7,7 +7,7 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.cli.workers import STEPS_OF_AUDITS, WorkerOptions, parse_workers
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from tests.cli.conftest import Command
 
 

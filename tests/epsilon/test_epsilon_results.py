@@ -25,7 +25,8 @@ from overheard.epsilon.epsilon_results import (
     epsilon_results,
     epsilon_upper_bound,
 )
-from overheard.findings.finding import Audit, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Refusal
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.defense import RunParameters
 from overheard.core.parties import SERVER
-from overheard.core.seeds import Seed
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.epsilon.table import (
@@ -19,7 +18,7 @@ from overheard.epsilon.table import (
     epsilon_summaries,
     epsilon_table,
 )
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.report.exports import as_json
 from overheard.report.page import render_page
 from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
@@ -72,8 +71,8 @@ def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None
     )
     (sentence,) = epsilon_sentences(epsilon_results(audited))
     assert "does not hold against the server: peek proves an epsilon of" in sentence
-    assert "Does not hold" in render_page(audited, collect_arms(audited, Seed(0)))
-    line = json.loads(as_json(audited, ()))["epsilon"][0]
+    assert "Does not hold" in render_page(with_verdicts(audited))
+    line = json.loads(as_json(audited))["epsilon"][0]
     assert (line["verdict"], line["observers"], line["claimed"]) == (
         "violated", ["server"], None,
     )  # fmt: skip
@@ -93,7 +92,7 @@ def test_without_canaries_a_larger_bound_makes_a_claim_doubtful() -> None:
 def test_a_claim_that_holds_has_no_sentence() -> None:
     audited = audit_of(WEAK, noisy_finding(10.0))
     assert epsilon_sentences(epsilon_results(audited)) == ()
-    assert "Does not hold" not in render_page(audited, collect_arms(audited, Seed(0)))
+    assert "Does not hold" not in render_page(with_verdicts(audited))
 
 
 def test_an_overclaim_is_reported_with_both_figures() -> None:
@@ -160,17 +159,15 @@ def test_names_from_outside_are_escaped() -> None:
         WEAK, noisy_finding(1.0, attack=HOSTILE), settings=HOSTILE, are_canaries=True
     )
     for one in (audited, violated):
-        html = render_page(one, collect_arms(one, Seed(0)))
+        html = render_page(with_verdicts(one))
         assert HOSTILE not in html
         assert "\u202e" not in html
         assert html.count("&lt;script&gt;alert(1)") > 1
 
 
 def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> None:
-    assert "Claimed and measured epsilon" not in render_page(
-        small, collect_arms(small, Seed(0))
-    )
-    assert json.loads(as_json(small, ()))["epsilon"] == []
+    assert "Claimed and measured epsilon" not in render_page(small)
+    assert json.loads(as_json(small))["epsilon"] == []
 
 
 def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:

@@ -6,8 +6,10 @@ from io import StringIO
 
 import pandas
 
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
-from overheard.findings.finding import MAX_TABLE_LINES, Audit, Finding
+from overheard.findings.audit import MAX_TABLE_LINES, Audit
+from overheard.findings.finding import Finding
 from overheard.findings.frame import COLUMNS
 from overheard.report.exports import as_csv
 from tests.report.shift_audits import SINCE, shift_audit, shift_findings
@@ -75,7 +77,7 @@ def hostile(finding: Finding) -> Finding:
 
 def test_escapes_markup_and_control_characters(small: Audit):
     finding = hostile(small.findings[0])
-    audit = replace(small, title=f"{HOSTILE}\x1b", findings=(finding,))
+    audit = with_verdicts(replace(small, title=f"{HOSTILE}\x1b", findings=(finding,)))
     assert r"\x1b[2J\n" in repr(finding)
     for text in (repr(finding), repr(audit)):
         assert text.isprintable()
@@ -101,7 +103,8 @@ def test_the_table_of_an_audit_is_cut(small: Audit):
         replace(one, target=client(0), cell=replace(one.cell, attack=f"decaf {number}"))
         for number in range(MAX_TABLE_LINES + 7)
     )
-    verdicts, means = replace(small, findings=many)._repr_html_().split("</table>")[:2]
+    page = with_verdicts(replace(small, findings=many))._repr_html_()
+    verdicts, means = page.split("</table>")[:2]
     assert verdicts.count("<tr>") == 2
     assert means.count("<tr>") == MAX_TABLE_LINES + 1
-    assert "7 more lines" in replace(small, findings=many)._repr_html_()
+    assert "7 more lines" in page

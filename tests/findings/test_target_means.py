@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.target_means import means_by_target
 from tests.runs.audits import shares_finding
 
@@ -18,7 +17,7 @@ def test_averages_score_and_guess_over_the_runs_of_each_target(small: Audit) -> 
         shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), seed=1),
         shares_finding("none", client(1), (0.2, 0.8), (0.2, 0.8)),
     )
-    (arm, _) = collect_arms(replace(small, findings=findings), Seed(0))
+    (arm, _) = with_verdicts(replace(small, findings=findings)).arm_results
     means = means_by_target(arm.threat_results[0].attack_results[0], "linf")
     # 0.1 and 0.3; guessing 0.5 in both runs. Then 0, guessing 0.3.
     assert [(mean.value, mean.best_uninformed) for mean in means.values()] == [
@@ -30,8 +29,6 @@ def test_averages_score_and_guess_over_the_runs_of_each_target(small: Audit) -> 
 
 def test_a_score_without_findings_has_no_means(small: Audit) -> None:
     assert (
-        means_by_target(
-            collect_arms(small, Seed(0))[0].threat_results[0].attack_results[0], "nobody"
-        )
+        means_by_target(small.arm_results[0].threat_results[0].attack_results[0], "nobody")
         == {}
     )

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Finding, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Finding, Refusal
 from overheard.findings.threat_results import attack_labels, labels_of_results, select_question
 from tests.runs.audits import shares_finding
 
@@ -15,7 +15,7 @@ TRUE = (1.0, 0.0)
 
 
 def test_an_arm_leaks_whose_claims_fit_no_other_partition(small: Audit) -> None:
-    undefended, noise = collect_arms(small, Seed(0))
+    undefended, noise = small.arm_results
     assert undefended.threat_results[0].verdict == "leaks"
     # The claims are the guess itself: a gain of 0 twice, which is below 0.1.
     assert noise.threat_results[0].verdict == "no leak above margin"
@@ -24,7 +24,7 @@ def test_an_arm_leaks_whose_claims_fit_no_other_partition(small: Audit) -> None:
 def test_refusals_alone_count_as_unmeasured(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
-    threat_result = collect_arms(refused, Seed(0))[0].threat_results[0]
+    threat_result = with_verdicts(refused).arm_results[0].threat_results[0]
     assert threat_result.verdict == "unmeasured"
     assert len(threat_result.refusals) == 1
 
@@ -36,7 +36,8 @@ def test_the_best_attack_over_the_most_rounds_is_first(small: Audit) -> None:
         shares_finding("none", client(0), TRUE, (1.0, 0.0), attack="weak", rounds=(1,)),
     )
     attack_results = (
-        collect_arms(replace(small, findings=findings), Seed(0))[0]
+        with_verdicts(replace(small, findings=findings))
+        .arm_results[0]
         .threat_results[0]
         .attack_results
     )
@@ -48,21 +49,21 @@ def test_the_best_attack_over_the_most_rounds_is_first(small: Audit) -> None:
 
 def test_cohort_and_clients_have_separate_results(small: Audit) -> None:
     findings = (*small.findings, shares_finding("none", COHORT, (0.6, 0.4), (0.6, 0.4)))
-    about_clients, about_cohort = collect_arms(replace(small, findings=findings), Seed(0))[
-        0
-    ].threat_results
+    about_clients, about_cohort = (
+        with_verdicts(replace(small, findings=findings)).arm_results[0].threat_results
+    )
     assert (about_clients.target_kind, about_cohort.target_kind) == ("clients", "cohort")
     assert about_clients.attack_results[0].headline_row.targets == 2
     assert about_cohort.attack_results[0].headline_row.targets == 1
 
 
 def test_accuracy_is_that_of_the_last_tested_round(small: Audit) -> None:
-    assert [arm.accuracy for arm in collect_arms(small, Seed(0))] == [0.91, 0.89]
+    assert [arm.accuracy for arm in small.arm_results] == [0.91, 0.89]
 
 
 def test_the_runs_of_an_arm_exclude_controls(small: Audit) -> None:
     controls = tuple(replace(run, is_control=True, accuracy={1: 0.0}) for run in small.arms)
-    with_controls = collect_arms(replace(small, arms=(*small.arms, *controls)), Seed(0))
+    with_controls = with_verdicts(replace(small, arms=(*small.arms, *controls))).arm_results
     assert [arm.accuracy for arm in with_controls] == [0.91, 0.89]
     assert [len(arm.runs) for arm in with_controls] == [1, 1]
 
@@ -77,9 +78,9 @@ def test_shows_full_names_where_two_labels_are_equal(small: Audit) -> None:
         for share, name in ((0.9, "a, bold"), (0.8, "a, shy"), (0.7, "b, long name"))
     )
     findings = (labelled(bold, "a"), labelled(shy, "a"), labelled(other, "b", is_adaptive=True))
-    threat_result = collect_arms(replace(small, findings=findings), Seed(0))[0].threat_results[
-        0
-    ]
+    threat_result = (
+        with_verdicts(replace(small, findings=findings)).arm_results[0].threat_results[0]
+    )
     assert [attack_result.label for attack_result in threat_result.attack_results] == [
         "a, bold",
         "a, shy",
@@ -110,7 +111,7 @@ def test_uses_the_longest_label_across_arms(small: Audit) -> None:
     )
     threat_results = [
         arm.threat_results[0]
-        for arm in collect_arms(replace(small, findings=findings), Seed(0))
+        for arm in with_verdicts(replace(small, findings=findings)).arm_results
     ]
     assert [threat_result.attack_results[0].label for threat_result in threat_results] == [
         "a",
@@ -122,10 +123,10 @@ def test_uses_the_longest_label_across_arms(small: Audit) -> None:
 def test_refused_attacks_have_labels_too(small: Audit) -> None:
     cell = Cell("none", 0, (SERVER,), "a, knowing", "A()", "label_shares", (0,), label="a")
     refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),))
-    assert collect_arms(refused, Seed(0))[0].threat_results[0].labels == {"a, knowing": "a"}
+    assert with_verdicts(refused).arm_results[0].threat_results[0].labels == {"a, knowing": "a"}
 
 
 def test_selecting_a_question_drops_the_results_of_others(small: Audit) -> None:
-    all_arms = collect_arms(small, Seed(0))
+    all_arms = small.arm_results
     assert select_question(all_arms, "label_shares") == all_arms
     assert [arm.threat_results for arm in select_question(all_arms, "nothing")] == [(), ()]

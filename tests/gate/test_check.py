@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 import overheard
-from overheard.auditing.threat_results import collect_arms
 from overheard.core.errors import FindingsError, PlanError
-from overheard.core.seeds import Seed
+from overheard.findings.audit import Audit
 from overheard.findings.document_reader import read_findings
-from overheard.findings.finding import Audit
 from overheard.gate.check import check
 from overheard.gate.policy import Policy
 from overheard.report.exports import as_json
@@ -78,7 +76,7 @@ gain_at_most = 0.1
 def test_an_audit_and_its_file_get_the_same_verdicts(small: Audit, tmp_path: Path):
     policy, file = tmp_path / "policy.toml", tmp_path / "findings.json"
     policy.write_text(SHARES_STAY_UNREAD)
-    file.write_text(as_json(small, collect_arms(small, Seed(0))), encoding="utf-8")
+    file.write_text(as_json(small), encoding="utf-8")
     checked = overheard.check(policy, small)
     # Without a defense the gains are 0.8 and 0.56, too few to judge. With noise they are 0.
     assert [(one.subject.split(";")[0], one.status) for one in checked.verdicts] == [

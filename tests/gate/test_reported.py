@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.findings.audit import Audit
 from overheard.findings.document_reader import FindingsDocument, read_findings
-from overheard.findings.finding import Audit, Refusal
+from overheard.findings.finding import Refusal
 from overheard.gate.check import check
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.junit import as_junit
@@ -39,7 +39,7 @@ FEW = {"members": 100, "outsiders": 200}
 
 def reported(audit: Audit, folder: Path) -> FindingsDocument:
     path = folder / "findings.json"
-    path.write_text(as_json(audit, collect_arms(audit, Seed(0))), encoding="utf-8")
+    path.write_text(as_json(with_verdicts(audit)), encoding="utf-8")
     return read_findings(path)
 
 

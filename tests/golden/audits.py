@@ -14,7 +14,7 @@ from overheard.auditing.following.follow import FollowEvents, FollowSettings, fo
 from overheard.auditing.following.round_attacker import FollowedRound
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.plans.plan import UNDEFENDED, Plan, read_plan
 from overheard.recorders.folder_import import import_recording
 from tests.auditing.following.growing_copy import GrowingCopy

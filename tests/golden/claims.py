@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from math import isclose
 
-from overheard.findings.finding import Audit, Cell, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Finding
 from tests.golden.rounding import Json, Table, rounded, table
 
 TOLERANCE = 5e-3

@@ -15,15 +15,14 @@ from unittest.mock import patch
 
 from matplotlib.figure import Figure
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.cli.checking import EXIT_CODES
 from overheard.core.errors import AuditError
-from overheard.core.seeds import Seed
 from overheard.drawing import svg
 from overheard.epsilon.entry import epsilon_entry
 from overheard.epsilon.epsilon_results import epsilon_results
+from overheard.findings.audit import Audit
 from overheard.findings.document_reader import FindingsDocument, parse_findings
-from overheard.findings.finding import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.gate.judged_findings import CheckResult, judge_findings
@@ -64,8 +63,8 @@ class Judgement:
 
 def judge(audit: Audit) -> Judgement:
     """Return what follows from an audit."""
-    arms = collect_arms(audit, Seed(0))
-    document = parse_findings(as_json(audit, arms))
+    audit = with_verdicts(audit)
+    arms, document = audit.arm_results, parse_findings(as_json(audit))
     values = {
         "verdicts": table(_verdicts(arms)),
         "scores": table(_scores(arms)),
@@ -73,7 +72,7 @@ def judge(audit: Audit) -> Judgement:
         "policies": table(_policies(document)),
     }
     with _without_drawings():
-        page = render_page(audit, arms)
+        page = render_page(audit)
     return Judgement({name: rows for name, rows in values.items() if rows}, text_of(page))
 
 

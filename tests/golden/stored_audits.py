@@ -12,7 +12,8 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from overheard.archive.run_time import RunTime
-from overheard.findings.finding import ArmRun, Audit
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun
 
 FOLDER = Path(__file__).parent / "inputs"
 
@@ -55,9 +56,9 @@ def read_audit(packed: bytes) -> Audit:
 
 
 def without_times(audit: Audit) -> Audit:
-    """Return the audit with fixed times, a fixed day, and no versions."""
+    """Return the audit with fixed times, a fixed day, no versions, and no verdicts yet."""
     arms = tuple(_with_fixed_time(number, run) for number, run in enumerate(audit.arms))
-    return replace(audit, arms=arms, made_on=DAY, versions={})
+    return replace(audit, arms=arms, made_on=DAY, versions={}, arm_results=())
 
 
 def _with_fixed_time(number: int, run: ArmRun) -> ArmRun:

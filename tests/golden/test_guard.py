@@ -8,7 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from tests.golden import changes, files, judgements, rounding
 from tests.golden.__main__ import changed_files, refuse_near_levels
 from tests.golden.claims import TOLERANCE, are_alike, claims_of

@@ -5,7 +5,8 @@ import pytest
 from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Score
-from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
 from overheard.papers.estimates import (
     FindingFilter,
     final_accuracy,

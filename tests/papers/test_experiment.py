@@ -8,7 +8,7 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import ProgressStep
 from overheard.core.errors import DataError, OutputError, PlanError
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers import experiment as module
 from overheard.papers import portion as portion_module
 from overheard.papers.decaf.benchmark import FER2013, DecafBenchmark

@@ -6,7 +6,7 @@ import pytest
 
 import overheard
 from overheard.core.errors import PlanError
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers import experiment
 from overheard.papers import reproduce as module
 from overheard.papers.decaf.benchmark import DecafBenchmark

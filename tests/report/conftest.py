@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.report.write import write_report
 from tests.report.browsers import ARGUMENTS, BROWSER
 
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def report(rich: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    write_report(rich, folder, Seed(0))
+    write_report(rich, folder)
     return folder / "report.html"
 
 
 @pytest.fixture
 def short_report(small: Audit, tmp_path: Path) -> Path:
-    write_report(small, tmp_path, Seed(0))
+    write_report(small, tmp_path)
     return tmp_path / "report.html"
 
 

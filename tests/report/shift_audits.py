@@ -10,7 +10,8 @@ from overheard.core.claims import Timeline
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
 from overheard.core.truth import GroundTruth
-from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
 from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
 

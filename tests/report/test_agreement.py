@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
-from overheard.core.seeds import Seed
+from overheard.findings.audit import Audit
 from overheard.findings.document_reader import parse_findings
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.finding import Finding
 from overheard.findings.number_format import format_number
 from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.policy import VerdictRule
@@ -57,8 +57,8 @@ def test_all_say_the_same(
     small: Audit, trues: list[float], attacks: list[tuple[float, list[float]]]
 ) -> None:
     findings = make_findings(trues, attacks)
-    audit = replace(small, arms=small.arms[:1], findings=findings)
-    arms = collect_arms(audit, Seed(0))
+    audit = with_verdicts(replace(small, arms=small.arms[:1], findings=findings))
+    arms = audit.arm_results
     (result,) = arms[0].threat_results
     leaks = result.verdict == "leaks"
     row = result.attack_results[0].headline_row
@@ -76,7 +76,7 @@ def test_all_say_the_same(
     assert value == f"{format_number(50 * row.value.mean)}\u00a0%"
     assert f" {value} of the data" in sentence
     assert f" {value} of the data" in cell.effect
-    document = parse_findings(as_json(audit, arms))
+    document = parse_findings(as_json(audit))
     rule = VerdictRule.model_validate({"name": "r"})
     (judged,) = threat_verdicts((rule,), document, "inconclusive")
     assert (judged.status == "fail") == leaks

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from html import escape
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Refusal
 from overheard.report.arm_figures import arm_figures
 
 
 def test_a_row_has_result_guess_and_gain(small: Audit) -> None:
-    (report_figure,) = arm_figures(collect_arms(small, Seed(0)))
+    (report_figure,) = arm_figures(small.arm_results)
     cells = [cell.replace("\u00a0", " ") for cell in report_figure.table.rows[1]]
     # With noise: the guess itself, 50 % and 30 %, mean 40 %; told the support: 0 and 30 %.
     # The interval is Student's for two clients: 12.7 standard errors of 10
@@ -26,7 +26,7 @@ def test_an_unmeasured_arm_has_a_row(small: Audit) -> None:
     refused = replace(
         small, findings=small.findings[:2], refusals=(Refusal(cell, client(0), ("updates",)),)
     )
-    (report_figure,) = arm_figures(collect_arms(refused, Seed(0)))
+    (report_figure,) = arm_figures(with_verdicts(refused).arm_results)
     assert report_figure.table.rows[1][:3] == ("noise", "not measured", "–")
     assert "noise: not measured" in report_figure.panels[0].drawing
 
@@ -36,5 +36,5 @@ def test_long_names_are_drawn_in_full(small: Audit) -> None:
     findings = tuple(
         replace(one, cell=replace(one.cell, attack=name)) for one in small.findings
     )
-    (report_figure,) = arm_figures(collect_arms(replace(small, findings=findings), Seed(0)))
+    (report_figure,) = arm_figures(with_verdicts(replace(small, findings=findings)).arm_results)
     assert escape(name, quote=False) in report_figure.panels[0].drawing

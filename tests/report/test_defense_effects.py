@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from overheard.archive.run_time import RunTime
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Refusal
 from overheard.findings.traffic import Traffic
 from overheard.report.defense_effects import describe_defense_effects
 from tests.runs.audits import FITS_BEST, shares_finding
@@ -25,7 +25,7 @@ def test_a_defense_helps_if_intervals_do_not_overlap(
         shares_finding("noise", client(1), (0.2, 0.8), (0.6, 0.4)),
     )
     (change,) = describe_defense_effects(
-        collect_arms(replace(small, findings=findings), Seed(0))
+        with_verdicts(replace(small, findings=findings)).arm_results
     )
     assert change.arm == "noise"
     # 0.91 - 0.89 = 2.0 points.
@@ -46,7 +46,7 @@ def test_bytes_and_time_are_compared_with_the_arm_without_defenses(
         replace(none, traffic=Traffic(300, 700, 4, 6), seconds=RunTime(10.0, None)),
         replace(noise, traffic=Traffic(100, 150, 4, 6), seconds=RunTime(30.0, None)),
     )
-    (change,) = describe_defense_effects(collect_arms(replace(small, arms=runs), Seed(0)))
+    (change,) = describe_defense_effects(with_verdicts(replace(small, arms=runs)).arm_results)
     # 250 of 1000 bytes; 30 of 10 seconds.
     assert change.cost.endswith(
         "with), sends 0.25 times as many bytes, takes 3.0 times as long"
@@ -60,7 +60,7 @@ def test_overlapping_intervals_are_no_clear_difference(small: Audit) -> None:
         shares_finding("noise", client(1), TRUE, (0.97, 0.03)),
     )
     (change,) = describe_defense_effects(
-        collect_arms(replace(small, findings=findings), Seed(0))
+        with_verdicts(replace(small, findings=findings)).arm_results
     )
     assert "no clear difference" in change.effects[0]
 
@@ -73,7 +73,7 @@ def test_says_if_a_defense_does_not_stop_the_leak(small: Audit) -> None:
         shares_finding("noise", client(1), TRUE, (0.7, 0.3), fits=FITS_BEST),
     )
     (change,) = describe_defense_effects(
-        collect_arms(replace(small, findings=findings), Seed(0))
+        with_verdicts(replace(small, findings=findings)).arm_results
     )
     assert "reduces the leak but does not stop it" in change.effects[0]
 
@@ -83,12 +83,12 @@ def test_an_arm_without_attacks_does_not_count_as_protected(small: Audit) -> Non
     refused = replace(
         small, findings=small.findings[:2], refusals=(Refusal(cell, client(0), ("updates",)),)
     )
-    (change,) = describe_defense_effects(collect_arms(refused, Seed(0)))
+    (change,) = describe_defense_effects(with_verdicts(refused).arm_results)
     assert "does not show protection" in change.effects[0]
 
 
 def test_compares_nothing_without_an_undefended_arm(small: Audit) -> None:
     assert (
-        describe_defense_effects(collect_arms(replace(small, arms=small.arms[1:]), Seed(0)))
+        describe_defense_effects(with_verdicts(replace(small, arms=small.arms[1:])).arm_results)
         == ()
     )

@@ -8,11 +8,10 @@ from io import StringIO
 import pytest
 
 from overheard.archive.run_time import RunTime
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.scorer import Score
-from overheard.core.seeds import Seed
+from overheard.findings.audit import Audit
 from overheard.findings.document_reader import parse_findings
-from overheard.findings.finding import Audit
 from overheard.findings.frame import COLUMNS
 from overheard.findings.traffic import Traffic
 from overheard.report.exports import MAX_NUMBERS, as_csv, as_json
@@ -27,7 +26,7 @@ def refuse(constant: str) -> None:
 
 
 def test_the_document_gives_every_figure_back(small: Audit) -> None:
-    document = json.loads(as_json(small, collect_arms(small, Seed(0))), parse_constant=refuse)
+    document = json.loads(as_json(small), parse_constant=refuse)
     assert (document["format"], document["version"]) == ("overheard findings", 1)
     for stored, finding in zip(document["findings"], small.findings, strict=True):
         assert tuple(stored["claimed"]) == finding.claimed
@@ -52,7 +51,7 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
 
 
 def test_the_document_gives_verdicts_with_their_tests_back(small: Audit) -> None:
-    text = as_json(small, collect_arms(small, Seed(0)))
+    text = as_json(small)
     leaks, none = parse_findings(text).verdicts or ()
     assert (leaks.arm, leaks.observers, leaks.question, leaks.about) == (
         "none", ("server",), "label_shares", "clients",
@@ -68,7 +67,7 @@ def test_the_document_gives_verdicts_with_their_tests_back(small: Audit) -> None
 
 def test_the_document_has_bytes_and_seconds_of_runs(small: Audit) -> None:
     counted = replace(small.arms[0], traffic=Traffic(36, 72, 3, 6), seconds=RunTime(1.5, None))
-    document = json.loads(as_json(replace(small, arms=(counted, small.arms[1])), ()))
+    document = json.loads(as_json(replace(small, arms=(counted, small.arms[1]))))
     first, second = document["arms"]
     assert first["bytes"] == {"up": 36, "down": 72, "answers": 3, "heard": 6}
     assert first["seconds"] == {"wall": 1.5, "cores": None}
@@ -81,7 +80,7 @@ def test_both_files_have_the_bounds_of_claims(small: Audit) -> None:
         replace(small.findings[1], low=(0.1, 0.7), high=(0.3, 0.9)),
     )
     audit = replace(small, findings=(bare, bounded))
-    document = json.loads(as_json(audit, ()))
+    document = json.loads(as_json(audit))
     assert [(one["low"], one["high"]) for one in document["findings"]] == [
         (None, None),
         ([0.1, 0.7], [0.3, 0.9]),
@@ -95,7 +94,7 @@ def test_both_files_have_timelines_and_controls() -> None:
     planned, control = shift_findings("none", "tracker", 9.0)
     assert planned.timeline is not None
     audit = shift_audit([planned, control])
-    document = json.loads(as_json(audit, ()), parse_constant=refuse)
+    document = json.loads(as_json(audit), parse_constant=refuse)
     first, second = document["findings"]
     assert (first["is_control"], second["is_control"]) == (False, True)
     assert (first["true_since"], second["true_since"]) == (SINCE, None)
@@ -123,7 +122,7 @@ def test_a_finding_without_scores_has_a_csv_line() -> None:
 
 
 def test_no_timeline_is_null(small: Audit) -> None:
-    document = json.loads(as_json(small, ()))
+    document = json.loads(as_json(small))
     assert {one["timeline"] for one in document["findings"]} == {None}
 
 
@@ -131,7 +130,7 @@ def test_candidates_are_in_the_document_and_the_top_one_in_the_csv() -> None:
     one, other = identity_findings("none", "ours", 3.0, has_controls=False)[:2]
     tied = replace(other, claimed=(0.0,) * len(other.claimed), none_of_them=None)
     audit = user_audit([replace(one, true_user="=1+1"), tied], {"none": 0.8})
-    first, second = json.loads(as_json(audit, ()), parse_constant=refuse)["findings"]
+    first, second = json.loads(as_json(audit), parse_constant=refuse)["findings"]
     assert tuple(first["candidates"]) == one.candidates
     assert tuple(first["claimed"]) == one.claimed
     assert (first["true_user"], first["none_of_them"]) == ("=1+1", one.none_of_them)
@@ -144,7 +143,7 @@ def test_candidates_are_in_the_document_and_the_top_one_in_the_csv() -> None:
 
 
 def test_the_document_has_one_line_per_finding(small: Audit) -> None:
-    lines = as_json(small, ()).splitlines()
+    lines = as_json(replace(small, arm_results=())).splitlines()
     held = [json.loads(line.rstrip(",")) for line in lines if line.startswith('  {"arm"')]
     assert len(held) == len(small.arms) + len(small.findings)
 
@@ -152,7 +151,7 @@ def test_the_document_has_one_line_per_finding(small: Audit) -> None:
 def test_nan_and_infinity_become_null(small: Audit) -> None:
     nothing = Score("kl", float("nan"), "lower", {"uniform": float("inf")}, {})
     audit = replace(small, findings=(replace(small.findings[0], scores=(nothing,)),))
-    document = json.loads(as_json(audit, ()), parse_constant=refuse)
+    document = json.loads(as_json(audit), parse_constant=refuse)
     figure = document["findings"][0]["scores"][0]
     assert figure["value"] is figure["gain"] is figure["blinds"]["uniform"] is None
 
@@ -184,7 +183,7 @@ def test_long_claims_are_in_the_document_only(small: Audit) -> None:
     scores = len(long.scores)
     assert {(one["claimed"], one["true"]) for one in lines[:scores]} == {("", "")}
     assert lines[scores]["claimed"].endswith(" 999 1000")
-    assert len(json.loads(as_json(audit, ()))["findings"][0]["claimed"]) == MAX_NUMBERS + 1
+    assert len(json.loads(as_json(audit))["findings"][0]["claimed"]) == MAX_NUMBERS + 1
 
 
 def test_a_figure_in_a_table_stays_a_number(small: Audit) -> None:
@@ -196,7 +195,7 @@ def test_a_figure_in_a_table_stays_a_number(small: Audit) -> None:
 
 def test_names_in_a_document_come_back_as_they_were(rich: Audit) -> None:
     few = replace(rich, findings=(), refusals=())
-    document = json.loads(as_json(few, ()))
+    document = json.loads(as_json(few))
     assert tuple(document["class_names"]) == rich.class_names
     assert HOSTILE in document["class_names"]
 
@@ -209,9 +208,7 @@ def test_the_document_has_the_evidence_of_a_proven_epsilon() -> None:
         (rates, {"threshold", "found", "passed"}),
         (canaries, {"above", "below", "said_in", "said_out", "right"}),
     ):
-        document = json.loads(
-            as_json(found, collect_arms(found, Seed(0))), parse_constant=refuse
-        )
+        document = json.loads(as_json(with_verdicts(found)), parse_constant=refuse)
         told = [line["measured"] for line in document["epsilon"] if line["measured"]]
         assert [set(one) - {"at_least", "attack", "members", "outsiders"} for one in told] == [
             keys

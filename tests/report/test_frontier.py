@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.report.frontier import (
     FrontierPoint,
@@ -77,7 +76,7 @@ def test_equal_points_do_not_dominate_each_other() -> None:
 
 
 def test_accuracy_retained_is_relative_to_the_undefended_arm(small: Audit) -> None:
-    ((asked, held),) = frontier_points(collect_arms(small, Seed(0))).items()
+    ((asked, held),) = frontier_points(small.arm_results).items()
     assert asked == "The server, about each client: label shares"
     assert [(one.arm, one.attack) for one in held] == [("none", "decaf"), ("noise", "decaf")]
     assert [one.accuracy_retained for one in held] == [1.0, 0.89 / 0.91]
@@ -92,4 +91,6 @@ def test_undefined_scores_give_no_points(small: Audit) -> None:
         else one
         for one in small.findings
     ]
-    assert frontier_points(collect_arms(replace(small, findings=tuple(spoilt)), Seed(0))) == {}
+    assert (
+        frontier_points(with_verdicts(replace(small, findings=tuple(spoilt))).arm_results) == {}
+    )

@@ -6,12 +6,12 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
-from overheard.core.seeds import Seed
 from overheard.drawing.figures import ReportFigure
-from overheard.findings.finding import Audit, Cell, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Finding
 from overheard.findings.traffic import Traffic
 from overheard.report import frontier_figures
 from tests.report.user_audits import identity_findings, user_audit
@@ -32,7 +32,7 @@ def report_figures(
     held: list[Finding], accuracies: dict[str, float] = ACCURACIES
 ) -> tuple[ReportFigure, ...]:
     return frontier_figures.frontier_figures(
-        collect_arms(user_audit(held, accuracies), Seed(0))
+        with_verdicts(user_audit(held, accuracies)).arm_results
     )
 
 
@@ -98,7 +98,7 @@ def test_a_frontier_needs_an_undefended_arm_and_another_one() -> None:
     assert report_figures(findings(cheap=3.0, dear=1.0)) == ()
     audit = user_audit(findings(none=3.0, cheap=1.0), ACCURACIES)
     blank = replace(audit, arms=tuple(replace(run, accuracy={}) for run in audit.arms))
-    assert frontier_figures.frontier_figures(collect_arms(blank, Seed(0))) == ()
+    assert frontier_figures.frontier_figures(with_verdicts(blank).arm_results) == ()
 
 
 def test_names_of_arms_are_escaped() -> None:
@@ -126,7 +126,7 @@ def sending(audit: Audit, **sent: int) -> Audit:
 
 def test_a_defense_that_raises_the_error_lies_to_the_right(small: Audit) -> None:
     # Error without defenses: 6 %; with noise 40 %, the error of guessing.
-    (report_figure,) = frontier_figures.frontier_figures(collect_arms(small, Seed(0)))
+    (report_figure,) = frontier_figures.frontier_figures(small.arm_results)
     (panel,) = report_figure.panels
     (noise, low), (none, high) = dots(panel.drawing, 1)
     assert none < noise
@@ -143,7 +143,7 @@ def test_a_defense_that_lowers_a_rate_lies_to_the_left() -> None:
 
 def test_a_second_panel_shows_fewer_bytes_further_down(small: Audit) -> None:
     audit = sending(small, none=4 * 2**20, noise=2**20)
-    (report_figure,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
+    (report_figure,) = frontier_figures.frontier_figures(with_verdicts(audit).arm_results)
     assert [panel.heading for panel in report_figure.panels] == [
         "Accuracy retained",
         "Bytes sent",
@@ -162,7 +162,7 @@ def test_equal_or_unknown_bytes_give_no_second_panel(
     small: Audit,
 ) -> None:
     for audit in (small, sending(small, none=2**20, noise=2**20)):
-        (report_figure,) = frontier_figures.frontier_figures(collect_arms(audit, Seed(0)))
+        (report_figure,) = frontier_figures.frontier_figures(with_verdicts(audit).arm_results)
         assert len(report_figure.panels) == 1
 
 

@@ -7,10 +7,8 @@ from html import unescape
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
 from overheard.drawing.svg import INK, SERIES
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.report.first_page.matrix import make_matrices
 from overheard.report.notebook import draw_figures, verdict_matrix
 from tests.runs.audits import HOSTILE
@@ -29,7 +27,7 @@ def cells(page: str) -> list[list[str]]:
 def test_the_matrix_has_the_cells_of_the_first_page(rich: Audit) -> None:
     expected = [
         [cell.text if cell else "no attack" for cell in row.cells]
-        for matrix in make_matrices(collect_arms(rich, Seed(0)))
+        for matrix in make_matrices(rich.arm_results)
         for row in matrix.rows
     ]
     assert [line[1:] for line in cells(verdict_matrix(rich))] == expected
@@ -65,10 +63,7 @@ def test_charts_are_figures_in_the_colours_of_paper(small: Audit) -> None:
 def test_scores_have_the_intervals_of_the_report(rich: Audit) -> None:
     frame = rich.scores()
     rows = [
-        row
-        for arm in collect_arms(rich, Seed(0))
-        for result in arm.threat_results
-        for row in result.rows
+        row for arm in rich.arm_results for result in arm.threat_results for row in result.rows
     ]
     assert frame["value"].tolist() == [row.value.mean for row in rows]
     assert frame["rounds"].tolist() == [row.rounds for row in rows]
@@ -81,7 +76,7 @@ def test_scores_have_the_intervals_of_the_report(rich: Audit) -> None:
 def test_verdicts_are_those_of_the_first_page(rich: Audit) -> None:
     expected = [
         (one.arm, one.question, one.verdict)
-        for arm in collect_arms(rich, Seed(0))
+        for arm in rich.arm_results
         for one in arm.threat_results
     ]
     frame = rich.verdicts()

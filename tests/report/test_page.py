@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from overheard.archive.run_time import RunTime
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.auditing.threat_results import with_verdicts
+from overheard.findings.audit import Audit
 from overheard.findings.traffic import Traffic
 from overheard.report.write import write_report
 from tests.report.browsers import BROWSER
@@ -118,7 +118,7 @@ def test_a_report_on_shifts_is_readable_and_complete(
         *shift_findings("none", HOSTILE, 1.0, runs=20, has_alarm=False),
         *shift_findings("local DP", "tracker", 2.0, runs=20),
     ]
-    write_report(shift_audit(findings), tmp_path, Seed(0))
+    write_report(with_verdicts(shift_audit(findings)), tmp_path)
     page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
     page.goto((tmp_path / "report.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -143,7 +143,7 @@ def test_a_report_on_users_is_readable_and_complete(
         *attribute_findings("none", "age", 2.0),
     ]
     audit = user_audit(findings, {"none": 0.8, "mm_aug": 0.78})
-    write_report(audit, tmp_path, Seed(0))
+    write_report(with_verdicts(audit), tmp_path)
     page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
     page.goto((tmp_path / "report.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -171,7 +171,7 @@ def test_a_report_shows_the_cost_of_each_arm(
         replace(one, cell=replace(one.cell, arm=HOSTILE)) if one.cell.arm == "noise" else one
         for one in small.findings
     )
-    write_report(replace(small, arms=runs, findings=findings), tmp_path, Seed(0))
+    write_report(with_verdicts(replace(small, arms=runs, findings=findings)), tmp_path)
     page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
     page.goto((tmp_path / "report.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

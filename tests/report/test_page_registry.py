@@ -7,12 +7,11 @@ from typing import Any, final
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
-from overheard.core.seeds import Seed
 from overheard.drawing.question_pages import DefaultQuestionPages
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.number_format import Measure
 from overheard.findings.question import Question
 from overheard.plans.registries import QUESTIONS, questions
@@ -63,7 +62,7 @@ def test_every_built_in_question_has_pages() -> None:
 
 
 def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit) -> None:
-    threat_result = collect_arms(outside, Seed(0))[0].threat_results[0]
+    threat_result = with_verdicts(outside).arm_results[0].threat_results[0]
     first, best, gain, last = (
         one.replace("\u00a0", " ") for one in threat_sentences(threat_result)
     )
@@ -78,7 +77,7 @@ def test_a_question_without_pages_is_described_by_its_score_title(outside: Audit
 
 
 def test_a_question_without_pages_has_a_section_and_a_term(outside: Audit) -> None:
-    told = render_page(outside, collect_arms(outside, Seed(0)))
+    told = render_page(with_verdicts(outside))
     assert isinstance(pages_of(WeatherQuestion.name), DefaultQuestionPages)
     assert '<h2 id="question-local_weather-title">Local weather</h2>' in told
     assert "For local weather: degrees off." in told
@@ -89,7 +88,7 @@ def test_a_question_without_pages_has_a_section_and_a_term(outside: Audit) -> No
 
 def test_a_question_without_pages_says_why_nothing_was_measured(outside: Audit) -> None:
     pages = pages_of(WeatherQuestion.name)
-    threat_result = collect_arms(outside, Seed(0))[0].threat_results[0]
+    threat_result = with_verdicts(outside).arm_results[0].threat_results[0]
     assert "Degrees off" in pages.unmeasured_sentence(threat_result)
     assert "Degrees off" in pages.unmeasured_reason()
 

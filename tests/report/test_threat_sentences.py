@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, RELEASE, SERVER, client, late_joiner
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Refusal
 from overheard.report.page_registry import pages_of
 from overheard.report.threat_sentences import headlines, threat_sentences
 from overheard.report.verdict_sentences import RELATED, badge, badge_of, guess_words
@@ -14,7 +14,7 @@ from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 def words(audit: Audit, arm: int = 0) -> list[str]:
     """The sentences about the first threat result of an arm, with plain spaces."""
-    threat_result = collect_arms(audit, Seed(0))[arm].threat_results[0]
+    threat_result = with_verdicts(audit).arm_results[arm].threat_results[0]
     return [sentence.replace("\u00a0", " ") for sentence in threat_sentences(threat_result)]
 
 
@@ -76,7 +76,7 @@ def test_a_leak_below_the_margin_is_called_so(small: Audit) -> None:
         shares_finding("none", client(number), (0.7, 0.3), (0.51, 0.49), fits=FITS_BEST)
         for number in range(2)
     )
-    (arm, _) = collect_arms(replace(small, findings=findings), Seed(0))
+    (arm, _) = with_verdicts(replace(small, findings=findings)).arm_results
     # l1 is 0.38, that of the guess 0.4: a gain of 0.02 twice.
     assert badge_of(arm.threat_results[0].judgement) == "Leaks, below the margin"
 
@@ -89,7 +89,7 @@ def test_related_claims_that_err_more_than_a_guess_are_no_leak_but_said_to_be_re
         for number in range(2)
     )
     audit = replace(small, findings=findings)
-    judgement = collect_arms(audit, Seed(0))[0].threat_results[0].judgement
+    judgement = with_verdicts(audit).arm_results[0].threat_results[0].judgement
     # The gains of both claims are -0.4, without any spread: below the margin of 0.1.
     assert badge_of(judgement) == "No leak above the margin"
     told = words(audit)
@@ -202,7 +202,7 @@ def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
 
 
 def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> None:
-    first, second, expected = headlines(collect_arms(small, Seed(0)))
+    first, second, expected = headlines(small.arm_results)
     assert first.startswith("none: Leaks, size unsure. The server infers each client's")
     assert second.startswith("noise: No leak above the margin. The server gains less than")
     # Two verdicts: 2 * 0.025.
@@ -213,7 +213,7 @@ def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> 
 
 
 def test_guessing_from_labels_alone_takes_the_place_of_a_blind_guess(small: Audit) -> None:
-    (arm, _) = collect_arms(small, Seed(0))
+    (arm, _) = small.arm_results
     result = arm.threat_results[0]
     pages = pages_of(result.question)
     assert guess_words(result, pages).replace("\u00a0", " ") == "guessing: wrong about 40 %"

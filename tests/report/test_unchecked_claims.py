@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import ArmRun, Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun, Finding
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
@@ -39,31 +39,34 @@ def audit() -> Audit:
 
 
 def test_the_first_sentence_says_that_claims_were_not_checked(audit: Audit):
-    (sentence,) = headlines(collect_arms(audit, Seed(0)))
+    (sentence,) = headlines(with_verdicts(audit).arm_results)
     assert "makes claims about 2 clients (label shares) from 2 rounds" in sentence
     assert "Not checked against the ground truth" in sentence
-    assert collect_arms(audit, Seed(0))[0].threat_results[0].verdict == "unchecked"
+    assert with_verdicts(audit).arm_results[0].threat_results[0].verdict == "unchecked"
 
 
 def test_counts_the_intervals_that_exclude_a_guess(audit: Audit):
-    words = unchecked_claim_sentences(collect_arms(audit, Seed(0))[0].threat_results[0])
+    words = unchecked_claim_sentences(with_verdicts(audit).arm_results[0].threat_results[0])
     assert "50.0 % of the 4 intervals" in words[1].replace("\N{NO-BREAK SPACE}", " ")
     assert "(auxiliary prior)" in words[1]
     bare = unchecked(claim(client(0), 0.6, 0.4))
-    assert len(unchecked_claim_sentences(collect_arms(bare, Seed(0))[0].threat_results[0])) == 2
+    assert (
+        len(unchecked_claim_sentences(with_verdicts(bare).arm_results[0].threat_results[0]))
+        == 2
+    )
 
 
 def test_doubts_follow_the_intervals(audit: Audit):
     doubted = replace(
         audit, findings=tuple(replace(one, doubt="noise") for one in audit.findings)
     )
-    words = unchecked_claim_sentences(collect_arms(doubted, Seed(0))[0].threat_results[0])
+    words = unchecked_claim_sentences(with_verdicts(doubted).arm_results[0].threat_results[0])
     assert words[2] == "Intervals not trusted here: noise."
-    assert '"doubt":"noise"' in as_json(doubted, collect_arms(doubted, Seed(0)))
+    assert '"doubt":"noise"' in as_json(with_verdicts(doubted))
 
 
 def test_the_page_lists_claims_as_not_checked(audit: Audit):
-    told = render_page(audit, collect_arms(audit, Seed(0)))
+    told = render_page(with_verdicts(audit))
     assert "Claimed, not checked" in told
     assert "Guessed and inferred shares of client 0" in told
     assert HOSTILE not in told
@@ -74,7 +77,7 @@ def test_a_checked_audit_has_no_unchecked_claims():
     run = ArmRun("bare", 0, NO_DEFENSE, {}, 0, 2)
     known = shares_finding("bare", client(0), (1.0, 0.0), (0.6, 0.4))
     audit = Audit("Ours", "a run", ("a", "b"), (run,), (known,), (), "", {})
-    assert "not checked" not in render_page(audit, collect_arms(audit, Seed(0)))
+    assert "not checked" not in render_page(with_verdicts(audit))
 
 
 @pytest.mark.parametrize(
@@ -101,13 +104,13 @@ def test_describes_claims_of_every_question(
     one = claim(client(0), 0.6, 0.4)
     finding = replace(one, cell=replace(one.cell, question=question), blind={}, **changes)
     told = unchecked(finding)
-    (block,) = pages_of(question).claim_blocks(told, collect_arms(told, Seed(0)))
+    (block,) = pages_of(question).claim_blocks(told, with_verdicts(told).arm_results)
     (line,) = block.tables[0].rows
     assert line[1].replace("\N{NO-BREAK SPACE}", " ") == said
 
 
 def test_exports_contain_unchecked_claims_and_guesses(audit: Audit):
-    document = as_json(audit, collect_arms(audit, Seed(0)))
+    document = as_json(with_verdicts(audit))
     assert '"is_checked":false,"blind":{"uniform":[0.5,0.5]' in document
     assert '"has_truth":false' in document
     assert len(as_csv(audit).splitlines()) == 3

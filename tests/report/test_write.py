@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.errors import OutputError
 from overheard.core.parties import SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Refusal
 from overheard.report.write import write_interim_report, write_report
 from tests.runs.audits import HOSTILE
 
@@ -36,22 +37,22 @@ class Tags(HTMLParser):
 
 
 def test_writes_all_files_completely(small: Audit, tmp_path: Path) -> None:
-    write_report(small, tmp_path / "new", Seed(0))
+    write_report(small, tmp_path / "new")
     assert {path.name for path in (tmp_path / "new").iterdir()} == FILES
 
 
 def test_a_report_so_far_removes_the_data_of_an_earlier_one(
     small: Audit, tmp_path: Path
 ) -> None:
-    write_report(small, tmp_path, Seed(0))
-    write_interim_report(replace(small, title="so far"), tmp_path, Seed(0))
+    write_report(small, tmp_path)
+    write_interim_report(with_verdicts(replace(small, title="so far")), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert "so far" in (tmp_path / "report.html").read_text()
 
 
 def test_the_same_audit_gives_the_same_bytes(small: Audit, tmp_path: Path) -> None:
     for name in ("first", "second"):
-        write_report(small, tmp_path / name, Seed(0))
+        write_report(small, tmp_path / name)
     for name in FILES:
         assert (tmp_path / "first" / name).read_bytes() == (
             tmp_path / "second" / name
@@ -61,7 +62,7 @@ def test_the_same_audit_gives_the_same_bytes(small: Audit, tmp_path: Path) -> No
 def test_says_what_to_do_where_nothing_can_be_written(small: Audit, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(OutputError, match="choose another folder"):
-        write_report(small, tmp_path / "taken", Seed(0))
+        write_report(small, tmp_path / "taken")
 
 
 def test_no_name_brings_markup_or_control_characters_in(small: Audit, tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_no_name_brings_markup_or_control_characters_in(small: Audit, tmp_path: 
         plan=nasty,
         versions={nasty: nasty},
     )
-    write_report(audit, tmp_path, Seed(0))
+    write_report(with_verdicts(audit), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     tags = Tags(text)
     assert not set(tags.names) & {"img", "iframe", "object", "embed", "link"}
@@ -96,7 +97,7 @@ def test_no_name_brings_markup_or_control_characters_in(small: Audit, tmp_path: 
 
 
 def test_headings_never_skip_a_level(small: Audit, tmp_path: Path) -> None:
-    write_report(small, tmp_path, Seed(0))
+    write_report(small, tmp_path)
     levels = Tags((tmp_path / "report.html").read_text(encoding="utf-8")).headings
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -109,7 +110,7 @@ def test_an_audit_without_results_still_has_a_report(small: Audit, tmp_path: Pat
     refused = replace(
         small, arms=untested, findings=(), refusals=(Refusal(cell, client(0), ("updates",)),)
     )
-    write_report(refused, tmp_path, Seed(0))
+    write_report(with_verdicts(refused), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Not measured does not mean that there is no leak." in text
     assert "The accuracy of the global model was not measured." in text

@@ -10,7 +10,8 @@ from overheard.core.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party
 from overheard.core.scorer import Scorer
 from overheard.core.truth import GroundTruth
-from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.scorer import AttributeScorer
 from overheard.questions.identity.claim import Identity

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
-from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding, Refusal
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -105,7 +107,7 @@ def small() -> Audit:
     Claims without noise fit no other partition as well; those with noise fit half of them.
     """
     true = {client(0): (1.0, 0.0), client(1): (0.2, 0.8)}
-    return Audit(
+    audit = Audit(
         title="Two clients",
         subject="2 clients, 2 classes",
         class_names=("cat", "dog"),
@@ -123,6 +125,7 @@ def small() -> Audit:
         plan='title = "Two clients"\n',
         versions={"overheard": "0.1.0"},
     )
+    return with_verdicts(audit)
 
 
 @pytest.fixture(scope="session")
@@ -223,7 +226,7 @@ def rich() -> Audit:
                     settings="BiasInversion()",
                 )
             )
-    return Audit(
+    audit = Audit(
         title=f"What 26 clinics give away {HOSTILE}",
         subject="26 clients with 80 to 120 examples each of digits, shared out by dirichlet "
         "(alpha=0.4); model mlp; 3 rounds of FedAvg, 2 local epochs of sgd at rate 0.1 with "
@@ -235,3 +238,4 @@ def rich() -> Audit:
         plan='title = "26 clinics"\n# <script>alert(3)</script>\nseeds = [0, 1]\n',
         versions={"overheard": "0.1.0", "torch": "2.13.0+cpu", "python": "3.11.2"},
     )
+    return with_verdicts(audit)

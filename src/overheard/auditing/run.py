@@ -17,7 +17,9 @@ from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recording import prepare_recorded_runs, recording_digest
 from overheard.auditing.runs_ahead import attack_ahead
-from overheard.findings.finding import ArmRun, Audit
+from overheard.auditing.threat_results import with_verdicts
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun
 from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
 from overheard.learning.workers import starter
@@ -97,7 +99,7 @@ def collect_audit(
     results: Sequence[CellResult],
     recording: Path | None,
 ) -> Audit:
-    """Return the results of an audit as one object, with the versions of the software.
+    """Return the results of an audit as one object, judged, with the versions of the software.
 
     Args:
         plan: the plan.
@@ -108,7 +110,7 @@ def collect_audit(
         recording: the folder of the recording; None = the runs were simulated.
 
     """
-    return Audit(
+    audit = Audit(
         title=plan.title,
         subject=subject,
         class_names=class_names,
@@ -125,6 +127,7 @@ def collect_audit(
         | {"python": platform.python_version()}
         | dict(plugin_packages(plan)),
     )
+    return with_verdicts(audit)
 
 
 def folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None) -> str:

@@ -1,8 +1,8 @@
-"""Groups an audit's findings by arm and threat, with the best attack first."""
+"""Judges an audit: its results by arm and threat, with the best attack first."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isfinite
 
@@ -10,7 +10,8 @@ from overheard.auditing.summary import summarise
 from overheard.auditing.threat_verdicts import judge_attacks
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Finding, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding, Refusal
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import (
     ArmResult,
@@ -21,15 +22,17 @@ from overheard.findings.threat_results import (
 from overheard.findings.threat_verdict import TargetKind, ThreatVerdict
 from overheard.plans.registries import questions
 
+BOOTSTRAP_SEED = Seed(0)
+"""Seed of the bootstrap for intervals, and of random pairings."""
 
-def collect_arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
-    """Return the audit's arms in its order, each with the results of every threat.
 
-    Args:
-        audit: the findings and refusals.
-        seed: the seed of the bootstrap for the intervals.
+def with_verdicts(audit: Audit) -> Audit:
+    """Return the audit with its results by arm, which follow from its findings and refusals."""
+    return replace(audit, arm_results=_arm_results(audit))
 
-    """
+
+def _arm_results(audit: Audit) -> tuple[ArmResult, ...]:
+    """Return the audit's arms in its order, each with the results of every threat."""
     findings: dict[_Threat, list[Finding]] = defaultdict(list)
     refusals: dict[_Threat, list[Refusal]] = defaultdict(list)
     for finding in audit.findings:
@@ -52,9 +55,8 @@ def collect_arms(audit: Audit, seed: Seed) -> tuple[ArmResult, ...]:
                 about=threat.about,
                 runs=runs[threat.arm],
                 stated_margins=audit.margins,
-                seed=seed.child("pairings"),
+                seed=BOOTSTRAP_SEED.child("pairings"),
             ),
-            seed,
         )
         for threat in sorted(threats, key=lambda threat: order.index(_threat_key(threat)))
     ]
@@ -93,9 +95,8 @@ def _threat_result(
     findings: Sequence[Finding],
     refusals: Sequence[Refusal],
     judge: Callable[[Sequence[AttackResult]], ThreatVerdict],
-    seed: Seed,
 ) -> ThreatResult:
-    rows = summarise(findings, seed)
+    rows = summarise(findings, BOOTSTRAP_SEED)
     cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
     labels = attack_labels(cells)
     attack_results = [

@@ -8,7 +8,6 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.cli.progress import progress_bar
 from overheard.cli.terminal import escaped_text
-from overheard.core.seeds import Seed
 from overheard.planning.budget import plan_within_budget
 from overheard.plans.plan import Plan
 from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
@@ -39,9 +38,9 @@ def audit_and_report(
             on_step=on_step,
             rerun=rerun,
         )
-        arm_results = write_report(found, folder, Seed(0))
+        write_report(found, folder)
     refuse_empty_audit(found)
-    return (*headlines(arm_results), *unmeasured_attacks(found))
+    return (*headlines(found.arm_results), *unmeasured_attacks(found))
 
 
 def fit_budget(

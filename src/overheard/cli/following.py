@@ -12,7 +12,6 @@ from overheard.auditing.inputs import Resources
 from overheard.cli.round_lines import describe_round
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import PlanError
-from overheard.core.seeds import Seed
 from overheard.plans.plan import Plan
 from overheard.report.write import write_interim_report
 
@@ -54,7 +53,7 @@ def follow_and_print(
     notes = set[str]()
 
     def on_round(followed: FollowedRound) -> None:
-        say(describe_round(followed, Seed(0)))
+        say(describe_round(followed))
         for note in followed.notes:
             if note not in notes:
                 notes.add(note)
@@ -96,7 +95,7 @@ class _InterimReports:
         begin = monotonic()
         if begin < self._next:
             return False
-        write_interim_report(followed.audit, self._folder, Seed(0))
+        write_interim_report(followed.audit, self._folder)
         end = monotonic()
         self._next = end + max(SECONDS_BETWEEN_REPORTS, (end - begin) / SHARE_OF_TIME)
         is_first, self._is_first = self._is_first, False

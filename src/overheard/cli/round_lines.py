@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from overheard.auditing.following.round_attacker import FollowedRound
-from overheard.auditing.threat_results import collect_arms
 from overheard.core.accountant import format_epsilon
 from overheard.core.mechanism import INSTALL_HINT
-from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmDefense
 from overheard.findings.names import (
     make_printable,
@@ -23,20 +21,17 @@ LONGEST_REASON = 160
 """Most characters of why attacks could not run; the report has all of it."""
 
 
-def describe_round(followed: FollowedRound, seed: Seed) -> str:
-    """Return the round, what each threat claims about whom, and the epsilon spent so far.
-
-    Args:
-        followed: the latest results of all attacks.
-        seed: the seed of the bootstrap, which gives the intervals.
-
-    """
-    arms = collect_arms(followed.audit, seed)
-    classes = followed.audit.class_names
-    parts = [_threat_words(one, classes) for arm in arms for one in arm.threat_results]
+def describe_round(followed: FollowedRound) -> str:
+    """Return the round, what each threat claims about whom, and the epsilon spent so far."""
+    audit = followed.audit
+    parts = [
+        _threat_words(one, audit.class_names)
+        for arm in audit.arm_results
+        for one in arm.threat_results
+    ]
     parts += [
         words
-        for run in followed.audit.arms
+        for run in audit.arms
         for defense in run.defenses
         if (words := _epsilon_words(defense))
     ]

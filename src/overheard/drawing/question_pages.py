@@ -16,7 +16,8 @@ from overheard.drawing.score_tables import (
 )
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_sentences
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_observers, name_other_clients
 from overheard.findings.question import Question
 from overheard.findings.score_row import ScoreRow

@@ -14,8 +14,9 @@ from overheard.epsilon.threshold_bound import (
     GuessEvidence,
     bound_epsilon_by_thresholds,
 )
+from overheard.findings.audit import Audit
 from overheard.findings.document_rows import EpsilonVerdict
-from overheard.findings.finding import ArmDefense, ArmRun, Audit, Cell, Finding
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
 from overheard.findings.threat_results import attack_labels
 from overheard.questions.membership.scorer import MembershipScorer
 

@@ -11,8 +11,9 @@ from functools import cache, lru_cache
 from math import isfinite
 
 from overheard.core.scorer import Score
+from overheard.findings.audit import Audit
 from overheard.findings.document_format import FORMAT, VERSION
-from overheard.findings.finding import ArmRun, Audit, Cell, Finding, Refusal
+from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind

@@ -37,5 +37,14 @@ def html_table(
     return f"<table>{caption}{head}<tbody>{body}</tbody></table>{below}"
 
 
+def short_number(value: float | None) -> str:
+    """Return a number with three digits; "" for None.
+
+    >>> short_number(0.12345)
+    '0.123'
+    """
+    return "" if value is None else f"{value:.3g}"
+
+
 def _line(tag: str, cells: Sequence[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{html_text(cell)}</{tag}>' for cell in cells)}</tr>"

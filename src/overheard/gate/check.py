@@ -3,16 +3,11 @@
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.findings.audit import Audit
 from overheard.findings.document_reader import FindingsDocument, parse_findings, read_findings
-from overheard.findings.finding import Audit
 from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.policy import Policy, read_policy
 from overheard.report.exports import as_json
-
-BOOTSTRAP_SEED = Seed(0)
-"""Seed of the bootstrap for intervals, as in the CLI: an `Audit` is judged like its file."""
 
 
 def check(
@@ -44,5 +39,5 @@ def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
     if isinstance(found, Path):
         return read_findings(found)
     if isinstance(found, Audit):
-        return parse_findings(as_json(found, collect_arms(found, BOOTSTRAP_SEED)))
+        return parse_findings(as_json(found))
     return found

@@ -11,7 +11,8 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import Party
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.findings.number_format import SPACE, Measure
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.plans.plan import UNDEFENDED

@@ -12,9 +12,8 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.auditing.run import audit
 from overheard.core.errors import AuditError, DataError, OutputError, PlanError
-from overheard.core.seeds import Seed
 from overheard.drawing.figures import ReportTable
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label
 from overheard.papers.page_content import IllustratedExperiment, PageContent
@@ -31,9 +30,6 @@ PAGE_FILE = "figures.html"
 
 LEFT_OUT = "_not_measured"
 """End of the names of values that stand for an audit or an arm that was left out."""
-
-BOOTSTRAP_SEED = Seed(0)
-"""Seed of the bootstrap in an experiment's reports, so that a rerun writes the same bytes."""
 
 
 class Experiment(ABC):
@@ -137,7 +133,7 @@ class Experiment(ABC):
                     raise
                 missing[name] = error
                 continue
-            write_report(audits[name], folder / name, BOOTSTRAP_SEED)
+            write_report(audits[name], folder / name)
         if not audits:
             raise next(iter(missing.values()))
         audits = {name: audits[name] for name in plans if name in audits}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.core.scorer import Better
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.estimates import (
     FindingFilter,
     mean_guess_score,

@@ -10,7 +10,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.core.transcript import Transcript
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan
 
 

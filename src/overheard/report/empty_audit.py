@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from overheard.core.errors import PlanError
-from overheard.findings.finding import Audit, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
 
 MAX_REASONS = 5

@@ -8,22 +8,22 @@ from math import isfinite
 from overheard.core.scorer import Score
 from overheard.epsilon.entry import epsilon_entry
 from overheard.epsilon.epsilon_results import epsilon_results
+from overheard.findings.audit import Audit
 from overheard.findings.document import findings_document
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.finding import Finding
 from overheard.findings.frame import COLUMNS
 from overheard.findings.names import make_printable
-from overheard.findings.threat_results import ArmResult
 from overheard.report.threat_sentences import threat_sentences
 
 MAX_NUMBERS = 1000
 """Longest claim in a CSV cell, in numbers; a claim about thousands of records is left out."""
 
 
-def as_json(audit: Audit, arm_results: Sequence[ArmResult]) -> str:
+def as_json(audit: Audit) -> str:
     """Return all results of the audit as one JSON document; NaN and infinity become null."""
     return findings_document(
         audit,
-        arm_results,
+        audit.arm_results,
         map(epsilon_entry, epsilon_results(audit)),
         lambda threat_result: threat_sentences(threat_result)[0],
     )

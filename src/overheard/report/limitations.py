@@ -1,18 +1,17 @@
 """Sentences on the limitations of an audit's results."""
 
-from collections.abc import Sequence
-
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.names import make_printable
-from overheard.findings.threat_results import ArmResult
 from overheard.report.verdict_sentences import false_leak_sentences
 
 
-def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+def limitation_sentences(audit: Audit) -> tuple[str, ...]:
     """Return the limitations of the results, one per sentence."""
     updates = sum(run.answers for run in audit.arms)
     missing = sum(run.missing for run in audit.arms)
-    unattacked = [make_printable(arm.name) for arm in arm_results if not arm.threat_results]
+    unattacked = [
+        make_printable(arm.name) for arm in audit.arm_results if not arm.threat_results
+    ]
     seeds = len({run.seed for run in audit.arms})
     unchecked = not all(run.has_truth for run in audit.arms)
     return (
@@ -43,6 +42,6 @@ def limitation_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tupl
         if unchecked
         else "Of several attacks the best is shown. Tests and intervals allow for this choice. "
         "A stronger attack than those tried may reveal more.",
-        *false_leak_sentences(arm_results),
+        *false_leak_sentences(audit.arm_results),
         "An audit cannot prove that there is no risk.",
     )

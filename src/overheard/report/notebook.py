@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
 from overheard.drawing.svg import Chart
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.html import html_table
 from overheard.report.arm_figures import arm_figures
 from overheard.report.first_page.matrix import Matrix, make_matrices
@@ -20,9 +18,6 @@ from overheard.statistics.estimate import Estimate
 if TYPE_CHECKING:
     import pandas
 
-BOOTSTRAP_SEED = Seed(0)
-"""Seed of intervals and pairings, as in the report that the command writes."""
-
 NO_ATTACK = "no attack"
 
 
@@ -32,11 +27,10 @@ def verdict_matrix(audit: Audit) -> str:
     There is a line for each question and group of observers, and a column for each arm. Below
     it stands how many false leaks to expect.
     """
-    arm_results = collect_arms(audit, BOOTSTRAP_SEED)
-    note = " ".join(false_leak_sentences(arm_results))
+    note = " ".join(false_leak_sentences(audit.arm_results))
     return "".join(
         html_table(audit.title, _heads(matrix), _lines(matrix), note)
-        for matrix in make_matrices(arm_results)
+        for matrix in make_matrices(audit.arm_results)
     )
 
 
@@ -60,7 +54,7 @@ def score_frame(audit: Audit) -> "pandas.DataFrame":
             "targets": row.targets,
             "seeds": row.seeds,
         }
-        for arm in collect_arms(audit, BOOTSTRAP_SEED)
+        for arm in audit.arm_results
         for one in arm.threat_results
         for row in one.rows
     ]
@@ -83,7 +77,7 @@ def verdict_frame(audit: Audit) -> "pandas.DataFrame":
             **_interval("gain", one.judgement.gain),
             "why": one.judgement.why,
         }
-        for arm in collect_arms(audit, BOOTSTRAP_SEED)
+        for arm in audit.arm_results
         for one in arm.threat_results
     ]
     return pandas.DataFrame(rows)
@@ -103,12 +97,11 @@ def draw_figures(audit: Audit) -> Mapping[str, Figure]:
 
     A title with several panels has one figure for each, with the panel's heading after it.
     """
-    arm_results = collect_arms(audit, BOOTSTRAP_SEED)
     found = {}
     for report_figure in (
-        *frontier_figures(arm_results),
-        *arm_figures(arm_results),
-        *round_figures(arm_results),
+        *frontier_figures(audit.arm_results),
+        *arm_figures(audit.arm_results),
+        *round_figures(audit.arm_results),
     ):
         for panel in report_figure.panels:
             title = " · ".join(filter(None, (report_figure.title, panel.heading)))

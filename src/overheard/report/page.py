@@ -13,8 +13,8 @@ from overheard.drawing.sections import (
 )
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.epsilon.table import epsilon_blocks, epsilon_terms
+from overheard.findings.audit import Audit
 from overheard.findings.costs import arm_costs
-from overheard.findings.finding import Audit
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.number_format import (
     BARE_NUMBER,
@@ -86,31 +86,30 @@ class ArmSummary:
         return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_NUMBER)
 
 
-def render_page(audit: Audit, arm_results: Sequence[ArmResult], digest: str = "") -> str:
+def render_page(audit: Audit, digest: str = "") -> str:
     """Return the whole report as HTML, with all names and control characters escaped.
 
     Args:
         audit: the audit.
-        arm_results: the results of its arms.
         digest: the SHA-256 of `findings.json`, which the page states; "" = not stated.
 
     """
-    epsilons = epsilon_results(audit)
+    epsilons, arm_results = epsilon_results(audit), audit.arm_results
     question_pages = [pages_of(name) for name in _questions(arm_results)]
     return load_template("page.html.j2").render(
         title=make_printable(audit.title),
         is_recorded=audit.is_recorded,
         made_on=make_printable(audit.made_on),
         no_metadata=NO_METADATA,
-        first=make_first_page(audit, arm_results, epsilons, digest),
+        first=make_first_page(audit, epsilons, digest),
         arms=[_arm_summary(arm) for arm in arm_results],
         changes=describe_defense_effects(arm_results),
         costs=cost_table(arm_results),
         side_by_side=arm_figures(arm_results),
         defenses=_defenses(arm_results),
         epsilons=epsilon_blocks(epsilons),
-        sections=_sections(audit, arm_results),
-        claims=_claims(audit, arm_results),
+        sections=_sections(audit),
+        claims=_claims(audit),
         frontiers=frontier_figures(arm_results),
         by_round=round_figures(arm_results),
         accuracy=accuracy_figure(arm_results),
@@ -132,13 +131,13 @@ def _questions(arm_results: Sequence[ArmResult]) -> Sequence[str]:
     )
 
 
-def _sections(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[Section, ...]:
+def _sections(audit: Audit) -> tuple[Section, ...]:
     """Return the sections that belong to single questions."""
     return merge_sections(
         section
-        for question in _questions(arm_results)
+        for question in _questions(audit.arm_results)
         for section in _question_sections(
-            question, audit, select_question(arm_results, question)
+            question, audit, select_question(audit.arm_results, question)
         )
     )
 
@@ -160,13 +159,13 @@ def _question_sections(
     return sections
 
 
-def _claims(audit: Audit, arm_results: Sequence[ArmResult]) -> Sequence[SectionBlock]:
+def _claims(audit: Audit) -> Sequence[SectionBlock]:
     """Return the unchecked claims, question by question."""
     return [
         block
-        for question in _questions(arm_results)
+        for question in _questions(audit.arm_results)
         for block in pages_of(question).claim_blocks(
-            audit, select_question(arm_results, question)
+            audit, select_question(audit.arm_results, question)
         )
     ]
 

@@ -4,10 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from overheard.archive.atomic import output_error, write_text
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
-from overheard.findings.threat_results import ArmResult
+from overheard.findings.audit import Audit
 from overheard.report.evidence.digests import write_digests
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
@@ -20,32 +17,29 @@ DATA_FILES = ("findings.json", "findings.csv", "digests.json")
 """Files of a finished audit beside the report and the plan."""
 
 
-def write_report(audit: Audit, folder: Path, seed: Seed) -> tuple[ArmResult, ...]:
+def write_report(audit: Audit, folder: Path) -> None:
     """Write `findings.json`, `findings.csv` and `report.html`, each completely or not at all.
 
     Last it writes `digests.json`, with which `overheard verify` finds later changes. The same
-    audit and seed give the same bytes. Returns the results by arm that the files show.
+    audit gives the same bytes.
 
     Args:
         audit: the results to report.
         folder: where to write; created if it does not exist.
-        seed: the seed of the bootstrap, which gives the intervals.
 
     Raises:
         OutputError: if the folder cannot be written.
 
     """
-    arm_results = collect_arms(audit, seed)
-    findings = as_json(audit, arm_results)
+    findings = as_json(audit)
     write_text(folder / "findings.json", findings)
     write_text(folder / "findings.csv", as_csv(audit))
     digest = sha256(findings.encode("utf-8")).hexdigest()
-    write_text(folder / "report.html", render_page(audit, arm_results, digest))
+    write_text(folder / "report.html", render_page(audit, digest))
     write_digests(folder, REPORT_FILES)
-    return arm_results
 
 
-def write_interim_report(audit: Audit, folder: Path, seed: Seed) -> None:
+def write_interim_report(audit: Audit, folder: Path) -> None:
     """Write `report.html` alone, for an audit that goes on.
 
     Data files of an earlier audit are removed: they would not match the page, and nobody should
@@ -54,7 +48,6 @@ def write_interim_report(audit: Audit, folder: Path, seed: Seed) -> None:
     Args:
         audit: the results so far.
         folder: where to write.
-        seed: the seed of the bootstrap, which gives the intervals.
 
     Raises:
         OutputError: if the folder cannot be written.
@@ -66,4 +59,4 @@ def write_interim_report(audit: Audit, folder: Path, seed: Seed) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise output_error(path, error) from error
-    write_text(folder / "report.html", render_page(audit, collect_arms(audit, seed)))
+    write_text(folder / "report.html", render_page(audit))

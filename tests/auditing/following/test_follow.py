@@ -13,7 +13,7 @@ from overheard.auditing.following.round_attacker import FollowedRound
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.mechanism import Mechanism
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from tests.auditing.conftest import HERE, FinishedAudit

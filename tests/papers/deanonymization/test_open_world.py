@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.deanonymization.open_world import OpenWorldExperiment
 from overheard.papers.deanonymization.result_rows import PRECISION
 from overheard.papers.deanonymization.scenarios import IdentityScenario

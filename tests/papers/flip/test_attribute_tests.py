@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing import plan_code
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.flip.attribute import AttributeExperiment
 from overheard.papers.flip.attribute_tests import (
     TESTS,

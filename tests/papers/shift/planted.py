@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.runs import ExperimentRuns
 from overheard.papers.shift import experiment as module
 from overheard.papers.shift.experiment import ShiftExperiment

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import overheard
-from overheard.auditing.threat_results import collect_arms
 from overheard.core.examples import Examples
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.task import TokenWords
@@ -61,7 +60,7 @@ def test_words_of_wards_leak_and_noise_hides_them(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.format(file=(tmp_path / "notes.csv").as_posix()), encoding="utf-8")
     audit = overheard.audit(overheard.read_plan(plan), tmp_path / "audit")
-    of_arm = {arm.name: arm.threat_results[0] for arm in collect_arms(audit, overheard.Seed(0))}
+    of_arm = {arm.name: arm.threat_results[0] for arm in audit.arm_results}
     assert of_arm["none"].verdict == "leaks"
     assert of_arm["none"].attack_results[0].headline_row.value.mean == pytest.approx(1)
     assert of_arm["noise"].verdict != "leaks"

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from overheard.core.seeds import Seed
+from overheard.findings.audit import Audit
 from overheard.findings.document_reader import read_findings
-from overheard.findings.finding import Audit
 from overheard.report.evidence.annex import make_annex
 from overheard.report.evidence.digests import CheckedFile, CheckedFolder, check_folder
 from overheard.report.evidence.officer import OfficerWords
@@ -86,7 +85,7 @@ def test_names_of_files_that_nobody_listed_are_made_printable() -> None:
 
 
 def test_reads_what_a_report_writes(small: Audit, tmp_path: Path) -> None:
-    write_report(replace(small, release={"contact": "dpo@example.org"}), tmp_path, Seed(0))
+    write_report(replace(small, release={"contact": "dpo@example.org"}), tmp_path)
     findings, folder = read_findings(tmp_path / "findings.json"), check_folder(tmp_path)
     annex = make_annex(findings, OfficerWords(), folder, "2026-11-22")
     assert "Contact | dpo@example.org | the plan" in section_of(annex, "Context of the release")

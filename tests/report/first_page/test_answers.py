@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Refusal
 from overheard.findings.metadata import MetadataItem
 from overheard.report.first_page.answers import NEW_NAMES, answer_sentences, listed
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
 def answers(audit: Audit) -> list[str]:
-    found = answer_sentences(audit, collect_arms(audit, Seed(0)))
+    found = answer_sentences(with_verdicts(audit))
     return [text.replace("\u00a0", " ") for text in found]
 
 
@@ -82,7 +82,7 @@ def test_unchecked_and_unmeasured_answers_promise_nothing(small: Audit) -> None:
 
 
 def test_an_audit_without_runs_has_no_answer(small: Audit) -> None:
-    assert answer_sentences(small, ()) == ()
+    assert answer_sentences(replace(small, arm_results=())) == ()
 
 
 def test_names_are_listed_with_one_and() -> None:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.epsilon.epsilon_results import epsilon_results
-from overheard.findings.finding import ArmDefense, Audit
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense
 from overheard.findings.metadata import MetadataItem
 from overheard.report.first_page.first_page import (
     MISTRUST,
@@ -16,7 +16,7 @@ from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 
 
 def page_of(audit: Audit, digest: str = "") -> FirstPage:
-    return make_first_page(audit, collect_arms(audit, Seed(0)), (), digest)
+    return make_first_page(with_verdicts(audit), (), digest)
 
 
 def test_the_file_rows_hold_only_what_is_known(small: Audit) -> None:
@@ -90,7 +90,7 @@ def test_a_claim_that_does_not_hold_comes_first_among_the_steps() -> None:
     for mechanism, is_broken in ((weak, True), (LOCAL, False)):
         audit = audit_of(mechanism, noisy_finding(1.0), are_canaries=True)
         results = epsilon_results(audit)
-        page = make_first_page(audit, collect_arms(audit, Seed(0)), results, "")
+        page = make_first_page(with_verdicts(audit), results, "")
         assert len(page.epsilons) == 1
         assert bool(page.broken_claims) == is_broken
         assert (page.steps[:1] == (MISTRUST,)) == is_broken

@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, NETWORK, RELEASE, client, late_joiner
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.report.first_page.legend import legend_sentences
 from tests.runs.audits import FITS_BEST, shares_finding
 
 
 def legend(audit: Audit) -> str:
-    return " ".join(legend_sentences(collect_arms(audit, Seed(0))))
+    return " ".join(legend_sentences(with_verdicts(audit).arm_results))
 
 
 def test_words_of_leaks_and_of_arms_are_explained_where_they_are_used(small: Audit) -> None:
@@ -52,7 +51,7 @@ def test_observers_that_are_no_party_of_the_run_are_explained(small: Audit) -> N
 
 def judged(audit: Audit, **judgement: object) -> str:
     """The legend if each result of the audit were judged so."""
-    arms = collect_arms(audit, Seed(0))
+    arms = with_verdicts(audit).arm_results
     return " ".join(
         legend_sentences(
             [

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Refusal
 from overheard.report.first_page.matrix import (
     ARMS_IN_A_PART,
     UNDEFENDED,
@@ -21,7 +21,7 @@ def plain(text: str) -> str:
 
 
 def test_a_cell_states_effect_guess_and_surety(small: Audit) -> None:
-    (matrix,) = make_matrices(collect_arms(small, Seed(0)))
+    (matrix,) = make_matrices(small.arm_results)
     assert [arm.name for arm in matrix.arms] == ["none", "noise"]
     (row,) = matrix.rows
     assert (row.observers, row.about) == ("The server", "each client")
@@ -43,7 +43,7 @@ def test_who_was_not_asked_in_an_arm_has_no_cell(small: Audit) -> None:
         "noise", client(1), (0.2, 0.8), (0.2, 0.8), observers=(client(0),), fits=FITS_BEST
     )
     audit = replace(small, findings=(*small.findings, other))
-    (matrix,) = make_matrices(collect_arms(audit, Seed(0)))
+    (matrix,) = make_matrices(with_verdicts(audit).arm_results)
     assert [row.observers for row in matrix.rows] == ["The server", "Client 0"]
     assert matrix.rows[1].cells[0] is None
     assert matrix.rows[1].cells[1] is not None
@@ -53,7 +53,7 @@ def test_a_refusal_names_what_is_missing_and_not_every_target(small: Audit) -> N
     cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
     refused = tuple(Refusal(cell, client(k), (f"update {k}",)) for k in range(9))
     audit = replace(small, arms=small.arms[:1], findings=(), refusals=refused)
-    (matrix,) = make_matrices(collect_arms(audit, Seed(0)))
+    (matrix,) = make_matrices(with_verdicts(audit).arm_results)
     (found,) = matrix.rows[0].cells
     assert found is not None
     assert found.effect == found.guess == ""
@@ -69,13 +69,15 @@ def test_many_arms_make_several_parts(small: Audit) -> None:
         replace(first, cell=replace(first.cell, arm=f"arm {k}"))
         for k in range(ARMS_IN_A_PART + 1)
     )
-    parts = make_matrices(collect_arms(replace(small, arms=arms, findings=findings), Seed(0)))
+    parts = make_matrices(
+        with_verdicts(replace(small, arms=arms, findings=findings)).arm_results
+    )
     assert [len(part.arms) for part in parts] == [ARMS_IN_A_PART, 1]
     assert all(len(row.cells) == len(part.arms) for part in parts for row in part.rows)
 
 
 def test_no_defenses_are_stated_only_if_that_is_known(small: Audit) -> None:
-    (bare, _) = collect_arms(small, Seed(0))
+    (bare, _) = small.arm_results
     assert describe_defenses(bare) == UNDEFENDED
     untold = replace(bare, runs=(replace(bare.runs[0], are_defenses_known=False),))
     assert describe_defenses(untold) == UNKNOWN_DEFENSES
@@ -88,7 +90,7 @@ def test_unchecked_claims_are_not_called_right_or_wrong(small: Audit) -> None:
     )
     arm = replace(small.arms[0], has_truth=False)
     audit = replace(small, arms=(arm,), findings=(unchecked,))
-    (found,) = make_matrices(collect_arms(audit, Seed(0)))[0].rows[0].cells
+    (found,) = make_matrices(with_verdicts(audit).arm_results)[0].rows[0].cells
     assert found is not None
     assert found.badge == "Claimed, not checked"
     told = plain(found.surety)

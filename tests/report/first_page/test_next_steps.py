@@ -2,18 +2,16 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import ArmDefense, Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense, Cell, Refusal
 from overheard.report.first_page.next_steps import NAME_DEFENSES, next_steps
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
 def steps(audit: Audit) -> list[str]:
-    return [
-        text.replace("\u00a0", " ") for text in next_steps(audit, collect_arms(audit, Seed(0)))
-    ]
+    return [text.replace("\u00a0", " ") for text in next_steps(with_verdicts(audit))]
 
 
 def test_a_defense_that_stops_the_leak_is_named_with_its_cost(small: Audit) -> None:

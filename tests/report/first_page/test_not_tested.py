@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, NETWORK, RELEASE, SERVER, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Cell, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Cell, Refusal
 from overheard.report.evidence.standards import untested_threats
 from overheard.report.first_page.not_tested import untested_sentences
 from tests.runs.audits import FITS_BEST, shares_finding
 
 
 def untested(audit: Audit) -> str:
-    return "\n".join(untested_sentences(audit, collect_arms(audit, Seed(0))))
+    return "\n".join(untested_sentences(with_verdicts(audit)))
 
 
 def test_questions_and_observers_that_were_not_asked_are_named(small: Audit) -> None:

@@ -16,7 +16,7 @@ from overheard.auditing.recording import CheckedRecording, check_recording
 from overheard.auditing.run import collect_audit
 from overheard.auditing.work_items import name_observers_of_run
 from overheard.core.errors import TranscriptError
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.result_cache import CellResult, NoResultCache
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ThreatPlan

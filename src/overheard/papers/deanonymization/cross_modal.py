@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.deanonymization.differences import common_differences
 from overheard.papers.deanonymization.model_utility import mean_over_seeds
 from overheard.papers.deanonymization.plans import (

@@ -6,7 +6,7 @@ from typing import final
 
 from overheard.auditing.summary import summarise
 from overheard.core.scorer import Better
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.papers.estimates import BOOTSTRAP_SEED
 from overheard.papers.reproduced_value import ReproducedValue

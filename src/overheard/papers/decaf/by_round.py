@@ -8,7 +8,7 @@ import torch
 
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import client
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.learning.simplex import normalize_to_shares
 from overheard.papers.decaf.benchmark import BENCHMARKS, SKIN_CANCER, DecafBenchmark
 from overheard.papers.decaf.differences import COMMON

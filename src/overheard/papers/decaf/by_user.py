@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from overheard.core.parties import client
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.decaf.published_scores import score_published_claim
 from overheard.papers.decaf.published_users import PublishedUser
 from overheard.papers.estimates import FindingFilter, mean_score, reproduced_value

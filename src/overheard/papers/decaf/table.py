@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.decaf.benchmark import DecafBenchmark
 from overheard.papers.decaf.by_user import l1_by_user
 from overheard.papers.decaf.differences import common_differences

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.estimates import final_accuracy, reproduced_value
 from overheard.papers.experiment import Experiment
 from overheard.papers.flip.published_numbers import published_accuracy

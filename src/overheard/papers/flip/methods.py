@@ -9,7 +9,8 @@ import numpy as np
 from overheard.drawing.charts import legend_chart
 from overheard.drawing.figures import Panel, ReportFigure
 from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
-from overheard.findings.finding import ArmRun, Audit
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.papers.estimates import final_accuracy, reproduced_value

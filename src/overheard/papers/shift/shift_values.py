@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from overheard.core.scorer import Better
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.papers.estimates import BOOTSTRAP_SEED
 from overheard.papers.reproduced_value import ReproducedValue

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.core.parties import client
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.estimates import mean_score, reproduced_value, select_findings
 from overheard.papers.experiment import Experiment
 from overheard.papers.reproduced_value import ReproducedValue

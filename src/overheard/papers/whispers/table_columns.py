@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.papers.estimates import mean_guess_score, mean_score, reproduced_value
 from overheard.papers.reproduced_value import ReproducedValue
 from overheard.papers.whispers.methods import DISTANCES, UNIFORM_GUESS, Method

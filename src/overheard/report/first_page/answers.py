@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.names import (
     make_printable,
     name_observers,
@@ -39,11 +39,12 @@ NEW_NAMES = (
 """What holds for a threat with pseudonyms that last for a round."""
 
 
-def answer_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+def answer_sentences(audit: Audit) -> tuple[str, ...]:
     """Return what leaks to whom: first without defenses, then what leaks only under others.
 
     Last comes what attackers were assumed to know, and what is read without any attack.
     """
+    arm_results = audit.arm_results
     reference = reference_arm(arm_results)
     if reference is None:
         return ()

@@ -6,7 +6,7 @@ from typing import final
 
 from overheard.epsilon.epsilon_results import EpsilonResult
 from overheard.epsilon.table import epsilon_sentences, epsilon_summaries
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
@@ -72,33 +72,27 @@ class FirstPage:
     file_rows: tuple[tuple[str, str], ...]
 
 
-def make_first_page(
-    audit: Audit,
-    arm_results: Sequence[ArmResult],
-    epsilons: Sequence[EpsilonResult],
-    digest: str,
-) -> FirstPage:
+def make_first_page(audit: Audit, epsilons: Sequence[EpsilonResult], digest: str) -> FirstPage:
     """Return the first page of an audit.
 
     Args:
         audit: the audit.
-        arm_results: the results of its arms.
         epsilons: its claims of epsilon.
         digest: the SHA-256 of `findings.json`; "" = not stated.
 
     """
-    broken = epsilon_sentences(epsilons)
+    broken, arm_results = epsilon_sentences(epsilons), audit.arm_results
     return FirstPage(
         broken,
-        answer_sentences(audit, arm_results),
+        answer_sentences(audit),
         make_matrices(arm_results),
         _in_clear(arm_results),
         epsilon_summaries(epsilons),
         legend_sentences(arm_results),
-        (*((MISTRUST,) if broken else ()), *next_steps(audit, arm_results)),
-        untested_sentences(audit, arm_results),
-        limitation_sentences(audit, arm_results),
-        tuple(_assessment(audit, arm_results, has_broken=bool(broken))),
+        (*((MISTRUST,) if broken else ()), *next_steps(audit)),
+        untested_sentences(audit),
+        limitation_sentences(audit),
+        tuple(_assessment(audit, has_broken=bool(broken))),
         _file_rows(audit, digest),
     )
 
@@ -114,11 +108,9 @@ def _attacks(audit: Audit) -> str:
     )
 
 
-def _assessment(
-    audit: Audit, arm_results: Sequence[ArmResult], *, has_broken: bool
-) -> Iterator[str]:
+def _assessment(audit: Audit, *, has_broken: bool) -> Iterator[str]:
     """Yield what of the first page belongs into an impact assessment."""
-    verdicts = {one.verdict for arm in arm_results for one in arm.threat_results}
+    verdicts = {one.verdict for arm in audit.arm_results for one in arm.threat_results}
     yield (
         "Into the assessment belong: what leaks and to whom, with its size, and which defenses "
         "helped, with their cost. So do what was not tested, the limits above, and the facts "

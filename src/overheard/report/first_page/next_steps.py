@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import format_percent
 from overheard.findings.threat_results import ArmResult, ThreatResult
@@ -34,12 +34,13 @@ SEND_LESS = (
 )
 
 
-def next_steps(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+def next_steps(audit: Audit) -> tuple[str, ...]:
     """Return what this audit says about each leak, and what it leaves to be tried.
 
     Only arms of the audit are recommended, each with what it costs. A defense under which no
     attack could run is not said to stop the leak.
     """
+    arm_results = audit.arm_results
     reference = reference_arm(arm_results)
     if reference is None:
         return ()

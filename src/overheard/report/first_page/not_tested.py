@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client
-from overheard.findings.finding import Audit, Refusal
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.threat_results import ArmResult
 from overheard.plans.registries import questions
@@ -12,13 +13,13 @@ from overheard.report.page_registry import pages_of
 from overheard.report.refusals import list_missing
 
 
-def untested_sentences(audit: Audit, arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+def untested_sentences(audit: Audit) -> tuple[str, ...]:
     """Return questions and observers that were not asked, refused attacks, and limits."""
     return (
-        *_unasked(arm_results),
-        *_unasked_observers(arm_results),
-        *_one_sided(arm_results),
-        *_refused(arm_results),
+        *_unasked(audit.arm_results),
+        *_unasked_observers(audit.arm_results),
+        *_one_sided(audit.arm_results),
+        *_refused(audit.arm_results),
         f"Overheard cannot test: {'; '.join(_never_tested())}.",
         *_auxiliary_caveat(audit),
     )

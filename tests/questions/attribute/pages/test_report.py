@@ -1,7 +1,6 @@
 """Reports compare inferred attributes with guessing and with the control."""
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.threat_results import ArmResult
 from overheard.questions.attribute.pages.report import attribute_tables
 from overheard.report.threat_sentences import threat_sentences
@@ -10,7 +9,7 @@ from tests.report.user_audits import attribute_findings, user_audit
 
 def arms_of(strength: float) -> tuple[ArmResult, ...]:
     findings = attribute_findings("none", "age", strength)
-    return collect_arms(user_audit(findings, {"none": 0.8}), Seed(0))
+    return with_verdicts(user_audit(findings, {"none": 0.8})).arm_results
 
 
 def test_attributes_have_sentences_of_their_own() -> None:

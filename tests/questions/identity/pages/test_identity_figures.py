@@ -2,8 +2,7 @@
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.drawing.figures import ReportFigure
 from overheard.drawing.pair_figures import MAX_ATTACKS
 from overheard.findings.finding import Finding
@@ -16,7 +15,7 @@ from tests.runs.audits import HOSTILE
 
 
 def report_figures(findings: list[Finding]) -> tuple[ReportFigure, ...]:
-    return identity_figures(collect_arms(user_audit(findings, {"none": 0.8}), Seed(0)))
+    return identity_figures(with_verdicts(user_audit(findings, {"none": 0.8})).arm_results)
 
 
 def test_draws_the_panel_for_unknown_users_only_if_there_are_some() -> None:

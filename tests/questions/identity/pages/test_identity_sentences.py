@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.finding import Finding
 from overheard.findings.threat_results import ThreatResult
 from overheard.report.threat_sentences import threat_sentences
@@ -19,7 +18,7 @@ from tests.runs.audits import HOSTILE
 
 
 def threat_result(findings: list[Finding]) -> ThreatResult:
-    (arm,) = collect_arms(user_audit(findings, {"none": 0.8}), Seed(0))
+    (arm,) = with_verdicts(user_audit(findings, {"none": 0.8})).arm_results
     return arm.threat_results[0]
 
 

@@ -1,7 +1,6 @@
 """Tables list every score of re-identification beside guesses and the control run."""
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.drawing.figures import ReportTable
 from overheard.findings.finding import Finding
 from overheard.questions.identity.pages.identity_tables import identity_tables
@@ -13,7 +12,7 @@ from tests.report.user_audits import (
 
 
 def tables(findings: list[Finding]) -> dict[str, ReportTable]:
-    all_tables = identity_tables(collect_arms(user_audit(findings, {"none": 0.8}), Seed(0)))
+    all_tables = identity_tables(with_verdicts(user_audit(findings, {"none": 0.8})).arm_results)
     assert all(len(line) == len(table.headers) for table in all_tables for line in table.rows)
     return {table.caption.partition(" (")[0]: table for table in all_tables}
 

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, client
 from overheard.core.scorer import Score
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.findings.threat_results import ArmResult
 from overheard.questions.label_shares.pages.intervals import interval_sentences, interval_tables
 from tests.runs.audits import shares_finding
 
 
 def arms_of(small: Audit, findings: Sequence[Finding]) -> tuple[ArmResult, ...]:
-    return collect_arms(replace(small, findings=tuple(findings)), Seed(0))
+    return with_verdicts(replace(small, findings=tuple(findings))).arm_results
 
 
 def sentences(small: Audit, *findings: Finding) -> list[str]:

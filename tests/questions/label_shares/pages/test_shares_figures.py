@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.questions.label_shares.pages.shares_figures import MAX_TARGETS, shares_figures
 from tests.runs.audits import shares_finding
 
@@ -22,7 +21,7 @@ def test_shows_the_most_different_of_many_clients_and_says_so(
         shares_finding("none", client(n), (n / 30, 1 - n / 30), (0.5, 0.5)) for n in range(26)
     )
     (figure,) = shares_figures(
-        collect_arms(replace(small, findings=findings), Seed(0)), ("cat", "dog")
+        with_verdicts(replace(small, findings=findings)).arm_results, ("cat", "dog")
     )
     assert len(figure.panels) == len(figure.table.rows) == MAX_TARGETS
     assert "24 of 26 clients" in figure.note
@@ -36,7 +35,7 @@ def test_shows_one_of_several_runs_and_says_which(small: Audit) -> None:
         shares_finding("none", client(0), (1.0, 0.0), (0.5, 0.5), seed=seed) for seed in (5, 3)
     )
     (figure,) = shares_figures(
-        collect_arms(replace(small, findings=findings), Seed(0)), ("cat", "dog")
+        with_verdicts(replace(small, findings=findings)).arm_results, ("cat", "dog")
     )
     assert "the run with seed 3, one of 2" in figure.note
 
@@ -44,15 +43,15 @@ def test_shows_one_of_several_runs_and_says_which(small: Audit) -> None:
 def test_intervals_are_in_the_figure_and_in_its_table(small: Audit) -> None:
     findings = (shares_finding("none", client(0), (0.2, 0.8), (0.25, 0.75), reach=0.1),)
     (figure,) = shares_figures(
-        collect_arms(replace(small, findings=findings), Seed(0)), ("cat", "dog")
+        with_verdicts(replace(small, findings=findings)).arm_results, ("cat", "dog")
     )
     assert figure.table.rows == (("client 0", "20 → 25 (15 to 35)", "80 → 75 (65 to 85)"),)
     assert figure.note.replace("\u00a0", " ").endswith("Line: its 90 % interval.")
     assert "(with 90" in figure.table.caption
     (bare,) = shares_figures(
-        collect_arms(
-            replace(small, findings=(replace(findings[0], low=None, high=None),)), Seed(0)
-        ),
+        with_verdicts(
+            replace(small, findings=(replace(findings[0], low=None, high=None),))
+        ).arm_results,
         ("cat", "dog"),
     )
     assert "interval" not in bare.note
@@ -62,12 +61,12 @@ def test_intervals_are_in_the_figure_and_in_its_table(small: Audit) -> None:
 def test_the_cohort_that_a_client_observes_is_called_the_other_clients(small: Audit) -> None:
     cohort = shares_finding("none", COHORT, (1.0, 0.0), (0.9, 0.1), observers=(client(0),))
     (figure,) = shares_figures(
-        collect_arms(replace(small, findings=(cohort,)), Seed(0)), ("cat", "dog")
+        with_verdicts(replace(small, findings=(cohort,))).arm_results, ("cat", "dog")
     )
     assert figure.panels[0].heading == "the other clients together"
 
 
 def test_the_table_gives_true_and_inferred_shares_in_percent(small: Audit) -> None:
-    figure = shares_figures(collect_arms(small, Seed(0)), small.class_names)[0]
+    figure = shares_figures(small.arm_results, small.class_names)[0]
     assert figure.table.headers == ("Client", "cat", "dog")
     assert figure.table.rows[1] == ("client 1", "20 → 22", "80 → 78")

@@ -2,11 +2,12 @@
 
 import torch
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
-from overheard.findings.finding import ArmRun, Audit, Cell, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun, Cell, Finding
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.pages.membership_sentences import membership_sentences
 from overheard.questions.membership.scorer import MembershipScorer
@@ -40,7 +41,7 @@ def said(strength: float, outsiders: int = 1000, clients: int = 4, seeds: int = 
     )
     runs = tuple(ArmRun("open", seed, (), {}, 0, 8) for seed in range(seeds))
     audit = Audit("Records", "Made up", ("a", "b"), runs, findings, (), "", {})
-    (arm,) = collect_arms(audit, Seed(0))
+    (arm,) = with_verdicts(audit).arm_results
     (threat_result,) = arm.threat_results
     words = membership_sentences(threat_result.attack_results[0])
     assert all(sentence in threat_sentences(threat_result) for sentence in words)

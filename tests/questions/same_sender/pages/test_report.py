@@ -1,7 +1,6 @@
 """The pages on linked updates report, tabulate and draw pairs."""
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.threat_results import ArmResult
 from overheard.questions.same_sender.pages.report import link_figures, link_tables
 from overheard.report.threat_sentences import threat_sentences
@@ -9,9 +8,9 @@ from tests.report.user_audits import sender_findings, user_audit
 
 
 def arms_of(strength: float) -> tuple[ArmResult, ...]:
-    return collect_arms(
-        user_audit(sender_findings("none", "link", strength), {"none": 0.8}), Seed(0)
-    )
+    return with_verdicts(
+        user_audit(sender_findings("none", "link", strength), {"none": 0.8})
+    ).arm_results
 
 
 def test_links_have_sentences_of_their_own() -> None:

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from overheard.auditing.threat_results import collect_arms
-from overheard.core.seeds import Seed
+from overheard.auditing.threat_results import with_verdicts
 from overheard.drawing.figures import ReportTable
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.questions.shift.pages.detection_tables import detection_tables
 from tests.report.shift_audits import shift_audit, shift_findings
 
 
 def tables(audit: Audit) -> dict[str, ReportTable]:
-    all_tables = detection_tables(collect_arms(audit, Seed(0)))
+    all_tables = detection_tables(with_verdicts(audit).arm_results)
     return {table.caption.partition(" (")[0]: table for table in all_tables}
 
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
-from overheard.core.seeds import Seed
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.threat_sentences import headlines, threat_sentences
 from tests.questions.shift.pages.test_detection_tables import with_exact_controls
@@ -15,7 +14,7 @@ from tests.report.shift_audits import shift_audit, shift_findings
 
 
 def words(audit: Audit) -> str:
-    (arm, *_) = collect_arms(audit, Seed(0))
+    (arm, *_) = with_verdicts(audit).arm_results
     return " ".join(threat_sentences(arm.threat_results[0])).replace("\u00a0", " ")
 
 
@@ -64,7 +63,7 @@ def test_states_how_often_an_attack_is_not_calibrated() -> None:
 def test_an_undetectable_shift_is_no_leak() -> None:
     findings = shift_findings("none", "trend", 0.0, runs=12, has_alarm=False)
     audit = shift_audit(findings)
-    assert collect_arms(audit, Seed(0))[0].threat_results[0].verdict != "leaks"
+    assert with_verdicts(audit).arm_results[0].threat_results[0].verdict != "leaks"
     said = words(audit)
     assert "a shift in the other clients' data" in said
     assert "the best attack is correct in" in said
@@ -75,16 +74,18 @@ def test_an_undetectable_shift_is_no_leak() -> None:
 
 def test_without_a_control_run_nothing_is_measured() -> None:
     audit = shift_audit(shift_findings("none", "tracker", 9.0, runs=3, has_controls=False))
-    (arm,) = collect_arms(audit, Seed(0))
+    (arm,) = with_verdicts(audit).arm_results
     assert arm.threat_results[0].verdict == "unmeasured"
-    (said,) = headlines(collect_arms(audit, Seed(0)))
+    (said,) = headlines(with_verdicts(audit).arm_results)
     assert "was not measured: that requires runs with a shift and a control run" in said
     assert "Not measured does not mean that there is no leak." in said
 
 
 def test_control_runs_do_not_count_for_an_arms_accuracy() -> None:
     # Planned runs reach 95 %, controls 30 %.
-    (arm,) = collect_arms(shift_audit(shift_findings("none", "tracker", 9.0, runs=2)), Seed(0))
+    (arm,) = with_verdicts(
+        shift_audit(shift_findings("none", "tracker", 9.0, runs=2))
+    ).arm_results
     assert arm.accuracy == 0.95
     assert len(arm.runs) == 2
 
@@ -96,7 +97,7 @@ def test_states_the_effect_of_a_defense_and_its_cost() -> None:
         *shift_findings("local DP", "tracker", 0.0, runs=20),
         *shift_findings("central DP", "tracker", 9.0, runs=2, has_controls=False),
     ]
-    local, central = describe_defense_effects(collect_arms(shift_audit(findings), Seed(0)))
+    local, central = describe_defense_effects(with_verdicts(shift_audit(findings)).arm_results)
     assert local.cost.startswith("costs 5.0 percentage points of accuracy")
     assert "shift · helps (shifts ranked above controls 100" in local.effects[0]
     assert "not measured, since there is no control run" in central.effects[0]

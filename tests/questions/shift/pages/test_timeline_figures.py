@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.threat_results import collect_arms
+from overheard.auditing.threat_results import with_verdicts
 from overheard.core.claims import Timeline
 from overheard.core.parties import client
-from overheard.core.seeds import Seed
 from overheard.drawing.figures import ReportFigure
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.questions.shift.pages.timeline_figures import (
     MAX_ATTACKS,
     MAX_RUNS,
@@ -21,7 +20,7 @@ from tests.runs.audits import HOSTILE
 
 
 def report_figures(audit: Audit) -> tuple[ReportFigure, ...]:
-    return timeline_figures(audit, collect_arms(audit, Seed(0)))
+    return timeline_figures(audit, with_verdicts(audit).arm_results)
 
 
 def test_draws_several_runs_of_one_target_and_states_how_many_there_are() -> None:

@@ -23,7 +23,7 @@ from overheard.drawing.users import (
     unmeasured_user_sentence,
     user_section,
 )
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.attribute.measures import MEASURES

@@ -14,7 +14,7 @@ from overheard.drawing.users import (
     unmeasured_user_sentence,
     user_section,
 )
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult

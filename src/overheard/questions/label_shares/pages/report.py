@@ -8,7 +8,7 @@ from overheard.drawing.coverage import LEVEL_TEXT
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_sentences
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import SPACE, format_percent
 from overheard.findings.score_row import ScoreRow

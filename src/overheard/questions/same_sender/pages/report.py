@@ -21,7 +21,7 @@ from overheard.drawing.users import (
     unmeasured_user_sentence,
     user_section,
 )
-from overheard.findings.finding import Audit
+from overheard.findings.audit import Audit
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.same_sender.measures import MEASURES

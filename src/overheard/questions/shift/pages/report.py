@@ -9,8 +9,9 @@ from overheard.drawing.coverage import coverage_sentences
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement
+from overheard.findings.audit import Audit
 from overheard.findings.control_draws import ControlDraws
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.finding import Finding
 from overheard.findings.names import name_observers, name_other_clients, possessive
 from overheard.findings.number_format import SPACE
 from overheard.findings.score_row import ScoreRow

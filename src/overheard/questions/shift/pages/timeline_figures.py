@@ -7,7 +7,8 @@ from itertools import chain
 from overheard.core.claims import Timeline
 from overheard.core.parties import COHORT, Party
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
-from overheard.findings.finding import Audit, Finding
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.findings.names import make_printable, name_target
 from overheard.findings.number_format import NO_NUMBER, format_number
 from overheard.findings.threat_results import ArmResult, ThreatResult
