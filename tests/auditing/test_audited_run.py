@@ -33,7 +33,7 @@ def test_runs_of_an_arm_train_in_batches_and_keep_the_order_of_seeds(
             lambda what, done: told.append((what, done)),
         )
     )
-    assert [(run.record.arm, run.record.seed) for run in runs] == [
+    assert [(run.observed.name, run.observed.seed) for run in runs] == [
         (arm, seed) for arm in ("secure aggregation", "no defense") for seed in (5, 3, 4)
     ]
     # Two rounds: of two runs at once they are 2 and 4, of one 1 and 2.
@@ -44,7 +44,8 @@ def test_runs_of_an_arm_train_in_batches_and_keep_the_order_of_seeds(
 
 def test_each_run_of_a_batch_has_its_own_messages_and_knowledge(tmp_path: Path):
     plan = replace_tables(TINY, seeds=(0, 1))
-    one, other = simulate_runs(plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None)
+    runs = simulate_runs(plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None)
+    one, other = (run.observed for run in runs)
     assert one.rounds == other.rounds == (0, 1)
     (threat,) = plan.threats
     for name in one.transcript.seen_by(SERVER).broadcasts()[0]:
@@ -65,13 +66,14 @@ def test_the_partition_is_in_the_truth_of_a_simulated_run_but_in_no_file(
         run = next(
             simulate_runs(TINY, audit_inputs, AuditFolder(tmp_path), lambda what, done: None)
         )
-        assert run.truth is not None
-        for (number, who), counts in run.truth.counts.items():
-            held = run.truth.examples_of(who, (number,))
+        truth = run.truth.truth
+        assert truth is not None
+        for (number, who), counts in truth.counts.items():
+            held = truth.examples_of(who, (number,))
             assert held.label_counts(len(counts)).equal(counts)
-    folder = AuditFolder(tmp_path).run_path(run.record.arm, run.record.seed)
+    folder = AuditFolder(tmp_path).run_path(run.observed.name, run.observed.seed)
     assert read_truth(folder).partition is None
-    assert read_truth(folder).counts.keys() == run.truth.counts.keys()
+    assert read_truth(folder).counts.keys() == truth.counts.keys()
 
 
 @pytest.mark.slow
@@ -82,17 +84,16 @@ def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
     weights, told = simulate_runs(
         plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None
     )
-    assert weights.with_complete_record().record.defenses == ()
-    told = told.with_complete_record()
-    (record,) = told.record.defenses
+    assert weights.record().defenses == ()
+    (record,) = told.record().defenses
     assert record.settings == repr(Flip(samples=1, batch=10))
     assert record.enforced_at == "client"
-    view = told.transcript.seen_by(SERVER)
-    assert weights.rounds == (0, 1)
-    assert told.rounds == view.rounds_with_updates(client(0)) == (0, 1, 2)
-    assert told.record.answers == 9
-    counts = weights.truth.counts
-    assert told.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
+    view = told.observed.transcript.seen_by(SERVER)
+    assert weights.observed.rounds == (0, 1)
+    assert told.observed.rounds == view.rounds_with_updates(client(0)) == (0, 1, 2)
+    assert told.record().answers == 9
+    counts = weights.truth.truth.counts
+    assert told.truth.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
 
 
 def test_counts_distilled_sets_as_traffic_and_times_each_run_alone(
@@ -120,4 +121,4 @@ def test_reopening_runs_does_not_change_their_time(tmp_path: Path):
 
 def _records(plan: Plan, folder: Path) -> list[ArmRun]:
     found = simulate_runs(plan, inputs_for(plan), AuditFolder(folder), lambda *_: None)
-    return [run.with_complete_record().record for run in found]
+    return [run.record() for run in found]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing import plan_code
+from overheard.auditing.cells.claim_store import read_cell_claims
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.plan_code import (
     AttackCode,
@@ -19,10 +20,10 @@ from overheard.auditing.plan_code import (
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError
 from overheard.findings.audit import Audit
-from overheard.findings.result_cache import CELL_RESULT
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.label_shares.claim import LabelShares
 from tests.auditing.conftest import HERE
 from tests.auditing.plans import DATA, TRAINING
 
@@ -107,7 +108,7 @@ def audit_and_list(home: Path, plan: Plan, *, rerun: bool = False) -> tuple[Audi
     before = {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
     found = audit(plan, folder, resources=HERE, rerun=rerun)
     cells = [
-        CELL_RESULT.validate_json(path.read_bytes()).cell
+        read_cell_claims(path, LabelShares).cell
         for path in folder.glob("cells/*")
         if before.get(path) != path.stat().st_mtime_ns
     ]

@@ -1,14 +1,14 @@
 """Round pseudonyms hide client names and order, and the ground truth follows them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
+from overheard.auditing.pseudonyms import draw_pseudonyms
 from overheard.core.examples import Examples
 from overheard.core.messages import (
     Aggregate,
@@ -80,11 +80,26 @@ def number_of(who: Party) -> int:
     return int(who.rpartition("/")[2])
 
 
-def hidden(transcript: Transcript, seed: int = 0) -> PseudonymizedRun:
-    return pseudonymize(transcript, truth_of(transcript), Seed(seed))
+@dataclass(frozen=True)
+class Hidden:
+    """A run under pseudonyms."""
+
+    transcript: Transcript
+    truth: GroundTruth
+    clients: Mapping[Party, Party]
 
 
-def values(found: PseudonymizedRun) -> dict[Party, float]:
+def hidden(transcript: Transcript, seed: int = 0, truth: GroundTruth | None = None) -> Hidden:
+    pseudonyms = draw_pseudonyms(transcript, Seed(seed))
+    known = truth_of(transcript) if truth is None else truth
+    return Hidden(
+        pseudonyms.rename_senders(transcript),
+        pseudonyms.rename_truth(known),
+        pseudonyms.clients(),
+    )
+
+
+def values(found: Hidden) -> dict[Party, float]:
     return {
         message.sender: float(message.body.delta["w"])
         for message in found.transcript.messages
@@ -92,7 +107,7 @@ def values(found: PseudonymizedRun) -> dict[Party, float]:
     }
 
 
-def order_of(found: PseudonymizedRun, number: int) -> list[int]:
+def order_of(found: Hidden, number: int) -> list[int]:
     """The clients in the order in which their updates of a round come."""
     return [
         int(value) % 100
@@ -214,7 +229,7 @@ def test_a_distilled_set_and_its_derived_update_share_a_pseudonym() -> None:
             messages.append(replace(message, body=distilled(number)))
         messages.append(message)
     whole = Transcript((Message(0, SERVER, TO_SERVER, distilled(9.0)), *messages))
-    told = pseudonymize(whole, truth_of(whole), Seed(3)).transcript.messages
+    told = hidden(whole, 3).transcript.messages
     sets = {m.sender: m.body.rates for m in told if isinstance(m.body, DistilledSet)}
     assert float(sets.pop(SERVER)) == 9
     updates = {
@@ -241,7 +256,7 @@ def test_the_partition_is_indexed_by_pseudonym() -> None:
         (number, who): torch.tensor([100 * number + number_of(who)])
         for number, who in truth.counts
     }
-    found = pseudonymize(transcript, replace(truth, partition=Partition(pool, rows)), Seed(0))
+    found = hidden(transcript, truth=replace(truth, partition=Partition(pool, rows)))
     sent = {who: value for who, value in values(found).items() if not is_shadow_device(who)}
     assert len(sent) == 6
     for who, value in sent.items():
@@ -253,7 +268,7 @@ def test_redrawn_counts_follow_the_pseudonyms() -> None:
     counts = {(0, client(who)): torch.tensor([who, 1]) for who in (0, 1)}
     redrawn = {key: torch.stack([held, held + 5]) for key, held in counts.items()}
     truth = GroundTruth(counts, {}, redrawn_counts=redrawn)
-    hidden = pseudonymize(said(1, 2), truth, Seed(0)).truth
-    assert len(hidden.redrawn_counts) == 2
-    for key, held in hidden.counts.items():
-        assert hidden.redrawn_counts[key].tolist() == [held.tolist(), (held + 5).tolist()]
+    found = hidden(said(1, 2), truth=truth).truth
+    assert len(found.redrawn_counts) == 2
+    for key, held in found.counts.items():
+        assert found.redrawn_counts[key].tolist() == [held.tolist(), (held + 5).tolist()]

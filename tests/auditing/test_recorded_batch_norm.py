@@ -92,7 +92,7 @@ def test_statistics_that_stay_at_home_are_those_of_a_fresh_model(
         writer.commit()
     writer.close()
     run = open_recorded_run(PLAN, inputs_for(PLAN), tmp_path / "recording")
-    assert not set(STATISTICS) & set(run.transcript.seen_by(SERVER).broadcasts()[0])
+    assert not set(STATISTICS) & set(run.observed.transcript.seen_by(SERVER).broadcasts()[0])
     found = audit(PLAN, tmp_path / "out", recording=tmp_path / "recording", resources=HERE)
     assert len(found.findings) == 3
     assert found.refusals == ()

@@ -15,6 +15,7 @@ from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import truth_path
+from overheard.auditing.cells import threat_cells
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.progress import ProgressStep
@@ -118,11 +119,35 @@ def test_distinguishes_recordings_with_the_same_folder_name(
     other = tmp_path / "elsewhere" / copy.name
     shutil.copytree(recording, other)
     assert recording_digest(other) == recording_digest(copy)
-    truth = json.loads(truth_path(other).read_text())
-    truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
-    truth_path(other).write_text(json.dumps(truth))
+    shutil.rmtree(round_folder(other / "transcript", 2))
     with pytest.raises(OutputError, match="another plan"):
         audit(TINY, tmp_path / "out", recording=other, resources=HERE)
+
+
+def test_a_truth_that_is_added_later_is_scored_without_an_attack(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    truth = truth_path(copy).read_text()
+    scored = audit(TINY, tmp_path / "at once", recording=copy, resources=HERE)
+    truth_path(copy).unlink()
+    unchecked = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    assert not any(finding.is_checked for finding in unchecked.findings)
+    truth_path(copy).write_text(truth)
+    monkeypatch.setattr(threat_cells, "make_claims_together", None)
+    monkeypatch.setattr(threat_cells, "make_claims", None)
+    later = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    assert later.findings == scored.findings
+    assert later.refusals == scored.refusals
+
+
+def test_another_truth_changes_scores_and_no_claim(copy: Path, tmp_path: Path):
+    before = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    truth = json.loads(truth_path(copy).read_text())
+    truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
+    truth_path(copy).write_text(json.dumps(truth))
+    after = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    assert [one.claimed for one in after.findings] == [one.claimed for one in before.findings]
+    assert [one.scores for one in after.findings] != [one.scores for one in before.findings]
 
 
 def test_the_digest_of_the_first_rounds_stays_while_a_recording_grows(copy: Path):
@@ -302,13 +327,14 @@ def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: P
     masked = AuditFolder(tmp_path / "simulated").run_path(SECURE_AGGREGATION.name, 0)
     audit_inputs = inputs_for(TINY)
     heard = open_recorded_run(replace_tables(plan, threats=(ADAPTIVE,)), audit_inputs, masked)
-    assert heard.knowledge(ADAPTIVE).defenses == SECURE_AGGREGATION.defenses
-    assert heard.record.defenses[0].promise == "as recorded: not verified"
+    assert heard.observed.knowledge(ADAPTIVE).defenses == SECURE_AGGREGATION.defenses
+    assert heard.record().defenses[0].promise == "as recorded: not verified"
     with pytest.raises(PlanError, match="no arm of the plan has them: add an arm with them"):
         open_recorded_run(replace_tables(TINY, threats=(ADAPTIVE,)), audit_inputs, masked)
     # Who does not know them needs no such arm.
     assert (
-        open_recorded_run(TINY, audit_inputs, masked).knowledge(SERVER_THREAT).defenses is None
+        open_recorded_run(TINY, audit_inputs, masked).observed.knowledge(SERVER_THREAT).defenses
+        is None
     )
 
 
@@ -327,7 +353,8 @@ def test_refuses_a_partition_other_than_that_of_the_run(other, recording):
 
 def test_auxiliary_examples_are_those_that_the_run_set_aside(recording: Path):
     audit_inputs = inputs_for(TINY)
-    known = open_recorded_run(TINY, audit_inputs, recording).knowledge(SERVER_THREAT).auxiliary
+    run = open_recorded_run(TINY, audit_inputs, recording)
+    known = run.observed.knowledge(SERVER_THREAT).auxiliary
     aside = partition_for_plan(TINY, audit_inputs.dataset, TINY.seeds[0]).auxiliary
     assert known is not None
     assert torch.equal(known.inputs, aside.inputs)
@@ -340,7 +367,7 @@ def test_accepts_any_partition_for_an_external_recording(recording: Path, tmp_pa
     told = json.loads(manifest.read_text()) | {"data": ""}
     manifest.write_text(json.dumps(told))
     other = replace_tables(TINY, seeds=(1,))
-    assert open_recorded_run(other, inputs_for(other), elsewhere).rounds
+    assert open_recorded_run(other, inputs_for(other), elsewhere).observed.rounds
 
 
 @pytest.fixture(scope="session")
@@ -435,7 +462,7 @@ def test_tensors_that_are_not_parameters_count_as_traffic_only(
     heard = open_recorded_run(TINY, inputs_for(TINY), elsewhere)
     build = partial(Logistic().build, inputs_for(TINY).dataset.task)
     names = [name for name, _ in initial_weights(build, Seed(0)).items()]
-    for weights in heard.transcript.seen_by(SERVER).broadcasts().values():
+    for weights in heard.observed.transcript.seen_by(SERVER).broadcasts().values():
         assert list(weights) == names
         assert "norm.running_mean" not in weights
 

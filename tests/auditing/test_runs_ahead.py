@@ -1,36 +1,31 @@
 """Attacks in worker processes give the same results, and start only where they save time."""
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from overheard.auditing import audited_run, runs_ahead
+from overheard.auditing import audited_run, inputs, runs_ahead
+from overheard.auditing.cells.claim_store import read_cell_claims
 from overheard.auditing.inputs import Resources
-from overheard.auditing.progress import Progress, ProgressStep
+from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.auditing.runs_ahead import (
     AttackRun,
-    _attack_in_workers,
     _available_workers,
     _can_be_shared,
-    _load_once,
-    _resources_of_workers,
+    _encode_data,
 )
+from overheard.auditing.work_items import PLANNED
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
-from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth
 from overheard.core.view import View
-from overheard.federation.run import Federation, run_federations
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
-from overheard.learning.workers.job import TaskResult, WorkerTask
+from overheard.learning.workers.job import WorkerTask
 from overheard.plans.plan import ArmPlan, ThreatPlan
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
@@ -47,69 +42,59 @@ def cells_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
 
 
-def test_a_job_stores_the_results_of_its_run_again(
-    small: FinishedAudit, tmp_path: Path
-) -> None:
+def attack_again(folder: Path, arm: str, seed: int) -> None:
+    """Let a worker's job attack a run of a finished audit in this process."""
+    data, bundle = _encode_data(inputs_for(SMALL), seed)
+    job = AttackRun(SMALL.toml(), folder, replace(TWO, workers=1), arm, seed, PLANNED, data)
+    assert job.run(bundle.tensors) == {}
+
+
+def test_a_job_stores_the_claims_of_its_run_again(small: FinishedAudit, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(small.folder, folder)
-    of_run = {
-        path
-        for path in (folder / "cells").iterdir()
-        if b'"arm":"secure aggregation","seed":1' in path.read_bytes()
-    }
-    assert of_run
-    for path in of_run:
+    for path in cells_of_run(folder, "secure aggregation", 1):
         path.unlink()
-    job = AttackRun(
-        SMALL.toml(), folder, replace(TWO, workers=1), "secure aggregation", number=1
-    )
-    assert job.run({}) == {}
+    attack_again(folder, "secure aggregation", 1)
     assert cells_of(folder) == cells_of(small.folder)
 
 
-def test_a_job_opens_its_own_run_alone_and_computes_nothing_for_the_report(
+def cells_of_run(folder: Path, arm: str, seed: int) -> list[Path]:
+    found = []
+    for path in (folder / "cells").iterdir():
+        cell = read_cell_claims(path, LabelShares).cell
+        if (cell.arm, cell.seed) == (arm, seed):
+            found.append(path)
+    assert found
+    return found
+
+
+def test_a_job_reads_the_messages_of_its_run_and_neither_truth_nor_data(
     small: FinishedAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(small.folder, folder)
-    opened = list[Path]()
-
-    def run_and_note(
-        federations: Sequence[Federation], folders: Sequence[Path], **others: Any
-    ) -> list[tuple[Transcript, GroundTruth]]:
-        opened.extend(folders)
-        return run_federations(federations, folders, **others)
-
-    monkeypatch.setattr(audited_run, "run_federations", run_and_note)
-    monkeypatch.setattr(audited_run, "planned_defenses", None)
-    monkeypatch.setattr(audited_run, "complete_run_record", None)
+    shutil.rmtree(folder / "cells")
+    for path in folder.glob("runs/*/truth.json"):
+        path.unlink()
+    for other in folder.glob("runs/*"):
+        if other.name != "secure_aggregation-seed1":
+            shutil.rmtree(other)
+    known, bundle = _encode_data(inputs_for(SMALL), 1)
+    for name in (
+        "run_federations",
+        "with_partition",
+        "planned_defenses",
+        "complete_run_record",
+    ):
+        monkeypatch.setattr(audited_run, name, None)
+    monkeypatch.setattr(inputs, "load_data", None)
+    monkeypatch.setattr(inputs, "partition_for_plan", None)
     job = AttackRun(
-        SMALL.toml(), folder, replace(TWO, workers=1), "secure aggregation", number=1
+        SMALL.toml(), folder, replace(TWO, workers=1), "secure aggregation", 1, PLANNED, known
     )
-    job.run({})
-    _load_once.cache_clear()
-    assert [path.name for path in opened] == ["secure_aggregation-seed1"]
-
-
-def test_no_process_remembers_the_data_of_an_audit(
-    small: FinishedAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "copy"
-    shutil.copytree(small.folder, folder)
-    job = AttackRun(SMALL.toml(), folder, replace(TWO, workers=1), "no defense", number=0)
-    stopped = list[int]()
-    monkeypatch.setattr(processes, "acquire", lambda _: SimpleNamespace(run_tasks=run_here))
-    monkeypatch.setattr(processes, "stop_idle", stopped.append)
-    _attack_in_workers([job], 1, 3, Progress(None))
-    assert stopped == [3]
-    assert _load_once.cache_info().currsize == 0
-
-
-def run_here(tasks: Iterable[tuple[int, WorkerTask]]) -> Iterator[TaskResult]:
-    for number, task in tasks:
-        result = task.run()
-        assert _load_once.cache_info().currsize == 1
-        yield TaskResult(number, result)
+    job.run(bundle.tensors)
+    for path in cells_of_run(folder, "secure aggregation", 1):
+        assert path.read_bytes() == (small.folder / "cells" / path.name).read_bytes()
 
 
 @pytest.mark.slow
@@ -158,11 +143,18 @@ def test_a_few_runs_are_attacked_here(tmp_path: Path, monkeypatch: pytest.Monkey
     assert audit(replace_tables(TINY, seeds=(0, 1)), tmp_path / "few", resources=TWO).findings
 
 
+def take_all(
+    tasks: Iterable[tuple[int, WorkerTask]], workers: int
+) -> Generator[int, None, None]:
+    """Finish all tasks in another order than they began, without running them."""
+    yield from reversed([number for number, _ in tasks])
+
+
 def test_progress_counts_the_rounds_of_every_arm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
-    monkeypatch.setattr(runs_ahead, "_attack_in_workers", lambda jobs, *_: list(jobs))
+    monkeypatch.setattr(runs_ahead, "_run_tasks", take_all)
     arms, steps = tuple(ArmPlan(name=name) for name in "abcde"), list[ProgressStep]()
     audit(replace_tables(TINY, arms=arms), tmp_path / "x", resources=TWO, on_step=steps.append)
     done = [step.done for step in steps]
@@ -175,10 +167,13 @@ def test_workers_attack_every_run_if_attacks_train_virtual_clients(
 ) -> None:
     handed_over = list[int]()
 
-    def take(jobs: Iterable[AttackRun], *_: object) -> None:
-        handed_over.append(len(list(jobs)))
+    def take(
+        tasks: Iterable[tuple[int, WorkerTask]], workers: int
+    ) -> Generator[int, None, None]:
+        handed_over.append(len(numbers := [number for number, _ in tasks]))
+        yield from numbers
 
-    monkeypatch.setattr(runs_ahead, "_attack_in_workers", take)
+    monkeypatch.setattr(runs_ahead, "_run_tasks", take)
     # Refused for lack of knowledge, which takes no time.
     plan = replace_tables(
         FIVE_RUNS, threats=(ThreatPlan(attacks=(Amortised(),), knows=("model",)),)
@@ -198,16 +193,6 @@ def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:
     assert not _can_be_shared(replace(fits, plan=replace_tables(TINY, training=large)))
     unknown = replace_tables(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
     assert not _can_be_shared(replace(fits, plan=unknown))
-
-
-def test_workers_read_the_folder_that_the_environment_names_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path.parent)
-    monkeypatch.setenv("OVERHEARD_DATA", tmp_path.name)
-    assert _resources_of_workers(TWO) == replace(TWO, workers=1, data=tmp_path)
-    monkeypatch.delenv("OVERHEARD_DATA")
-    assert _resources_of_workers(TWO).data is None
 
 
 def test_a_cluster_and_a_single_worker_leave_the_attacks_here() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 
 from overheard.algorithms.scaffold import Scaffold
-from overheard.auditing.pseudonyms import pseudonymize
+from overheard.auditing.pseudonyms import draw_pseudonyms
 from overheard.core.examples import concatenate_examples
-from overheard.core.parties import Party, client
+from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -54,7 +54,8 @@ def simulate_scaffold(
     )
     transcript = run(federation, folder)[0]
     users = {client(number): f"user {number}" for number in range(KNOWN)}
-    named = pseudonymize(transcript, GroundTruth({}, {}, users=users), Seed(seed))
+    pseudonyms = draw_pseudonyms(transcript, Seed(seed))
     knowledge = replace(planted.knowledge, recipe=recipe, algorithm=Scaffold())
-    targets = tuple(Party(name) for name in named.clients)
-    return IdentityRun(named.transcript, named.truth, knowledge, targets)
+    truth = pseudonyms.rename_truth(GroundTruth({}, {}, users=users))
+    targets = tuple(pseudonyms.clients())
+    return IdentityRun(pseudonyms.rename_senders(transcript), truth, knowledge, targets)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from overheard.core.attack import Attack, TrainingSource
+from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES
 from overheard.core.parties import Party
@@ -128,6 +129,22 @@ def test_finds_claims_that_depend_on_a_global_generator() -> None:
     random = replace(FalseDeclaration(MeanSoftmax()), inner=Random())
     with pytest.raises(AssertionError, match="the same seed gives different claims"):
         _run_all(general_checks(), random)
+
+
+def test_finds_claims_that_an_audit_cannot_store() -> None:
+    @final
+    @dataclass(frozen=True, slots=True)
+    class Listing:
+        def infer(
+            self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+        ) -> Mapping[Party, LabelShares]:
+            doubts: Any = ["a list"]
+            claim = LabelShares(torch.full((4,), 0.25), reason_for_doubt=doubts)
+            return dict.fromkeys(targets, claim)
+
+    listing = replace(FalseDeclaration(MeanSoftmax()), inner=Listing())
+    with pytest.raises(ClaimError, match="a list cannot be stored"):
+        _run_all(general_checks(), listing)
 
 
 def test_finds_an_attack_whose_module_loads_the_ground_truth() -> None:

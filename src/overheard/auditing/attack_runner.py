@@ -1,4 +1,4 @@
-"""Runs the attacks of a threat on a run: findings, or refusals with their reasons."""
+"""Runs the attacks of a threat on a run: claims, or refusals with their reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -6,15 +6,13 @@ from functools import cache, partial
 from typing import Any
 
 from overheard.archive.tensor_cache import CodeTensorCache
-from overheard.auditing.audited_run import AuditedRun
-from overheard.auditing.cells.threat_cells import (
-    ObservedRun,
-    PlannedAttack,
-    ThreatCells,
-    known_rounds,
-)
+from overheard.auditing.cells.cell_claims import CellClaims
+from overheard.auditing.cells.claim_store import ClaimStore
+from overheard.auditing.cells.contributors import find_contributors
+from overheard.auditing.cells.threat_cells import PlannedAttack, ThreatCells, ThreatView
+from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.progress import Progress
-from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
+from overheard.auditing.pseudonyms import Pseudonyms, draw_pseudonyms
 from overheard.auditing.work_items import applies_to_run, single_rounds
 from overheard.core.algorithm.deduced_view import deduce_means
 from overheard.core.attack import Attack
@@ -22,45 +20,34 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.findings.finding import Cell
-from overheard.findings.result_cache import CellResult, ResultStore
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
 
 def run_attacks(
-    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ResultStore, progress: Progress
-) -> Iterator[CellResult]:
-    """Run all attacks of a threat of the plan on one run; yield a result for each cell."""
-    known = EMPTY_GROUND_TRUTH if run.truth is None else run.truth
-    messages = _name_senders(run, threat, known)
-    view = observed_view(plan, run.arm, threat, messages.transcript, threat.observer_parties)
-    # Observers know their own data, so a claim about the cohort is about the other clients.
-    truth = (
-        None if run.truth is None else messages.truth.without_parties(threat.observer_parties)
-    )
-    targets = select_targets(messages.transcript, threat)
+    plan: Plan, run: ObservedRun, threat: ThreatPlan, store: ClaimStore, progress: Progress
+) -> Iterator[CellClaims]:
+    """Run all attacks of a threat of the plan on one run; yield the claims of each cell."""
+    transcript, observers = run.transcript, threat.observer_parties
+    pseudonyms = pseudonyms_of(run, threat)
+    if pseudonyms is not None:
+        transcript = pseudonyms.rename_senders(transcript)
+    view = observed_view(plan, run.arm, threat, transcript, observers)
+    targets = select_targets(transcript, threat)
+    contributors = find_contributors(transcript.messages, observers)
     observed = {
-        target: known_rounds(view.rounds_with_updates(target), truth, target)
+        target: contributors.rounds_of(target, view.rounds_with_updates(target))
         for target in targets
     }
     knowledge = cache(partial(run.knowledge, threat))
-    observed_run = ObservedRun(
-        view,
-        truth,
-        cache(partial(_draw_again, run, threat)),
-        store,
-        run.rounds,
-        messages.clients,
-    )
     attacks = [
         _planned_attack(run, threat, attack, knowledge, progress)
         for attack in threat.attacks
-        if applies_to_run(question_of_attack(attack), run.record.is_control)
+        if applies_to_run(question_of_attack(attack), run.kind.is_control)
     ]
-    cells = ThreatCells(observed_run, attacks)
+    cells = ThreatCells(ThreatView(view, contributors, store, run.rounds), attacks)
     for attack in attacks:
         all_rounds = cells.run(attack, run.rounds, targets)
         yield all_rounds
@@ -69,13 +56,20 @@ def run_attacks(
             # Clients without an observed update in this round are skipped. Clients without one
             # in any round were refused above.
             present = [target for target in targets if number in observed[target]]
-            if present and all_rounds.findings and len(run.rounds) > 1:
+            if present and all_rounds.claims and len(run.rounds) > 1:
                 yield cells.run(attack, (number,), present)
             progress.advance(attack.describe((number,), is_single=True))
 
 
+def pseudonyms_of(run: ObservedRun, threat: ThreatPlan) -> Pseudonyms | None:
+    """Return the names that senders have in a threat; None = they keep their own."""
+    if threat.pseudonyms == "run":
+        return None
+    return draw_pseudonyms(run.transcript, Seed(run.seed).child("pseudonyms"))
+
+
 def _planned_attack(
-    run: AuditedRun,
+    run: ObservedRun,
     threat: ThreatPlan,
     attack: Attack[Any],
     knowledge: Callable[[], Knowledge],
@@ -106,34 +100,21 @@ def observed_view(
     return deduce_means(view, algorithm, is_known=is_known)
 
 
-def _name_senders(run: AuditedRun, threat: ThreatPlan, truth: GroundTruth) -> PseudonymizedRun:
-    """Return the run and this truth under the names that senders have in a threat."""
-    if threat.pseudonyms == "run":
-        return PseudonymizedRun(run.transcript, truth)
-    draws = Seed(run.record.seed).child("pseudonyms")
-    return pseudonymize(run.transcript, truth, draws)
-
-
-def _draw_again(run: AuditedRun, threat: ThreatPlan) -> GroundTruth:
-    """Return the ground truth with partitions drawn anew: takes long, so only if needed."""
-    assert run.truth is not None, "a run without a ground truth has no partitions"
-    truth = _name_senders(run, threat, run.with_redrawn(run.truth, threat)).truth
-    return truth.without_parties(threat.observer_parties)
-
-
-def _make_cell(run: AuditedRun, threat: ThreatPlan, attack: Attack[Any], question: str) -> Cell:
+def _make_cell(
+    run: ObservedRun, threat: ThreatPlan, attack: Attack[Any], question: str
+) -> Cell:
     """Return the cell of an attack on all rounds of a run."""
     return Cell(
-        arm=run.record.arm,
-        seed=run.record.seed,
+        arm=run.name,
+        seed=run.seed,
         observers=threat.observer_parties,
         attack=threat.attack_name(attack),
         settings=repr(attack),
         question=question,
         rounds=run.rounds,
-        is_control=run.record.is_control,
-        control=run.record.control,
-        control_number=run.record.control_number,
+        is_control=run.kind.is_control,
+        control=run.kind.draws,
+        control_number=run.kind.number,
         part=attack.name,
         label=threat.attack_label(attack, run.arm),
         is_adaptive=threat.adapts_to_defenses(attack, run.arm),

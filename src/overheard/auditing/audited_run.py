@@ -1,7 +1,7 @@
 """The runs that an audit attacks, and the simulation of those that a plan describes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +9,11 @@ from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.inputs import AuditInputs, refuse_plan_without_split
-from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.plan_code import AttackCodes, attack_codes, run_code
+from overheard.auditing.inputs import AttackerInputs, AuditInputs, refuse_plan_without_split
+from overheard.auditing.judging.run_truth import RunTruth, no_redraw
+from overheard.auditing.knowledge import attacker_knowledge, knowledge_from
+from overheard.auditing.observed_run import ObservedRun
+from overheard.auditing.plan_code import attack_codes, run_code
 from overheard.auditing.progress import Progress
 from overheard.auditing.run_records import complete_run_record, planned_defenses
 from overheard.auditing.simulate import (
@@ -27,10 +29,9 @@ from overheard.auditing.work_items import (
     run_kinds,
     simulated_parties,
 )
-from overheard.core.knowledge import Knowledge
-from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
+from overheard.federation.derived_updates import derived_folder
 from overheard.federation.run import Federation, run_federations
 from overheard.findings.finding import ArmRun
 from overheard.plans.description import describe_plan
@@ -40,49 +41,20 @@ MAX_BATCH = 32
 """Federations trained together at most: the examples of more would fill the memory."""
 
 
-def _no_redraw(truth: GroundTruth, threat: ThreatPlan) -> GroundTruth:
-    """Return the ground truth as it is: no partition can be drawn anew."""
-    return truth
-
-
-def _add_nothing(record: ArmRun) -> ArmRun:
-    """Return the record as it is: it is complete."""
-    return record
-
-
 @dataclass(frozen=True, slots=True)
 class AuditedRun:
-    """One run, its ground truth, and the prior knowledge of each threat's attacker.
+    """One run: what attacks see of it, its ground truth, and its entry in the report.
 
     Args:
-        record: the run's entry in the report, as far as attacks need it.
-        transcript: all messages of the run.
-        truth: the ground truth; None if unknown.
-        rounds: the rounds with updates, in order.
-        knowledge: returns the attacker's knowledge under a threat.
-        arm: the arm of the plan, with the defenses in force.
-        codes: returns the digests of the code that an attack depends on.
-        with_redrawn: returns the ground truth with partitions drawn anew for a threat, in which
-            observing clients keep their examples.
-        complete_record: adds to the record what only the report needs. It takes seconds, as
-            promises of privacy are computed.
+        observed: the run as attacks see it.
+        truth: what its claims are compared with.
+        record: its entry in the report. It takes seconds, as promises of privacy are computed.
 
     """
 
-    record: ArmRun
-    transcript: Transcript
-    truth: GroundTruth | None
-    rounds: tuple[int, ...]
-    knowledge: Callable[[ThreatPlan], Knowledge]
-    arm: ArmPlan
-    codes: AttackCodes
-    with_redrawn: Callable[[GroundTruth, ThreatPlan], GroundTruth] = _no_redraw
-    complete_record: Callable[[ArmRun], ArmRun] = _add_nothing
-
-    def with_complete_record(self) -> "AuditedRun":
-        """Return the run with the complete record."""
-        complete = self.complete_record(self.record)
-        return replace(self, record=complete, complete_record=_add_nothing)
+    observed: ObservedRun
+    truth: RunTruth
+    record: Callable[[], ArmRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,48 +185,72 @@ def _train_batch(
     for (seed, kind), partition, federation, folder, (transcript, truth) in zip(
         batch, partitions, federations, folders, trained, strict=True
     ):
-        record = ArmRun(
+        observed = ObservedRun(
             arm.name,
             seed,
-            (),
-            truth.accuracy,
-            missing=0,
-            answers=0,
-            is_control=kind.is_control,
-            control=kind.draws,
-            control_number=kind.number,
-            seconds=read_run_time(folder),
-        )
-        yield AuditedRun(
-            record,
             transcript,
-            with_partition(truth, federation, audit_inputs.dataset.known_token_words()),
             tuple(range(rounds)),
             partial(attacker_knowledge, arm, seed, audit_inputs),
             arm,
             codes,
-            _no_redraw
-            if kind.is_control
-            else partial(_redraw_for_threat, audit_inputs, federation, seed),
-            partial(_complete_record, plan, arm, audit_inputs, partition, folder, transcript),
+            kind,
+        )
+        yield AuditedRun(
+            observed,
+            RunTruth(
+                with_partition(truth, federation, audit_inputs.dataset.known_token_words()),
+                no_redraw
+                if kind.is_control
+                else partial(_redraw_for_threat, audit_inputs, federation, seed),
+            ),
+            partial(
+                _run_record, plan, observed, audit_inputs, partition, folder, truth.accuracy
+            ),
         )
 
 
-def _complete_record(
+def open_simulated_run(
+    inputs: AttackerInputs, home: AuditFolder, arm: ArmPlan, seed: int, kind: RunKind
+) -> ObservedRun:
+    """Open the finished run of an arm and seed as attacks see it, without its ground truth."""
+    plan, folder = inputs.plan, home.run_path(arm.name, seed, kind.folder_suffix)
+    return ObservedRun(
+        arm.name,
+        seed,
+        open_transcript(folder if arm.distillation is None else derived_folder(folder)),
+        tuple(range(plan.rounds_of(arm))),
+        partial(knowledge_from, arm, seed, inputs),
+        arm,
+        attack_codes(plan, arm),
+        kind,
+    )
+
+
+def _run_record(
     plan: Plan,
-    arm: ArmPlan,
+    run: ObservedRun,
     audit_inputs: AuditInputs,
     partition: DataPartition,
     folder: Path,
-    transcript: Transcript,
-    record: ArmRun,
+    accuracy: Mapping[int, float],
 ) -> ArmRun:
-    """Add the defenses and the figures of the transcript and the partition to a record."""
-    # Models derived from distilled data are in `transcript` but were never sent.
+    """Return the report's entry of a run, with the figures of its messages and its data."""
+    record = ArmRun(
+        run.name,
+        run.seed,
+        planned_defenses(plan, run.arm),
+        accuracy,
+        missing=0,
+        answers=0,
+        is_control=run.kind.is_control,
+        control=run.kind.draws,
+        control_number=run.kind.number,
+        seconds=read_run_time(folder),
+    )
+    # Models derived from distilled data are among the observed messages but were never sent.
     sent = open_transcript(folder)
-    described = replace(record, defenses=planned_defenses(plan, arm))
     return complete_run_record(
-        plan, described, audit_inputs.dataset, partition, sent, transcript
+        plan, record, audit_inputs.dataset, partition, sent, run.transcript
     )
 
 

@@ -71,10 +71,9 @@ class AuditFolder:
     def reserve(self, plan: str) -> None:
         """Write the plan to the folder, which then belongs to it.
 
-        If the plan only has further arms, everything is kept. If it has further seeds, or an
-        arm is missing, the finished cells are dropped: guesses redraw partitions for all seeds,
-        and the name of an arm becomes free. Federations and simulations, which take most of the
-        time, are kept.
+        If the plan only has further seeds or arms, everything is kept. If an arm is missing,
+        its name becomes free, so the claims of finished attacks are dropped. Federations and
+        simulations, which take most of the time, are kept.
 
         Raises:
             OutputError: as `check_plan`, or if the folder cannot be written.
@@ -82,7 +81,7 @@ class AuditFolder:
         """
         self.check_plan(plan)
         existing = self.plan_text()
-        if existing not in (None, plan) and _only_adds_arms(plan, existing):
+        if existing not in (None, plan) and _only_adds(plan, existing):
             write_text(self._plan_path, plan)
         else:
             self.replace_plan(plan)
@@ -259,15 +258,10 @@ def _split_plan(text: str) -> _SplitPlan | None:
     return _SplitPlan(seeds, named, (_comments(text), document))
 
 
-def _only_adds_arms(plan: str, existing: str) -> bool:
-    """Return whether a plan that continues another one has the same seeds and all its arms."""
+def _only_adds(plan: str, existing: str) -> bool:
+    """Return whether a plan that continues another one has all its arms."""
     before, now = _split_plan(existing), _split_plan(plan)
-    return (
-        before is not None
-        and now is not None
-        and before.seeds == now.seeds
-        and before.arms.keys() <= now.arms.keys()
-    )
+    return before is not None and now is not None and before.arms.keys() <= now.arms.keys()
 
 
 def _comments(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import final
 
 from jaxtyping import Int
 from torch import Tensor
@@ -13,10 +14,11 @@ from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.seeds import Seed
-from overheard.core.task import Task
+from overheard.core.task import Task, TokenWords
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
@@ -59,6 +61,50 @@ class Resources:
     simulation_cache: Path | None = None
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class AttackerData:
+    """The data of one seed that an attacker may hold; nothing of a client's.
+
+    Args:
+        task: what the model predicts.
+        auxiliary: labelled examples that no client holds.
+        elsewhere: examples from other data sets, by the repr of their source.
+        known_users: what is known of single users.
+        background: public examples that everyone has; None = there are none.
+        candidates: records whose membership is asked; None = none.
+        token_words: the words of the tokens; None if inputs are no texts.
+
+    """
+
+    task: Task
+    auxiliary: Examples
+    elsewhere: Mapping[str, Examples]
+    known_users: KnownUsers
+    background: Examples | None
+    candidates: Examples | None
+    token_words: TokenWords | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttackerInputs:
+    """What the knowledge of all attackers on the runs of one seed is made from.
+
+    Args:
+        plan: the plan of the audit.
+        data: the data that an attacker may hold.
+        resources: the compute resources.
+        cache: cache for the results of simulations.
+
+    """
+
+    plan: Plan
+    data: AttackerData
+    resources: Resources
+    cache: TensorCache
+
+
 @dataclass(frozen=True, slots=True)
 class AuditInputs:
     """The inputs of a plan's audit.
@@ -83,6 +129,17 @@ class AuditInputs:
     _redrawn: "dict[tuple[int, frozenset[int]], RedrawnCounts]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    _attackers: "dict[int, AttackerInputs]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def for_attackers(self, seed: int) -> AttackerInputs:
+        """Return what the knowledge of attackers is made from; drawn once a seed."""
+        if seed not in self._attackers:
+            data = _attacker_data(self, seed)
+            self._attackers[seed] = AttackerInputs(self.plan, data, self.resources, self.cache)
+        return self._attackers[seed]
 
     def redrawn_counts(self, seed: int, threat: ThreatPlan) -> RedrawnCounts:
         """Return label counts of partitions drawn anew, by round and then by client.
@@ -121,6 +178,26 @@ class AuditInputs:
 
     def _shares_memory(self, partition: DataPartition) -> bool:
         return partition.pool.inputs is self.dataset.train.inputs
+
+
+def _attacker_data(audit_inputs: AuditInputs, seed: int) -> AttackerData:
+    """Return the data of a seed that an attacker may hold."""
+    plan, dataset = audit_inputs.plan, audit_inputs.dataset
+    partition = audit_inputs.partition(seed)
+    sources = {threat.auxiliary_from for threat in plan.threats} - {None}
+    return AttackerData(
+        dataset.task,
+        partition.auxiliary,
+        {
+            repr(source): draw_auxiliary_from(plan, seed, source, audit_inputs)
+            for source in sources
+            if source is not None
+        },
+        KnownUsers() if partition.participants is None else partition.participants.known,
+        partition.background,
+        partition.candidates,
+        dataset.known_token_words(),
+    )
 
 
 def load_inputs(plan: Plan, resources: Resources, cache: TensorCache) -> AuditInputs:

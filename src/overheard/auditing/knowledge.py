@@ -5,18 +5,16 @@ from functools import partial
 
 from torch import nn
 
-from overheard.auditing.inputs import AuditInputs, draw_auxiliary_from
+from overheard.auditing.inputs import AttackerData, AttackerInputs, AuditInputs
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel, LocalTraining
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.data.dataset import Dataset
+from overheard.core.task import Task
 from overheard.data.distortion import distort
-from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.home import SharedPartBuilder, home_names
 from overheard.learning.device import choose_device
 from overheard.learning.initialization import fresh_model
@@ -27,13 +25,19 @@ def attacker_knowledge(
     arm: ArmPlan, seed: int, audit_inputs: AuditInputs, threat: ThreatPlan
 ) -> Knowledge:
     """Return what a threat's attacker knows before it observes the run of an arm and seed."""
-    plan, resources = audit_inputs.plan, audit_inputs.resources
+    return knowledge_from(arm, seed, audit_inputs.for_attackers(seed), threat)
+
+
+def knowledge_from(
+    arm: ArmPlan, seed: int, inputs: AttackerInputs, threat: ThreatPlan
+) -> Knowledge:
+    """Return what `attacker_knowledge` does, from the data that attackers may hold alone."""
+    plan, resources, data = inputs.plan, inputs.resources, inputs.data
     knows, virtual = threat.knows, threat.virtual
-    partition = audit_inputs.partition(seed)
-    auxiliary = _auxiliary_examples(plan, seed, threat, audit_inputs, partition)
+    auxiliary = _auxiliary_examples(seed, threat, data)
     algorithm = plan.algorithm_of(arm)
     recipe = algorithm.local_recipe(plan.training.recipe)
-    training = _known_training(plan, threat, arm, recipe, audit_inputs.dataset)
+    training = _known_training(plan, threat, arm, recipe, data.task)
     build_model = _shared_builder(algorithm, training.build_model, seed)
     epochs, recipes = plan.training.possible_epochs(), virtual.prior.recipes
     is_recipe_known = "recipe" in knows
@@ -41,11 +45,10 @@ def attacker_knowledge(
         # The range is known, but not for how many epochs each client trains.
         recipes = tuple(replace(recipe, epochs=number) for number in epochs)
     assumed_recipes = [
-        _known_training(plan, threat, arm, recipe, audit_inputs.dataset).recipe
-        for recipe in recipes
+        _known_training(plan, threat, arm, recipe, data.task).recipe for recipe in recipes
     ]
     return Knowledge(
-        classes=audit_inputs.dataset.task.classes,
+        classes=data.task.classes,
         build_model=build_model if "model" in knows else None,
         auxiliary=auxiliary if "auxiliary" in knows and len(auxiliary) else None,
         recipe=training.recipe if is_recipe_known and len(epochs) == 1 else None,
@@ -56,19 +59,17 @@ def attacker_knowledge(
             virtual_clients=virtual.clients,
             smallest_gain=virtual.smallest_gain,
             held_out_per_class=virtual.held_out,
-            cache=audit_inputs.cache,
+            cache=inputs.cache,
             device=str(choose_device(resources.device)),
             workers=resources.workers,
             cluster=resources.cluster,
         ),
-        known_users=KnownUsers()
-        if partition.participants is None
-        else partition.participants.known,
-        background=partition.background,
-        candidate_records=partition.candidates,
+        known_users=data.known_users,
+        background=data.background,
+        candidate_records=data.candidates,
         algorithm=algorithm if is_recipe_known else None,
-        token_words=audit_inputs.dataset.known_token_words(),
-        kind=audit_inputs.dataset.task.kind,
+        token_words=data.token_words,
+        kind=data.task.kind,
     )
 
 
@@ -91,29 +92,20 @@ def _shared_builder(
 
 
 def _known_training(
-    plan: Plan, threat: ThreatPlan, arm: ArmPlan, recipe: Recipe, dataset: Dataset
+    plan: Plan, threat: ThreatPlan, arm: ArmPlan, recipe: Recipe, task: Task
 ) -> LocalTraining:
     """Return model and recipe as the attacker assumes them, with the defenses it knows."""
-    training = LocalTraining(partial(plan.training.model.build, dataset.task), recipe)
+    training = LocalTraining(partial(plan.training.model.build, task), recipe)
     if "defenses" in threat.knows:
         for defense in arm.defenses:
             training = defense.on_training(training)
     return training
 
 
-def _auxiliary_examples(
-    plan: Plan,
-    seed: int,
-    threat: ThreatPlan,
-    audit_inputs: AuditInputs,
-    partition: DataPartition,
-) -> Examples:
+def _auxiliary_examples(seed: int, threat: ThreatPlan, data: AttackerData) -> Examples:
     """Return the attacker's auxiliary examples, as its threat specifies them."""
-    if threat.auxiliary_from is None:
-        auxiliary = partition.auxiliary
-    else:
-        auxiliary = draw_auxiliary_from(plan, seed, threat.auxiliary_from, audit_inputs)
+    source = threat.auxiliary_from
+    auxiliary = data.auxiliary if source is None else data.elsewhere[repr(source)]
     if not threat.auxiliary_shift or not len(auxiliary):
         return auxiliary
-    draws = Seed(seed).child("distortion")
-    return distort(auxiliary, audit_inputs.dataset.task, threat.auxiliary_shift, draws)
+    return distort(auxiliary, data.task, threat.auxiliary_shift, Seed(seed).child("distortion"))

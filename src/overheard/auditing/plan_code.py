@@ -11,7 +11,7 @@ from overheard.plans.source_code import code_digest, file_digests, simulation_di
 
 TRAINING_MODULES = ("overheard.auditing.simulate", "overheard.federation.run")
 
-SCORING_MODULES = ("overheard.auditing.attack_runner", *TRAINING_MODULES)
+ATTACK_MODULES = ("overheard.auditing.attack_runner", *TRAINING_MODULES)
 
 
 @final
@@ -20,7 +20,7 @@ class AttackCode:
     """Digests of the code that an attack depends on in an arm.
 
     Args:
-        of_cells: that of the attack's findings, as `cell_code`.
+        of_cells: that of the attack's claims, as `cell_code`.
         of_simulations: that of the attack's simulations, as `simulation_code`.
 
     """
@@ -59,10 +59,13 @@ def attack_codes(plan: Plan, arm: ArmPlan) -> AttackCodes:
 
 
 def cell_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any]) -> str:
-    """Return the digest of the code that an attack's findings in an arm depend on."""
-    question = question_of_attack(attack)
-    plugins = (*_attack_plugins(plan, arm, threat, attack), question, question.scorer)
-    return code_digest(SCORING_MODULES, plugins)
+    """Return the digest of the code that an attack's claims in an arm depend on.
+
+    The scorer is among it, as uninformed guesses are its own.
+    """
+    scorer = question_of_attack(attack).scorer
+    plugins = (*_attack_plugins(plan, arm, threat, attack), scorer)
+    return code_digest(ATTACK_MODULES, plugins)
 
 
 def describe_origin(plans: Sequence[Plan], module: str) -> str:

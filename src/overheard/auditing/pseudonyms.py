@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -19,54 +19,71 @@ CLIENT_MESSAGES = (Update, DistilledSet)
 
 @final
 @dataclass(frozen=True, slots=True)
-class PseudonymizedRun:
-    """A run in which every update has its own pseudonym as sender.
+class Pseudonyms:
+    """The pseudonym of each client in each round.
 
     Args:
-        transcript: the same messages; those of clients have new senders and another order.
-        truth: the same ground truth, by pseudonym.
-        clients: the client behind each pseudonym; empty = senders keep their names.
+        names: by round and client, its pseudonym.
 
     """
 
-    transcript: Transcript
-    truth: GroundTruth
-    clients: Mapping[Party, Party] = field(default_factory=dict)
+    names: Mapping[tuple[int, Party], Party]
+
+    def clients(self) -> Mapping[Party, Party]:
+        """Return the client behind each pseudonym."""
+        return {name: party for (_, party), name in self.names.items()}
+
+    def rename_senders(self, transcript: Transcript) -> Transcript:
+        """Return the messages of a run, those of clients from pseudonyms and in their order.
+
+        Updates within a round are ordered by the numbers of pseudonyms, so that their order
+        reveals nothing. Missing updates are left out, since the server must not learn which
+        clients were sampled. Shadow devices belong to the server and keep their names.
+        """
+        by_round = defaultdict[int, list[Message]](list)
+        for message in transcript.messages:
+            by_round[message.round].append(message)
+        messages = list[Message]()
+        for number, in_round in by_round.items():
+            sent = defaultdict[Party, list[Message]](list)
+            for message in in_round:
+                name = self.names.get((number, message.sender))
+                if name is not None and isinstance(message.body, CLIENT_MESSAGES):
+                    sent[name].append(message)
+                elif name is None and not isinstance(message.body, MissingReply):
+                    messages.append(message)
+            for name in sorted(sent, key=_number_in_round):
+                messages += [replace(message, sender=name) for message in sent[name]]
+        return Transcript(tuple(messages))
+
+    def rename_truth(self, truth: GroundTruth) -> GroundTruth:
+        """Return the ground truth by pseudonym.
+
+        It has no shifts and no members, since every pseudonym lasts one round only.
+        """
+        return _pseudonymize_truth(truth, self.names)
 
 
-def pseudonymize(transcript: Transcript, truth: GroundTruth, seed: Seed) -> PseudonymizedRun:
-    """Replace the sender of each client update by `anon/ROUND-NUMBER`, numbered at random.
+def draw_pseudonyms(transcript: Transcript, seed: Seed) -> Pseudonyms:
+    """Draw a name `anon/ROUND-NUMBER` for each client that sends an update in a round.
 
-    Updates within a round are ordered by these numbers, so that their order reveals nothing
-    (Bittau et al. 2017, Prochlo: the shuffler). Missing updates are left out, since the server
-    must not learn which clients were sampled. Shadow devices belong to the server and keep
-    their names. The ground truth has no shifts, since every pseudonym lasts one round only.
+    The numbers are random (Bittau et al. 2017, Prochlo: the shuffler).
     """
-    by_round = defaultdict[int, list[Message]](list)
+    senders = defaultdict[int, dict[Party, None]](dict)
     for message in transcript.messages:
-        by_round[message.round].append(message)
-    messages, names = list[Message](), dict[tuple[int, Party], Party]()
-    for number, in_round in by_round.items():
-        sent = defaultdict[Party, list[Message]](list)
-        for message in in_round:
-            if isinstance(message.body, CLIENT_MESSAGES) and not _is_exempt(message.sender):
-                sent[message.sender].append(message)
-        senders = list(sent)
-        order = torch.randperm(len(senders), generator=seed.child("round", number).generator())
-        messages += [
-            message
-            for message in in_round
-            if message.sender not in senders and not isinstance(message.body, MissingReply)
-        ]
+        if isinstance(message.body, CLIENT_MESSAGES) and not _is_exempt(message.sender):
+            senders[message.round][message.sender] = None
+    names = dict[tuple[int, Party], Party]()
+    for number, parties in senders.items():
+        order = torch.randperm(len(parties), generator=seed.child("round", number).generator())
+        in_order = list(parties)
         for rank, index in enumerate(order.tolist()):
-            name = Party(f"anon/{number}-{rank}")
-            names[number, senders[index]] = name
-            messages += [replace(message, sender=name) for message in sent[senders[index]]]
-    return PseudonymizedRun(
-        Transcript(tuple(messages)),
-        _pseudonymize_truth(truth, names),
-        {name: party for (_, party), name in names.items()},
-    )
+            names[number, in_order[index]] = Party(f"anon/{number}-{rank}")
+    return Pseudonyms(names)
+
+
+def _number_in_round(name: Party) -> int:
+    return int(name.rpartition("-")[2])
 
 
 def _is_exempt(party: Party) -> bool:

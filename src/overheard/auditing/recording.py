@@ -13,14 +13,14 @@ from overheard.archive.layout import (
     messages_path,
     read_checked_file,
     transcript_folder,
-    truth_path,
 )
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
-from overheard.archive.truth import has_truth, read_truth
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
+from overheard.auditing.judging.run_truth import RunTruth
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.plan_code import attack_codes
 from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
@@ -53,11 +53,11 @@ def prepare_recorded_runs(
 ) -> RunStream:
     """Open the run of a recording and check the observers; see `open_recorded_run`."""
     run = open_recorded_run(plan, audit_inputs, recording)
-    parties = run.transcript.parties()
+    parties = run.observed.transcript.parties()
     named = name_observers_of_run(plan, parties)
-    progress.set_total(count_cells(named, len(run.rounds), is_control=False))
+    progress.set_total(count_cells(named, len(run.observed.rounds), is_control=False))
     manifest = read_manifest(recording)
-    subject = describe_recording(plan, manifest, len(parties), len(run.rounds))
+    subject = describe_recording(plan, manifest, len(parties), len(run.observed.rounds))
     return RunStream(subject, iter((run,)), named.threats)
 
 
@@ -183,29 +183,29 @@ class CheckedRecording:
             are_defenses_known=manifest.are_defenses_known,
         )
         dataset = self.audit_inputs.dataset
-        return AuditedRun(
-            complete_run_record(plan, record, dataset, self.partition, whole, transcript),
+        observed = ObservedRun(
+            RECORDED,
+            seed,
             transcript,
-            truth,
             numbers,
             partial(attacker_knowledge, arm, seed, self.audit_inputs),
             arm,
             attack_codes(plan, arm),
         )
+        complete = complete_run_record(plan, record, dataset, self.partition, whole, transcript)
+        return AuditedRun(observed, RunTruth(truth), lambda: complete)
 
 
 def recording_digest(recording: Path) -> str:
-    """Return a digest of everything in the recording.
+    """Return a digest of the messages of a recording, without its ground truth.
+
+    Claims do not depend on the truth, so it may be added later.
 
     Raises:
         TranscriptError: if the recording cannot be read.
 
     """
-    digest = _digest_of_rounds(recording, count_committed_rounds(recording))
-    if has_truth(recording):
-        read_truth(recording)
-        digest.update(truth_path(recording).read_bytes())
-    return digest.hexdigest()
+    return _digest_of_rounds(recording, count_committed_rounds(recording)).hexdigest()
 
 
 def digest_of_first_rounds(recording: Path, rounds: int) -> str:

@@ -1,8 +1,7 @@
-"""The audit loop: arm x seed x threat x attack x targets -> findings | refusals."""
+"""The audit loop: arm x seed x threat x attack x targets -> claims, which are then judged."""
 
-import platform
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,23 +10,24 @@ from overheard.archive.manifest import read_manifest
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing import runs_ahead
 from overheard.auditing.attack_runner import run_attacks
-from overheard.auditing.audited_run import discard_other_code, prepare_simulated_runs
+from overheard.auditing.audited_run import (
+    AuditedRun,
+    discard_other_code,
+    prepare_simulated_runs,
+)
+from overheard.auditing.cells.claim_store import ClaimStore, FolderClaimStore
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.inputs import Resources, load_inputs
+from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat, judge
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recording import prepare_recorded_runs, recording_digest
 from overheard.auditing.runs_ahead import attack_ahead
-from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmRun
-from overheard.findings.result_cache import CellResult, ResultCache
 from overheard.learning.threads import one_thread
 from overheard.learning.workers import starter
-from overheard.plans.plan import Plan
+from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.plugin_packages import plugin_packages
 from overheard.plans.release_plan import ReleasePlan
-
-PACKAGES = ("overheard", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
 
 
 def audit(
@@ -39,10 +39,11 @@ def audit(
     on_step: OnStep | None = None,
     rerun: bool = False,
 ) -> Audit:
-    """Run every attack of a plan on every run, and score the claims against the ground truth.
+    """Run every attack of a plan on every run, and judge the claims against the ground truth.
 
-    Results that the same code has already put into the folder are reused. Results of changed
-    code are computed anew: see `plans.source_code`.
+    Claims that the same code has already put into the folder are reused. Claims of changed code
+    are made anew: see `plans.source_code`. Scores and verdicts are computed each time, so that
+    a ground truth may be added to a recording, or changed, without running an attack again.
 
     Args:
         plan: what to audit.
@@ -75,59 +76,47 @@ def audit(
         runs = prepare_simulated_runs(plan, audit_inputs, home, progress, rerun=rerun)
     else:
         runs = prepare_recorded_runs(plan, audit_inputs, recording, progress)
-    store, records, results = ResultCache(home.cells_path), list[ArmRun](), list[CellResult]()
+    store = FolderClaimStore(home.cells_path)
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
-    with lock_folder(folder), one_thread():
+    with ExitStack() as stack:
+        stack.enter_context(lock_folder(folder))
+        stack.enter_context(one_thread())
         home.reserve(claim)
         audited = runs.runs
         if recording is None:
             discard_other_code(plan, home)
-            audited = attack_ahead(audited, audit_inputs, home, progress)
-        for run in audited:
-            records.append(run.with_complete_record().record)
-            for threat in runs.threats:
-                results.extend(run_attacks(plan, run, threat, store, progress))
-    class_names = audit_inputs.dataset.task.class_names
-    return collect_audit(plan, runs.subject, class_names, records, results, recording)
+            ahead = attack_ahead(audited, audit_inputs, home, progress)
+            audited = stack.enter_context(closing(ahead))
+        attacked = (
+            AttackedRun(
+                run.record(),
+                (claims_of_threat(plan, run, one, store, progress) for one in runs.threats),
+            )
+            for run in audited
+        )
+        return judge(audit_subject(plan, runs.subject, audit_inputs, recording), attacked)
 
 
-def collect_audit(
-    plan: Plan,
-    subject: str,
-    class_names: tuple[str, ...],
-    runs: Sequence[ArmRun],
-    results: Sequence[CellResult],
-    recording: Path | None,
-) -> Audit:
-    """Return the results of an audit as one object, judged, with the versions of the software.
+def claims_of_threat(
+    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ClaimStore, progress: Progress
+) -> ClaimsOfThreat:
+    """Run the attacks of a threat on a run, and return their claims with the truth."""
+    observed = run.observed
+    cells = tuple(run_attacks(plan, observed, threat, store, progress))
+    return ClaimsOfThreat(observed.rounds, cells, run.truth.for_threat(observed, threat))
 
-    Args:
-        plan: the plan.
-        subject: one sentence that describes what was audited.
-        class_names: the names of the classes.
-        runs: the runs that were attacked.
-        results: the results of all cells.
-        recording: the folder of the recording; None = the runs were simulated.
 
-    """
-    audit = Audit(
-        title=plan.title,
-        subject=subject,
-        class_names=class_names,
-        arms=tuple(runs),
-        findings=tuple(finding for result in results for finding in result.findings),
-        refusals=tuple(refusal for result in results for refusal in result.refusals),
-        plan=plan.toml(),
-        margins=plan.margins,
-        release=plan.release.model_dump(exclude_none=True),
-        made_on=date.today().isoformat(),
+def audit_subject(
+    plan: Plan, description: str, audit_inputs: AuditInputs, recording: Path | None
+) -> AuditSubject:
+    """Return what is audited: a recording, or the simulated runs of a plan if it is None."""
+    return AuditSubject(
+        plan,
+        description,
+        audit_inputs.dataset.task.class_names,
         is_recorded=recording is not None,
         is_auxiliary_separate=recording is None or bool(read_manifest(recording).data),
-        versions={name: version(name) for name in PACKAGES}
-        | {"python": platform.python_version()}
-        | dict(plugin_packages(plan)),
     )
-    return with_verdicts(audit)
 
 
 def folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None) -> str:

@@ -1,33 +1,37 @@
 """Attacks on the later runs of an audit, side by side in worker processes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import islice
+from functools import cache, lru_cache, partial
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import final
+from typing import cast, final
 
 from torch import Tensor
 
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.attack_runner import run_attacks
-from overheard.auditing.audited_run import AuditedRun, simulate_runs
+from overheard.auditing.audited_run import AuditedRun, open_simulated_run
+from overheard.auditing.cells.claim_store import FolderClaimStore
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.inputs import AttackerData, AttackerInputs, AuditInputs, Resources
 from overheard.auditing.progress import Progress
-from overheard.auditing.work_items import name_observers_of_run, run_kinds, simulated_parties
+from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
+from overheard.auditing.work_items import (
+    RunKind,
+    name_observers_of_run,
+    run_kinds,
+    simulated_parties,
+)
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.data.reading.folder import data_folder
-from overheard.findings.result_cache import ResultCache
 from overheard.learning.device import choose_device
 from overheard.learning.initialization import fresh_model
 from overheard.learning.threads import available_cores, one_thread
 from overheard.learning.workers import processes
-from overheard.learning.workers.job import Job, WorkerTask
+from overheard.learning.workers.job import Job, TensorBundle, WorkerTask
 from overheard.plans.plan import Plan, parse_plan
 
 FEWEST_SECONDS = 8.0
@@ -42,12 +46,12 @@ MODELS_AT_ONCE = 256
 
 def attack_ahead(
     runs: Iterator[AuditedRun], audit_inputs: AuditInputs, home: AuditFolder, progress: Progress
-) -> Iterator[AuditedRun]:
+) -> Generator[AuditedRun, None, None]:
     """Yield the runs of an audit in order; the caller attacks each before it takes the next.
 
     Once the caller took long for a run, workers attack all later ones side by side, while this
     process still trains runs. If attacks train virtual clients, each run takes long, and so
-    workers attack the first one too. The caller then finds their results in the folder. They
+    workers attack the first one too. The caller then finds their claims in the folder. They
     are the same bit for bit. Virtual clients of a single run are trained by several workers
     too, but most of an attack is not divided.
 
@@ -94,40 +98,56 @@ def _attack_elsewhere(
     home: AuditFolder,
     progress: Progress,
 ) -> Iterator[AuditedRun]:
-    """Yield the last `count` runs of an audit, after workers attacked them."""
-    plan, trained = audit_inputs.plan, list[AuditedRun]()
-    kinds = len(plan.seeds) * len(run_kinds(plan))
-    resources = _resources_of_workers(audit_inputs.resources)
+    """Yield the last `count` runs of an audit in order, each after workers attacked it."""
+    plan, trained = audit_inputs.plan.toml(), dict[int, AuditedRun]()
+    resources = replace(audit_inputs.resources, workers=1)
+    known = cache(partial(_encode_data, audit_inputs))
 
-    def jobs() -> Iterator[AttackRun]:
-        for number, run in zip(range(kinds * len(plan.arms))[-count:], runs, strict=True):
-            trained.append(run.with_complete_record())
+    def tasks() -> Iterator[tuple[int, WorkerTask]]:
+        for number, run in enumerate(runs):
+            trained[number] = run
             progress.keep_rounds()
-            yield AttackRun(
-                plan.toml(), home.path.absolute(), resources, run.record.arm, number % kinds
+            seen, (data, bundle) = run.observed, known(run.observed.seed)
+            job = AttackRun(
+                plan, home.path.absolute(), resources, seen.name, seen.seed, seen.kind, data
             )
+            yield number, WorkerTask(job, (bundle,))
 
-    _attack_in_workers(jobs(), count, workers, progress)
-    yield from trained
+    finished, following = set[int](), 0
+    with closing(_run_tasks(tasks(), workers)) as numbers:
+        for number in numbers:
+            finished.add(number)
+            progress.report_subtask("attacks on the other runs", "run", len(finished), count)
+            while following in finished:
+                yield trained.pop(following)
+                following += 1
 
 
-def _resources_of_workers(resources: Resources) -> Resources:
-    """Return the resources of one worker, whose environment and folder may be older."""
-    data = data_folder(resources.data)
-    return replace(resources, workers=1, data=None if data is None else data.absolute())
+def _encode_data(audit_inputs: AuditInputs, seed: int) -> tuple[Json, TensorBundle]:
+    """Return what attackers on the runs of a seed may hold, so that it can be sent once."""
+    encoder = ValueEncoder()
+    content = encoder.encode(audit_inputs.for_attackers(seed).data)
+    texts: Json = [list(one) for one in encoder.texts]
+    tensors = {str(place): tensor for place, tensor in enumerate(encoder.tensors)}
+    return [content, texts], TensorBundle(tensors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AttackRun(Job):
-    """All attacks on one finished run, whose results are stored in the folder of the audit.
+    """All attacks on one finished run; their claims are stored in the folder of the audit.
+
+    A worker gets the messages of the run, the plan, and what attackers may hold: neither the
+    ground truth nor the examples of clients.
 
     Args:
         plan: the plan, as TOML.
         folder: the folder of the audit.
-        resources: where the data are; one worker.
+        resources: the compute resources; one worker.
         arm: the name of the run's arm.
-        number: the place of the run among those of its arm.
+        seed: the seed of the run.
+        kind: whether it is the planned run or one of its controls.
+        data: what attackers may hold, see `_encode_data`; its tensors are passed to `run`.
 
     """
 
@@ -135,25 +155,35 @@ class AttackRun(Job):
     folder: Path
     resources: Resources
     arm: str
-    number: int
+    seed: int
+    kind: RunKind
+    data: Json
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Attack the run; return no tensor."""
-        home = AuditFolder(self.folder)
+        home, plan = AuditFolder(self.folder), _parse_once(self.plan)
+        (arm,) = (arm for arm in plan.arms if arm.name == self.arm)
+        content, texts = cast(tuple[Json, list[list[str]]], self.data)
+        data = ValueDecoder([tensors[str(place)] for place in range(len(tensors))], texts)
+        inputs = AttackerInputs(
+            plan,
+            data.decode(content, AttackerData),
+            self.resources,
+            FolderTensorCache(self.resources.simulation_cache or home.simulation_path),
+        )
+        run = open_simulated_run(inputs, home, arm, self.seed, self.kind)
+        store = FolderClaimStore(home.cells_path)
         with one_thread():
-            audit_inputs = _load_once(self.plan, home, self.resources)
-            plan = audit_inputs.plan
-            arms = tuple(arm for arm in plan.arms if arm.name == self.arm)
-            seed, kind = divmod(self.number, len(run_kinds(plan)))
-            own = plan.model_copy(update={"arms": arms, "seeds": (plan.seeds[seed],)})
-            runs = simulate_runs(own, audit_inputs, home, _ignore_rounds)
-            (run,) = islice(runs, kind, kind + 1)
             for threat in name_observers_of_run(plan, simulated_parties(plan)).threats:
-                for _ in run_attacks(
-                    plan, run, threat, ResultCache(home.cells_path), Progress(None)
-                ):
-                    pass  # Each result is stored as soon as it is computed.
+                for _ in run_attacks(plan, run, threat, store, Progress(None)):
+                    pass  # Claims are stored as soon as they are made.
         return {}
+
+
+@lru_cache(1)
+def _parse_once(plan: str) -> Plan:
+    """Parse the plan once in a worker, which attacks several runs."""
+    return parse_plan(plan, "the plan of the audit")
 
 
 def _available_workers(resources: Resources) -> int:
@@ -168,9 +198,9 @@ def _can_be_shared(audit_inputs: AuditInputs) -> bool:
     """Return whether each worker has room for the audit, and can build its plan from text."""
     plan = audit_inputs.plan
     model = fresh_model(partial(plan.training.model.build, audit_inputs.dataset.task), Seed(0))
-    inputs = audit_inputs.dataset.train.inputs
-    needed = inputs.numel() * inputs.element_size() + MODELS_AT_ONCE * sum(
-        weight.numel() * weight.element_size() for weight in model.parameters()
+    _, bundle = _encode_data(audit_inputs, plan.seeds[0])
+    needed = sum(tensor.nbytes for tensor in bundle.tensors.values()) + MODELS_AT_ONCE * sum(
+        weight.nbytes for weight in model.parameters()
     )
     if needed > MOST_BYTES:
         return False
@@ -180,28 +210,17 @@ def _can_be_shared(audit_inputs: AuditInputs) -> bool:
         return False
 
 
-def _attack_in_workers(
-    jobs: Iterable["AttackRun"], count: int, workers: int, progress: Progress
-) -> None:
-    """Attack runs in workers; jobs are taken one by one, as soon as a worker is nearly free."""
-    tasks = enumerate(WorkerTask(job, ()) for job in jobs)
-    finished = processes.acquire(workers).run_tasks(tasks)
+def _run_tasks(
+    tasks: Iterable[tuple[int, WorkerTask]], workers: int
+) -> Generator[int, None, None]:
+    """Run tasks in workers, and yield their numbers as they finish.
+
+    A task is taken as soon as a worker is nearly free.
+    """
     try:
-        with closing(finished):
-            for done, _ in enumerate(finished, start=1):
-                progress.report_subtask("attacks on the other runs", "run", done, count)
+        with closing(processes.acquire(workers).run_tasks(tasks)) as results:
+            for result in results:
+                yield result.number
     finally:
-        # They hold the data of this audit. The next one may find other data at the same place.
+        # They hold what the attackers of this audit know.
         processes.stop_idle(workers)
-        _load_once.cache_clear()
-
-
-@lru_cache(1)
-def _load_once(plan: str, home: AuditFolder, resources: Resources) -> AuditInputs:
-    """Load the inputs of an audit once in a worker, which attacks several of its runs."""
-    cache = FolderTensorCache(resources.simulation_cache or home.simulation_path)
-    return load_inputs(parse_plan(plan, "the plan of the audit"), resources, cache)
-
-
-def _ignore_rounds(description: str, done: int) -> None:
-    """Ignore the progress of training, which is complete."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from overheard.core.claims import Claim
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
-from overheard.core.scorer import Score
+from overheard.core.scorer import Guesses, Score
 from overheard.core.truth import GroundTruth
 from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table
@@ -99,7 +99,9 @@ def score(
     by_target = dict[Party, tuple[Score, ...]]()
     for target, claim in claims.items():
         true = scorer.true_claim(truth, target, rounds, claim)
-        by_target[target] = scorer.score(claim, true, scorer.guesses(true, knowledge))
+        uninformed = scorer.uninformed_guesses(claim, knowledge)
+        guesses = Guesses(uninformed, scorer.informed_guesses(true))
+        by_target[target] = scorer.score(claim, true, guesses)
     return ScoredClaims(question.name, by_target)
 
 

@@ -44,7 +44,7 @@ def derive_updates(
             there are not trained again.
 
     """
-    output = folder / "rebuilt"
+    output = derived_folder(folder)
     recorder = Recorder(output, manifest)
     by_round: dict[int, list[Message]] = {}
     for message in transcript.messages:
@@ -65,6 +65,11 @@ def derive_updates(
             with recorder.open_round() as record:
                 _record_round(record, by_round[number], round_models, before)
     return open_transcript(output)
+
+
+def derived_folder(folder: Path) -> Path:
+    """Return where the messages of a run are with what follows from its distilled sets."""
+    return folder / "rebuilt"
 
 
 def _sets(messages: Sequence[Message]) -> dict[Party, DistilledSet]:

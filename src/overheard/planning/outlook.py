@@ -8,6 +8,7 @@ from typing import Any, final
 
 from overheard.auditing.attack_runner import observed_view, select_targets
 from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.cells.contributors import Contributors, find_contributors
 from overheard.auditing.cells.threat_cells import missing_for_target
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
@@ -21,7 +22,6 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth
 from overheard.core.view import View
 from overheard.findings.names import name_observers
 from overheard.planning.recorded_facts import RecordedFacts
@@ -70,7 +70,7 @@ class PlannedView:
         view: the view; of a simulated run only a sketch.
         targets: the targets.
         knowledge: the attacker's knowledge.
-        truth: the ground truth of a recording; None = none, or not yet known.
+        contributors: the clients that take part in each round.
         is_recorded: whether the view is that of a recording.
 
     """
@@ -82,7 +82,7 @@ class PlannedView:
     view: View
     targets: tuple[Party, ...]
     knowledge: Knowledge
-    truth: GroundTruth | None
+    contributors: Contributors
     is_recorded: bool
 
     # Any: an attack answers a question of its own.
@@ -92,7 +92,9 @@ class PlannedView:
         Quick attacks on all rounds of a recording are tried, since only they know how many
         rounds they need.
         """
-        missing = missing_for_target(attack, self.view, self.truth, self.knowledge, target)
+        missing = missing_for_target(
+            attack, self.view, self.contributors, self.knowledge, target
+        )
         is_quick = attack.training_source() == "none"
         if missing or not (
             self.is_recorded and is_quick and question_of_attack(attack).needs_all_rounds
@@ -162,15 +164,15 @@ def planned_views(
         transcript = sketch_transcript(federation)
         know = partial(attacker_knowledge, arm, seed, audit_inputs)
         sketched = partial(sketched_observers, rounds=federation.rounds)
-        found.extend(_views(plan, threats, arm, arm.name, transcript, know, None, sketched))
+        found.extend(_views(plan, threats, arm, arm.name, transcript, know, sketched))
     return tuple(found)
 
 
 def _views_of_recording(
     plan: Plan, threats: Sequence[ThreatPlan], run: AuditedRun
 ) -> Iterator[PlannedView]:
-    truth, name = run.truth, run.record.arm
-    yield from _views(plan, threats, run.arm, name, run.transcript, run.knowledge, truth, None)
+    seen = run.observed
+    yield from _views(plan, threats, seen.arm, seen.name, seen.transcript, seen.knowledge, None)
 
 
 def _views(
@@ -180,7 +182,6 @@ def _views(
     name: str,
     transcript: Transcript,
     know: Callable[[ThreatPlan], Knowledge],
-    truth: GroundTruth | None,
     sketched: Callable[[Sequence[Party]], tuple[Party, ...]] | None,
 ) -> Iterator[PlannedView]:
     """Yield the view of each threat.
@@ -192,13 +193,11 @@ def _views(
         name: its name in the report.
         transcript: the messages.
         know: returns the attacker's knowledge.
-        truth: the ground truth; None = unknown.
         sketched: returns the observers of a sketch; None = the messages are a recording's.
 
     """
     for number, threat in enumerate(threats):
         stable = threat.model_copy(update={"pseudonyms": "run"})
-        known = None if truth is None else truth.without_parties(threat.observer_parties)
         observers = threat.observer_parties
         yield PlannedView(
             arm,
@@ -214,6 +213,6 @@ def _views(
             ),
             select_targets(transcript, stable),
             know(threat),
-            known,
+            find_contributors(transcript.messages, observers),
             sketched is None,
         )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from overheard.auditing.value_codec import ValueDecoder, ValueEncoder
 from overheard.core.attack import Attack, check_needs
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
@@ -131,6 +132,26 @@ def repeats_claims_for_the_same_seed(trial: AttackTrial) -> None:
     )
 
 
+def claims_can_be_stored(trial: AttackTrial) -> None:
+    """Check that an audit can store the claims, and read the same ones again."""
+    attack, run = trial.attack, trial.first_run
+    claims = cached_claims(attack, run)
+    encoder = ValueEncoder()
+    content = [encoder.encode(claim) for claim in claims.values()]
+    decoder = ValueDecoder(encoder.tensors, encoder.texts)
+    for claim, stored in zip(claims.values(), content, strict=True):
+        message = f"{attack.name}: its claims change if they are stored and read again"
+        try:
+            again = decoder.decode(stored, attack.claim_type)
+        except ValueError as error:
+            raise AssertionError(f"{message}: {error}") from error
+        require(
+            claim_numbers(again) == claim_numbers(claim)
+            and again.candidates() == claim.candidates(),
+            message,
+        )
+
+
 def claims_do_not_depend_on_other_targets(trial: AttackTrial) -> None:
     """Check that a claim does not depend on the other targets."""
     attack, run = trial.attack, trial.first_run
@@ -185,6 +206,7 @@ _GENERAL_CHECKS: tuple[AttackCheck, ...] = (
     is_frozen_dataclass_with_source,
     has_a_scorer_for_its_claims,
     repeats_claims_for_the_same_seed,
+    claims_can_be_stored,
     claims_do_not_depend_on_other_targets,
     refusal_names_each_missing_need,
     runs_when_all_needs_are_met,

@@ -7,7 +7,9 @@ from typing import ClassVar, final
 import pytest
 import torch
 
-from overheard.auditing.cells.threat_cells import ObservedRun, PlannedAttack, ThreatCells
+from overheard.auditing.cells.claim_store import NoClaimStore
+from overheard.auditing.cells.contributors import find_contributors
+from overheard.auditing.cells.threat_cells import PlannedAttack, ThreatCells, ThreatView
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
@@ -18,7 +20,6 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.findings.finding import Cell
 from overheard.findings.question import Question
-from overheard.findings.result_cache import NoResultCache
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.question import LabelSharesQuestion
 from overheard.questions.shift.question import ShiftQuestion
@@ -73,11 +74,11 @@ def run_first(second: Asked, question: Question) -> None:
         Message(number, TARGET, frozenset({SERVER}), Update({}, 4)) for number in ROUNDS
     )
     view = View(frozenset({SERVER}), messages)
-    run = ObservedRun(view, None, lambda: pytest.fail("no truth"), NoResultCache(), ROUNDS, {})
+    observed = ThreatView(view, find_contributors(messages, ()), NoClaimStore(), ROUNDS)
     first = planned(Asked("a"), LabelSharesQuestion())
-    cells = ThreatCells(run, (first, planned(second, question)))
+    cells = ThreatCells(observed, (first, planned(second, question)))
     for rounds in (ROUNDS, (0,), (1,)):
-        assert cells.run(first, rounds, (TARGET,)).findings
+        assert cells.run(first, rounds, (TARGET,)).claims
 
 
 def test_attacks_are_asked_together_about_all_rounds_and_each():
@@ -90,6 +91,6 @@ def test_a_question_that_needs_all_rounds_is_not_asked_of_single_ones():
     assert [rounds for label, rounds in CALLS if label == "b"] == [ROUNDS]
 
 
-def test_an_attack_without_findings_is_not_asked_again_about_each_round():
+def test_an_attack_without_claims_is_not_asked_again_about_each_round():
     run_first(Asked("b", is_missing_something=True), LabelSharesQuestion())
     assert {rounds for label, rounds in CALLS if label == "b"} == {ROUNDS}

@@ -1,13 +1,15 @@
-"""Runs the cells of a threat: claims become findings, or refusals with their reasons."""
+"""Runs the cells of a threat: claims about its targets, or refusals with their reasons."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
+from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
+from overheard.auditing.cells.claim_store import ClaimStore
 from overheard.auditing.cells.claims_together import ClaimRequest, make_claims_together
+from overheard.auditing.cells.contributors import Contributors
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, missing_needs
-from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import CLASSES, MODEL
@@ -17,13 +19,10 @@ from overheard.core.own_code.attack_claims import (
     make_claims,
 )
 from overheard.core.parties import COHORT, Party
-from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
-from overheard.core.truth import GroundTruth
 from overheard.core.view import View
-from overheard.findings.finding import Cell, Finding, Refusal
+from overheard.findings.finding import Cell
 from overheard.findings.question import Question
-from overheard.findings.result_cache import CellResult, ResultStore
 from overheard.plans.registries import question_of_attack
 
 NO_OTHER_UPDATE = "an update from a client that is not an observer"
@@ -34,15 +33,21 @@ LAST_LAYER_AT_HOME = "the last layer of the model, which stays with each client"
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedRun:
-    """What the attacks of a threat on a run share."""
+class ThreatView:
+    """What the attacks of a threat on a run share.
+
+    Args:
+        view: what the observers can read.
+        contributors: the clients that took part in each round.
+        store: where claims are kept.
+        rounds: the rounds with updates, in order.
+
+    """
 
     view: View
-    truth: GroundTruth | None
-    redrawn_truth: Callable[[], GroundTruth]
-    store: ResultStore
+    contributors: Contributors
+    store: ClaimStore
     rounds: tuple[int, ...]
-    clients: Mapping[Party, Party]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +73,8 @@ class PlannedAttack:
 
 
 @dataclass(frozen=True, slots=True)
-class _CellClaims:
-    """The claims of one cell, and what is missing for targets without one."""
+class _MadeClaims:
+    """What an attack returned in a cell, and what is missing for targets without a claim."""
 
     view: View
     knowledge: Knowledge
@@ -81,26 +86,39 @@ class _CellClaims:
 class ThreatCells:
     """Runs the cells of a threat; attacks that treat targets separately do so together."""
 
-    def __init__(self, run: ObservedRun, attacks: Sequence[PlannedAttack]) -> None:
-        self._run = run
+    def __init__(self, observed: ThreatView, attacks: Sequence[PlannedAttack]) -> None:
+        self._observed = observed
         self._attacks = attacks
-        self._waiting = dict[Cell, _CellClaims]()
+        self._waiting = dict[Cell, _MadeClaims]()
 
     def run(
         self, attack: PlannedAttack, rounds: tuple[int, ...], targets: Sequence[Party]
-    ) -> CellResult:
-        """Return the result of an attack on some rounds, from the store if it is there."""
-        cell, store = attack.of_rounds(rounds), self._run.store
-        stored = store.load(cell, attack.code)
+    ) -> CellClaims:
+        """Return the claims of an attack on some rounds, from the store if they are there."""
+        cell = attack.of_rounds(rounds)
+        stored = self._load(attack, rounds)
         if stored is not None:
             return stored
         if cell not in self._waiting:
             self._make_claims(self._partners(attack, rounds), rounds, targets)
-        claims = self._waiting.pop(cell)
-        result, has_failed = _score_claims(self._run, attack, cell, claims)
-        if not has_failed:
-            store.save(result)
-        return result
+        return self._keep(attack, cell, self._waiting.pop(cell))
+
+    def _load(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> CellClaims | None:
+        cell = attack.of_rounds(rounds)
+        return self._observed.store.load(cell, attack.attack.claim_type, attack.code)
+
+    def _keep(self, attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
+        """Return the claims of a cell, stored unless code of others failed."""
+        claims = _cell_claims(attack, cell, made)
+        if made.made.has_failed:
+            return claims
+        try:
+            self._observed.store.save(claims)
+        except ClaimError as error:
+            reason = describe_claim_failure(attack.attack.name, attack.attack.claim_type, error)
+            refused = dict.fromkeys(claims.claims, (reason,))
+            return replace(claims, claims={}, refusals={**claims.refusals, **refused})
+        return claims
 
     def _partners(
         self, attack: PlannedAttack, rounds: tuple[int, ...]
@@ -116,24 +134,24 @@ class ThreatCells:
                 for one in later
                 if one.attack.has_separate_targets()
                 and self._is_expected(one, rounds)
-                and self._run.store.load(one.of_rounds(rounds), one.code) is None
+                and self._load(one, rounds) is None
             ),
         )
 
     def _is_expected(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> bool:
         """Return whether a later attack is known to be run on these rounds, too.
 
-        Single rounds follow only for attacks with findings on all rounds.
+        Single rounds follow only for attacks with claims on all rounds.
         """
-        if rounds == self._run.rounds:
+        if rounds == self._observed.rounds:
             return True
         if attack.question.needs_all_rounds:
             return False
-        overall = attack.of_rounds(self._run.rounds)
+        overall = attack.of_rounds(self._observed.rounds)
         if overall in self._waiting:
             return bool(self._waiting[overall].made.claims)
-        stored = self._run.store.load(overall, attack.code)
-        return stored is not None and bool(stored.findings)
+        stored = self._load(attack, self._observed.rounds)
+        return stored is not None and bool(stored.claims)
 
     def _make_claims(
         self,
@@ -142,15 +160,17 @@ class ThreatCells:
         targets: Sequence[Party],
     ) -> None:
         """Let attacks make claims about the targets for which nothing is missing."""
-        view, truth, requests = self._run.view.during(rounds), self._run.truth, []
-        all_missing = []
+        view, requests = self._observed.view.during(rounds), []
+        all_missing, contributors = [], self._observed.contributors
         for one in attacks:
-            is_single = rounds != self._run.rounds
+            is_single = rounds != self._observed.rounds
             knowledge = one.knowledge_at(one.describe(rounds, is_single=is_single))
             missing = {
                 target: why
                 for target in targets
-                if (why := missing_for_target(one.attack, view, truth, knowledge, target))
+                if (
+                    why := missing_for_target(one.attack, view, contributors, knowledge, target)
+                )
             }
             able = tuple(target for target in targets if target not in missing)
             seed = Seed(one.cell.seed).child("attack", one.cell.attack)
@@ -166,62 +186,31 @@ class ThreatCells:
         for one, request, made, missing in zip(
             attacks, requests, all_made, all_missing, strict=True
         ):
-            self._waiting[one.of_rounds(rounds)] = _CellClaims(
+            self._waiting[one.of_rounds(rounds)] = _MadeClaims(
                 view, request.knowledge, made, missing
             )
 
 
-def _score_claims(
-    run: ObservedRun, attack: PlannedAttack, cell: Cell, claims: _CellClaims
-) -> tuple[CellResult, bool]:
-    """Return the findings and refusals of a cell, and whether code of others failed."""
-    missing, made = claims.missing, claims.made
-    refusals = [Refusal(cell, target, why) for target, why in missing.items()]
-    refusals += [Refusal(cell, target, (why,)) for target, why in made.problems.items()]
-    findings, has_failed = list[Finding](), made.has_failed
-    scorer, truth = attack.question.scorer, run.truth
-    for target, claim in made.claims.items():
+def _cell_claims(attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
+    """Return the claims of a cell with the uninformed guesses, and why there are no others."""
+    refusals = dict(made.missing)
+    refusals |= {target: (why,) for target, why in made.made.problems.items()}
+    claims, scorer = dict[Party, TargetClaim](), attack.question.scorer
+    for target, claim in made.made.claims.items():
         try:
-            finding = _make_finding(
-                cell,
-                target,
-                claim,
-                scorer,
-                truth,
-                claims.knowledge,
-                tuple(claims.view.observed_rounds(target)),
-                run.clients.get(target, ""),
-            )
-            if truth is not None and cell.rounds == run.rounds:
-                redrawn = run.redrawn_truth()
-                fits = attack.question.redrawn_fits(claim, redrawn, target, cell.rounds)
-                finding = replace(finding, redrawn_fits=fits)
-            findings.append(finding)
+            guesses = scorer.uninformed_guesses(claim, made.knowledge)
         except NeedsError as error:
-            # The ground truth has no entry for what is claimed, such as the user behind a
-            # client.
-            refusals.append(Refusal(cell, target, (str(error),)))
-        except ClaimError as error:
-            has_failed = True
-            refusals.append(
-                Refusal(cell, target, (describe_claim_failure(attack.attack, error),))
-            )
-    return CellResult(cell, tuple(findings), tuple(refusals), attack.code), has_failed
-
-
-def known_rounds(
-    rounds: Sequence[int], truth: GroundTruth | None, target: Party
-) -> frozenset[int]:
-    """Return the rounds in which the target took part; none if only observers did."""
-    if truth is None or not truth.has_label_counts:
-        return frozenset(rounds)
-    return truth.rounds_of(target).intersection(rounds)
+            refusals[target] = (str(error),)
+        else:
+            rounds = tuple(made.view.observed_rounds(target))
+            claims[target] = TargetClaim(claim, guesses, rounds)
+    return CellClaims(cell, claims, refusals, attack.code)
 
 
 def missing_for_target(
     attack: Attack[Any],
     view: View,
-    truth: GroundTruth | None,
+    contributors: Contributors,
     knowledge: Knowledge,
     target: Party,
 ) -> tuple[str, ...]:
@@ -233,58 +222,13 @@ def missing_for_target(
         missing = (*missing, LAST_LAYER_AT_HOME)
     if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
         missing = (*missing, view.hidden_mean)
-    if missing or known_rounds(view.observed_rounds(target), truth, target):
+    if missing or contributors.rounds_of(target, view.observed_rounds(target)):
         return missing
     return (NO_OTHER_UPDATE,)
 
 
 def _keeps_layers(algorithm: Algorithm | None) -> bool:
     return algorithm is not None and type(algorithm).home_tensors is not Algorithm.home_tensors
-
-
-def _make_finding(
-    cell: Cell,
-    target: Party,
-    claim: Claim,
-    # Any: a scorer takes the claims of its own question.
-    scorer: Scorer[Any],
-    truth: GroundTruth | None,
-    knowledge: Knowledge,
-    sent_rounds: tuple[int, ...],
-    client: str,
-) -> Finding:
-    interval = claim.interval()
-    claimed = Finding(
-        cell,
-        target,
-        claim.numbers(),
-        (),
-        (),
-        None if interval is None else interval.low,
-        None if interval is None else interval.high,
-        claim.timeline(),
-        sent_rounds=sent_rounds,
-        client=client,
-        candidates=claim.candidates(),
-        none_of_them=claim.unknown_probability(),
-        doubt=claim.doubt(),
-        learning_curve=claim.learning_curve(),
-    )
-    if truth is None:
-        guesses = scorer.uninformed_guesses(claim, knowledge)
-        return replace(
-            claimed,
-            is_checked=False,
-            blind={name: one.numbers() for name, one in guesses.items()},
-        )
-    true: Claim = scorer.true_claim(truth, target, cell.rounds, claim)
-    return replace(
-        claimed,
-        true=true.numbers(),
-        scores=scorer.score(claim, true, scorer.guesses(true, knowledge)),
-        true_since=None if (timeline := true.timeline()) is None else timeline.since,
-        true_user=truth.users.get(target),
-    )
 
 
 def _control_name(cell: Cell) -> str:

@@ -6,18 +6,18 @@ from pathlib import Path
 from time import monotonic
 from typing import final
 
-from overheard.auditing.attack_runner import run_attacks
 from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.cells.claim_store import NoClaimStore
 from overheard.auditing.following.growing_recording import GrowingRecording
 from overheard.auditing.following.pace import AttackKey, Pace
 from overheard.auditing.inputs import AuditInputs
+from overheard.auditing.judging.judge import AttackedRun, ClaimsOfThreat, judge
 from overheard.auditing.progress import Progress
 from overheard.auditing.recording import CheckedRecording, check_recording
-from overheard.auditing.run import collect_audit
+from overheard.auditing.run import audit_subject, claims_of_threat
 from overheard.auditing.work_items import name_observers_of_run
 from overheard.core.errors import TranscriptError
 from overheard.findings.audit import Audit
-from overheard.findings.result_cache import CellResult, NoResultCache
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ThreatPlan
 
@@ -62,7 +62,7 @@ class RoundAttacker:
         self._growing = growing
         self._pace = Pace()
         self._checked: CheckedRecording | None = None
-        self._results = dict[AttackKey, tuple[CellResult, ...]]()
+        self._claims = dict[AttackKey, ClaimsOfThreat]()
         self._run: AuditedRun | None = None
 
     def attack_quickly(self) -> FollowedRound:
@@ -80,7 +80,7 @@ class RoundAttacker:
         attacks, waiting = self._attacks()
         for key in self._pace.quick(attacks):
             self._attack(key, attacks[key])
-        self._results = {key: self._results[key] for key in attacks if key in self._results}
+        self._claims = {key: self._claims[key] for key in attacks if key in self._claims}
         return FollowedRound(
             growing.newest,
             growing.rounds,
@@ -139,8 +139,9 @@ class RoundAttacker:
     def _attack(self, key: AttackKey, threat: ThreatPlan) -> None:
         assert self._run is not None, "a round was opened"
         begin, plan = monotonic(), self._inputs.plan
-        results = run_attacks(plan, self._run, threat, NoResultCache(), Progress(None))
-        self._results[key] = tuple(results)
+        self._claims[key] = claims_of_threat(
+            plan, self._run, threat, NoClaimStore(), Progress(None)
+        )
         self._pace.note_attack(key, self._growing.rounds, monotonic() - begin)
 
     def _slow_attacks(self, attacks: Iterable[AttackKey]) -> Iterator[str]:
@@ -151,18 +152,18 @@ class RoundAttacker:
                 yield f"{key[1]} takes longer than a round: repeated every {between} rounds"
 
     def _audit(self, run: AuditedRun) -> Audit:
-        """Return the latest results of all attacks as those of an audit."""
+        """Return the latest claims of all attacks as those of an audit."""
         assert self._checked is not None, "a round was opened"
         plan, growing = self._inputs.plan, self._growing
         about = describe_recording(
             plan, self._checked.manifest, len(growing.parties), growing.rounds
         )
-        return collect_audit(
+        rounds = run.observed.rounds
+        subject = audit_subject(
             plan.model_copy(update={"title": f"{plan.title} (the run goes on)"}),
-            f"{about}; the run goes on, and attacks saw its rounds {run.rounds[0]} to "
-            f"{run.rounds[-1]} at most",
-            self._inputs.dataset.task.class_names,
-            (run.record,),
-            [result for each in self._results.values() for result in each],
+            f"{about}; the run goes on, and attacks saw its rounds {rounds[0]} to "
+            f"{rounds[-1]} at most",
+            self._inputs,
             self._recording,
         )
+        return judge(subject, [AttackedRun(run.record(), tuple(self._claims.values()))])

@@ -54,7 +54,7 @@ def make_claims(
     except Exception as error:
         if not _is_others_failure(error):
             raise
-        reason = describe_claim_failure(attack, error)
+        reason = describe_claim_failure(attack.name, attack.claim_type, error)
         return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
 
 
@@ -75,7 +75,7 @@ def _one_by_one(
         except Exception as error:
             if not _is_others_failure(error):
                 raise
-            reason = describe_claim_failure(attack, error)
+            reason = describe_claim_failure(attack.name, attack.claim_type, error)
             return AttackClaims({}, dict.fromkeys(targets, reason), True)
     return AttackClaims(claims, problems)
 
@@ -106,11 +106,10 @@ def _is_others_failure(error: Exception) -> bool:
     return not isinstance(error, AuditError | MemoryError) and is_from_own_code(error)
 
 
-# Any: an attack answers a question of its own.
-def describe_claim_failure(attack: Attack[Any], error: Exception) -> str:
-    """Return why an attack makes no claim, and what it must take and return."""
+def describe_claim_failure(attack: str, claim_type: type[Claim], error: Exception) -> str:
+    """Return why an attack of this name has no claim, and what it must take and return."""
     return (
-        f"an attack without errors: {attack.name}: infer failed, {describe_failure(error)}; it "
+        f"an attack without errors: {attack}: infer failed, {describe_failure(error)}; it "
         "takes a view, targets, knowledge and a seed, and returns a mapping with a "
-        f"{attack.claim_type.__name__} for each target"
+        f"{claim_type.__name__} for each target"
     )

@@ -106,11 +106,10 @@ class LabelSharesScorer(Scorer[LabelShares]):
         self, asked: LabelShares, knowledge: Knowledge
     ) -> Mapping[str, LabelShares]:
         """Guess even shares without absent labels, and the auxiliary shares if known."""
-        shares = asked.shares
-        guesses = {"uniform": _even_guess(len(shares), shares.dtype, shares.device)}
+        guesses = {"uniform": _even_guess(len(asked.shares))}
         prior = knowledge.auxiliary_label_shares()
         if prior is not None:
-            guesses["auxiliary prior"] = LabelShares(prior.to(shares.device))
+            guesses["auxiliary prior"] = LabelShares(prior)
         return guesses
 
     def informed_guesses(self, truth: LabelShares) -> Mapping[str, LabelShares]:
@@ -148,9 +147,9 @@ class LabelSharesScorer(Scorer[LabelShares]):
 
 
 @lru_cache
-def _even_guess(classes: int, dtype: torch.dtype, device: torch.device) -> LabelShares:
+def _even_guess(classes: int) -> LabelShares:
     """Return even shares of labels that may as well be absent as not."""
-    even = torch.ones(classes, dtype=dtype, device=device)
+    even = torch.ones(classes, dtype=torch.float64)
     return LabelShares(
         normalize_to_shares(even),
         absent=torch.zeros_like(even, dtype=torch.bool),

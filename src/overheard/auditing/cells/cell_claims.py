@@ -1,0 +1,46 @@
+"""What an attack leaves of one cell: its claims, and why there is none about some targets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from overheard.core.claims import Claim
+from overheard.core.parties import Party
+from overheard.findings.finding import Cell
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TargetClaim:
+    """A claim about one target, with what a reader compares it with.
+
+    Args:
+        claim: the claim.
+        guesses: the uninformed guesses by name, the standard one first. They follow from the
+            attacker's knowledge and from what the claim is about.
+        sent_rounds: the observed rounds in which the target sent an update.
+
+    """
+
+    claim: Claim
+    guesses: Mapping[str, Claim]
+    sent_rounds: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CellClaims:
+    """What an attack claims in one cell. Nothing of it depends on the ground truth.
+
+    Args:
+        cell: the cell.
+        claims: by target, the claim about it.
+        refusals: by target without a claim, what was missing.
+        code: the digest of the code that made the claims; "" = not known.
+
+    """
+
+    cell: Cell
+    claims: Mapping[Party, TargetClaim]
+    refusals: Mapping[Party, tuple[str, ...]]
+    code: str = ""

@@ -1,0 +1,147 @@
+"""The claims of finished cells, one file a cell, so that no attack is run twice.
+
+A file is a safetensors file: its tensors are those of the claims, and its metadata hold the
+rest as JSON. The claims stay in the folder of the audit. What is handed on, such as
+findings.json, has only their numbers (`Claim.numbers`): tensors that a claim holds besides,
+such as reconstructed pictures, are private to whoever has the folder.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import final
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from overheard.archive.atomic import write_bytes
+from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
+from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
+from overheard.core.claims import Claim
+from overheard.core.errors import ClaimError, OutputError
+from overheard.core.parties import Party
+from overheard.findings.finding import Cell
+
+
+class ClaimStore(ABC):
+    """Where the claims of cells are kept, if anywhere."""
+
+    @abstractmethod
+    def load(self, cell: Cell, claim_type: type[Claim], code: str = "") -> CellClaims | None:
+        """Load the claims of a cell; None if they are not kept, or other code made them."""
+
+    @abstractmethod
+    def save(self, claims: CellClaims) -> None:
+        """Keep the claims of a cell."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoClaimStore(ClaimStore):
+    """Keeps nothing, for cells that are never asked about again."""
+
+    def load(self, cell: Cell, claim_type: type[Claim], code: str = "") -> CellClaims | None:
+        """Return None."""
+        return None
+
+    def save(self, claims: CellClaims) -> None:
+        """Do nothing."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FolderClaimStore(ClaimStore):
+    """A folder with a file for each cell; each file is written atomically."""
+
+    folder: Path
+
+    def load(self, cell: Cell, claim_type: type[Claim], code: str = "") -> CellClaims | None:
+        """Load the claims of a cell; None if they are not kept, or other code made them.
+
+        Args:
+            cell: the cell.
+            claim_type: the type of its claims.
+            code: the digest of the code that makes them now.
+
+        Raises:
+            OutputError: if the file is damaged.
+
+        """
+        path = self._path(cell)
+        if not path.exists():
+            return None
+        try:
+            claims = read_cell_claims(path, claim_type)
+        except (
+            *(ClaimError, OSError, SafetensorError, ValueError, TypeError, LookupError),
+        ) as error:
+            raise OutputError(
+                f"{path}: not the claims of a finished attack ({error}): delete the file, and "
+                "the attack is run again"
+            ) from error
+        if claims.cell != cell:
+            raise OutputError(f"{path}: contains another cell's claims: delete the file")
+        return claims if claims.code == code else None
+
+    def save(self, claims: CellClaims) -> None:
+        """Write the claims of a cell.
+
+        Raises:
+            ClaimError: if a claim holds what cannot be stored.
+            OutputError: if the file cannot be written.
+
+        """
+        write_bytes(self._path(claims.cell), encode_cell_claims(claims))
+
+    def _path(self, cell: Cell) -> Path:
+        digest = blake2b(repr(cell).encode(), digest_size=12).hexdigest()
+        return self.folder / f"{digest}.safetensors"
+
+
+def encode_cell_claims(claims: CellClaims) -> bytes:
+    """Return the content of the file of a cell.
+
+    Raises:
+        ClaimError: if a claim holds what cannot be stored.
+
+    """
+    encoder = ValueEncoder()
+    content = encoder.encode(claims)
+    document = json.dumps({"content": content, "texts": encoder.texts}, separators=(",", ":"))
+    tensors = {str(place): tensor for place, tensor in enumerate(encoder.tensors)}
+    return save(tensors, {"claims": document})
+
+
+def read_cell_claims(path: Path, claim_type: type[Claim]) -> CellClaims:
+    """Read the file of a cell whose claims are of this type.
+
+    Raises:
+        OSError, SafetensorError, ValueError, TypeError, LookupError: if it is damaged.
+
+    """
+    with safe_open(path, framework="pt") as file:
+        document = json.loads((file.metadata() or {})["claims"])
+        tensors = [file.get_tensor(str(place)) for place in range(len(file.keys()))]
+    decoder, content = ValueDecoder(tensors, document["texts"]), document["content"]
+    return CellClaims(
+        decoder.decode(content["cell"], Cell),
+        {
+            decoder.decode(party, Party): _decode_claim(decoder, claim, claim_type)
+            for party, claim in content["claims"]
+        },
+        decoder.decode(content["refusals"], Mapping[Party, tuple[str, ...]]),
+        decoder.decode(content["code"], str),
+    )
+
+
+def _decode_claim(
+    decoder: ValueDecoder, content: Mapping[str, Json], claim_type: type[Claim]
+) -> TargetClaim:
+    return TargetClaim(
+        decoder.decode(content["claim"], claim_type),
+        decoder.decode(content["guesses"], Mapping[str, claim_type]),  # type: ignore[valid-type]
+        decoder.decode(content["sent_rounds"], tuple[int, ...]),
+    )

@@ -1,0 +1,1 @@
+"""Judging: claims are held against the truth, and findings become verdicts."""

@@ -1,0 +1,229 @@
+"""Judges the claims of an audit: scores, verdicts and intervals, from claims and truths alone.
+
+No attack is run again, and nothing is written: a truth that is added later, or another rule of
+judgement, needs no new claims.
+"""
+
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from importlib.metadata import version
+from typing import Any, final
+
+from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
+from overheard.auditing.judging.run_truth import ThreatTruth
+from overheard.auditing.threat_results import with_verdicts
+from overheard.core.claims import Claim
+from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.own_code.attack_claims import describe_claim_failure
+from overheard.core.parties import Party
+from overheard.core.scorer import Guesses, Scorer
+from overheard.core.truth import GroundTruth
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
+from overheard.findings.question import Question
+from overheard.plans.plan import Plan
+from overheard.plans.plugin_packages import plugin_packages
+from overheard.plans.registries import questions
+
+PACKAGES = ("overheard", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
+"""The packages whose versions an audit states."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AuditSubject:
+    """What is audited.
+
+    Args:
+        plan: the plan.
+        description: one sentence that describes it.
+        class_names: the names of the classes.
+        is_recorded: whether it is a recorded run, and not simulated ones.
+        is_auxiliary_separate: whether attackers' own examples are known to be no client's.
+
+    """
+
+    plan: Plan
+    description: str
+    class_names: tuple[str, ...]
+    is_recorded: bool = False
+    is_auxiliary_separate: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClaimsOfThreat:
+    """The claims of all attacks of a threat about one run, and the truth about it.
+
+    Args:
+        rounds: the rounds of the run with updates, in order.
+        cells: the claims of each cell, in order; an attack's cell of all rounds comes before
+            those of its single rounds.
+        truth: what they are compared with.
+
+    """
+
+    rounds: tuple[int, ...]
+    cells: Sequence[CellClaims]
+    truth: ThreatTruth
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Findings and refusals in the order of their cells."""
+
+    findings: tuple[Finding, ...]
+    refusals: tuple[Refusal, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttackedRun:
+    """A run after its attacks.
+
+    Args:
+        record: its entry in the report.
+        claims: the claims of each threat about it, in order.
+
+    """
+
+    record: ArmRun
+    claims: Iterable[ClaimsOfThreat]
+
+
+def judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
+    """Return the audit that follows from claims and truths, with its verdicts by arm.
+
+    Args:
+        subject: what is audited.
+        runs: the runs, in the order of the report. The claims of one threat are scored after
+            those of another, so that generators need not hold all in memory.
+
+    """
+    records, scored = list[ArmRun](), list[Scored]()
+    for run in runs:
+        records.append(run.record)
+        scored += map(score_claims, run.claims)
+    plan = subject.plan
+    return with_verdicts(
+        Audit(
+            title=plan.title,
+            subject=subject.description,
+            class_names=subject.class_names,
+            arms=tuple(records),
+            findings=tuple(finding for one in scored for finding in one.findings),
+            refusals=tuple(refusal for one in scored for refusal in one.refusals),
+            plan=plan.toml(),
+            margins=plan.margins,
+            release=plan.release.model_dump(exclude_none=True),
+            made_on=date.today().isoformat(),
+            is_recorded=subject.is_recorded,
+            is_auxiliary_separate=subject.is_auxiliary_separate,
+            versions={name: version(name) for name in PACKAGES}
+            | {"python": platform.python_version()}
+            | dict(plugin_packages(plan)),
+        )
+    )
+
+
+def score_claims(claims: ClaimsOfThreat) -> Scored:
+    """Score the claims of a threat about a run; without a truth they stay unchecked."""
+    findings, refusals = list[Finding](), list[Refusal]()
+    unscored = set[str]()
+    for one in claims.cells:
+        cell, scored = one.cell, _score_cell(one, claims.truth, claims.rounds)
+        if cell.rounds == claims.rounds and one.claims and not scored.findings:
+            unscored.add(cell.attack)
+        elif cell.rounds != claims.rounds and cell.attack in unscored:
+            # The truth lacks what is claimed: said once, and not again for each round.
+            continue
+        findings += scored.findings
+        refusals += scored.refusals
+    return Scored(tuple(findings), tuple(refusals))
+
+
+def _score_cell(claims: CellClaims, truth: ThreatTruth, rounds: tuple[int, ...]) -> Scored:
+    """Return the findings and refusals of a cell."""
+    cell, question = claims.cell, questions()[claims.cell.question]
+    refusals = [Refusal(cell, target, why) for target, why in claims.refusals.items()]
+    findings = list[Finding]()
+    for target, claimed in claims.claims.items():
+        try:
+            findings.append(_finding(cell, target, claimed, question, truth, rounds))
+        except NeedsError as error:
+            # The ground truth has no entry for what is claimed, such as the user behind a
+            # client.
+            refusals.append(Refusal(cell, target, (str(error),)))
+        except ClaimError as error:
+            why = describe_claim_failure(cell.part, question.scorer.claim_type, error)
+            refusals.append(Refusal(cell, target, (why,)))
+    return Scored(tuple(findings), tuple(refusals))
+
+
+def _finding(
+    cell: Cell,
+    target: Party,
+    claimed: TargetClaim,
+    # Any: a question has claims of its own.
+    question: Question[Any],
+    truth: ThreatTruth,
+    rounds: tuple[int, ...],
+) -> Finding:
+    unchecked = _unchecked_finding(cell, target, claimed, truth.clients.get(target, ""))
+    if truth.truth is None:
+        return unchecked
+    finding = _scored_finding(unchecked, claimed, question.scorer, truth.truth)
+    if truth.redrawn is None or cell.rounds != rounds:
+        return finding
+    fits = question.redrawn_fits(claimed.claim, truth.redrawn(), target, cell.rounds)
+    return replace(finding, redrawn_fits=fits)
+
+
+def _unchecked_finding(cell: Cell, target: Party, claimed: TargetClaim, client: str) -> Finding:
+    """Return a claim as a finding that no truth was held against."""
+    claim = claimed.claim
+    interval = claim.interval()
+    return Finding(
+        cell,
+        target,
+        claim.numbers(),
+        (),
+        (),
+        None if interval is None else interval.low,
+        None if interval is None else interval.high,
+        claim.timeline(),
+        sent_rounds=claimed.sent_rounds,
+        client=client,
+        candidates=claim.candidates(),
+        none_of_them=claim.unknown_probability(),
+        doubt=claim.doubt(),
+        learning_curve=claim.learning_curve(),
+        is_checked=False,
+        blind={name: one.numbers() for name, one in claimed.guesses.items()},
+    )
+
+
+def _scored_finding(
+    unchecked: Finding,
+    claimed: TargetClaim,
+    # Any: a scorer takes the claims of its own question.
+    scorer: Scorer[Any],
+    truth: GroundTruth,
+) -> Finding:
+    """Return a finding with the true claim and the scores."""
+    target = unchecked.target
+    true: Claim = scorer.true_claim(truth, target, unchecked.cell.rounds, claimed.claim)
+    guesses = Guesses(claimed.guesses, scorer.informed_guesses(true))
+    timeline = true.timeline()
+    return replace(
+        unchecked,
+        true=true.numbers(),
+        scores=scorer.score(claimed.claim, true, guesses),
+        true_since=None if timeline is None else timeline.since,
+        true_user=truth.users.get(target),
+        is_checked=True,
+        blind={},
+    )

@@ -1,0 +1,221 @@
+"""Stored claims load bit for bit, and damaged files are refused."""
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from jaxtyping import Float
+from safetensors import safe_open
+from torch import Tensor
+
+from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
+from overheard.auditing.cells.claim_store import (
+    FolderClaimStore,
+    NoClaimStore,
+    encode_cell_claims,
+)
+from overheard.core.claims import Claim, Interval, LearningCurve, Timeline
+from overheard.core.errors import ClaimError, OutputError
+from overheard.core.parties import SERVER, client
+from overheard.findings.finding import Cell
+from overheard.questions.attribute.claim import Attribute
+from overheard.questions.identity.claim import Identity
+from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
+from overheard.questions.membership.claim import Membership
+from overheard.questions.same_sender.claim import SameSender
+from overheard.questions.shift.claim import GaussianEstimate, Shift
+from overheard.questions.words.claim import Words
+
+CELL = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+SHARES = LabelShares(
+    torch.tensor([1 / 3, 2 / 3], dtype=torch.float64),
+    absent=torch.tensor([False, True]),
+    bounds=Interval((0.1, 1 / 3), (0.4, 2 / 3)),
+    null_probability=torch.tensor([0.0, 0.25]),
+    size=SizeEstimate(17.5, low=3.0, high=20.0, converged=False),
+    reason_for_doubt="noise",
+    own_errors=LearningCurve((10, 20), (0.5, 0.25), 20, 40),
+)
+USERS = tuple(f"user {number} <Zoë\u202e>" for number in range(20))
+TIMELINE = Timeline((0, 1), (0.5, 1.5), (1.0, 1.0), 0.05, alarm=1)
+CLAIMS: tuple[Claim, ...] = (
+    SHARES,
+    LabelShares(torch.tensor([0.25, 0.75])),
+    Shift(TIMELINE, GaussianEstimate(torch.zeros(2), torch.eye(2))),
+    Identity(USERS, torch.arange(20.0), 0.25),
+    SameSender((client(1), client(2)), torch.tensor([0.5, -1e-30])),
+    Attribute("hand", ("left", "right"), torch.tensor([0.5, 0.5])),
+    Membership(torch.tensor([0.1, -2.0, 0.0])),
+    Words(torch.tensor([0.5, 0.25]), ("a", "b"), torch.tensor([True, False]), (1, 0)),
+)
+
+
+def cell_claims(claim: Claim) -> CellClaims:
+    about = TargetClaim(claim, {"a guess": claim}, (0, 1))
+    return CellClaims(
+        CELL, {client(0): about, client(1): about}, {client(2): ("updates",)}, "code"
+    )
+
+
+def only_file(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+def are_equal(one: object, other: object) -> bool:
+    """Return whether two values have equal types, fields and bits."""
+    if isinstance(one, Tensor):
+        assert isinstance(other, Tensor)
+        return one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, Mapping):
+        assert isinstance(other, Mapping)
+        pairs = zip(one.items(), other.items(), strict=True)
+        return all(a == b and are_equal(x, y) for (a, x), (b, y) in pairs)
+    if hasattr(one, "__dataclass_fields__"):
+        names = one.__dataclass_fields__
+        return type(one) is type(other) and all(
+            are_equal(getattr(one, name), getattr(other, name)) for name in names
+        )
+    return type(one) is type(other) and one == other
+
+
+def test_a_store_that_keeps_nothing_returns_nothing():
+    store = NoClaimStore()
+    store.save(cell_claims(SHARES))
+    assert store.load(CELL, LabelShares) is None
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: type(claim).__name__)
+def test_loads_the_claims_that_were_saved(tmp_path: Path, claim: Claim):
+    store = FolderClaimStore(tmp_path / "cells")
+    assert store.load(CELL, type(claim), "code") is None
+    store.save(cell_claims(claim))
+    loaded = store.load(CELL, type(claim), "code")
+    assert loaded is not None
+    assert are_equal(loaded, cell_claims(claim))
+    assert store.load(CELL, type(claim), "other code") is None
+
+
+def test_what_many_claims_share_is_stored_once(tmp_path: Path):
+    scores = torch.randn(4000, generator=torch.Generator().manual_seed(0))
+    names = tuple(f"word {number}" for number in range(4000))
+    claim = TargetClaim(Words(scores, names), {}, (0,))
+    one = CellClaims(CELL, {client(0): claim}, {})
+    many = replace(one, claims={client(number): claim for number in range(50)})
+    assert len(encode_cell_claims(many)) < 1.2 * len(encode_cell_claims(one))
+
+
+def test_a_different_cell_is_not_found(tmp_path: Path):
+    store = FolderClaimStore(tmp_path)
+    store.save(cell_claims(SHARES))
+    for other in (
+        replace(CELL, arm="noise"),
+        replace(CELL, seed=1),
+        replace(CELL, observers=(client(0),)),
+        replace(CELL, attack="decaf, about the cohort"),
+        replace(CELL, settings="Decaf(steps=1)"),
+        replace(CELL, rounds=(0,)),
+        replace(CELL, is_control=True),
+    ):
+        assert store.load(other, LabelShares, "code") is None
+
+
+@given(st.lists(st.floats(width=32), min_size=1, max_size=5), st.floats(0, 1))
+def test_numbers_are_stored_bit_for_bit(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[float], unseen: float
+):
+    users = tuple(map(str, range(len(numbers))))
+    finite = [number if math.isfinite(number) else 0.0 for number in numbers]
+    store = FolderClaimStore(tmp_path_factory.mktemp("cells"))
+    store.save(cell_claims(Identity(users, torch.tensor(finite), unseen)))
+    loaded = store.load(CELL, Identity, "code")
+    assert loaded is not None
+    claim = loaded.claims[client(0)].claim
+    assert isinstance(claim, Identity)
+    assert claim.unseen == unseen
+    signs = torch.tensor(finite).signbit()
+    assert claim.scores.tolist() == torch.tensor(finite).tolist()
+    assert torch.equal(claim.scores.signbit(), signs)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Picture(Claim):
+    """A claim with a private tensor that is none of its numbers."""
+
+    score: float
+    pixels: Float[Tensor, "rows columns"]
+    extra: object = None
+
+    def numbers(self) -> tuple[float, ...]:
+        """Return the score alone."""
+        return (self.score,)
+
+
+def test_a_tensor_that_is_no_number_of_the_claim_is_stored_beside_it(tmp_path: Path):
+    store, picture = FolderClaimStore(tmp_path), Picture(math.inf, torch.rand(3, 4))
+    store.save(cell_claims(picture))
+    with safe_open(only_file(tmp_path), framework="pt") as file:
+        assert torch.equal(file.get_tensor("0"), picture.pixels)
+
+
+def test_refuses_a_claim_that_cannot_be_stored(tmp_path: Path):
+    with pytest.raises(ClaimError, match="a set cannot be stored: use numbers"):
+        FolderClaimStore(tmp_path).save(cell_claims(Picture(0.0, torch.rand(1, 1), {1})))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"null", b"{}", b"\xff", b'{"cell": 3}'])
+def test_refuses_a_damaged_file_and_says_what_to_do(tmp_path: Path, content: bytes):
+    store = FolderClaimStore(tmp_path)
+    store.save(cell_claims(SHARES))
+    path = only_file(tmp_path)
+    path.write_bytes(content)
+    with pytest.raises(OutputError, match="delete the file") as refused:
+        store.load(CELL, LabelShares, "code")
+    assert str(path) in str(refused.value)
+    assert path.read_bytes() == content
+
+
+def test_refuses_truncated_files_and_wrong_types(tmp_path: Path):
+    store = FolderClaimStore(tmp_path)
+    store.save(cell_claims(SHARES))
+    path = only_file(tmp_path)
+    valid = path.read_bytes()
+    quoted = json.dumps('"seed":0')[1:-1].encode()
+    for content in (
+        valid[:-1],
+        valid[: len(valid) // 2],
+        valid.replace(quoted, quoted.replace(b"0", b"x")),
+        valid.replace(b"converged", b"converges"),
+        # Label shares that do not sum to 1.
+        valid.replace(struct.pack("<d", 2 / 3), bytes(8)),
+    ):
+        assert content != valid
+        path.write_bytes(content)
+        with pytest.raises(OutputError, match="delete the file"):
+            store.load(CELL, LabelShares, "code")
+
+
+def test_refuses_claims_of_another_question(tmp_path: Path):
+    store = FolderClaimStore(tmp_path)
+    store.save(cell_claims(SHARES))
+    with pytest.raises(OutputError, match="delete the file"):
+        store.load(CELL, Membership, "code")
+
+
+def test_refuses_the_file_of_another_cell(tmp_path: Path):
+    store, other = FolderClaimStore(tmp_path / "a"), FolderClaimStore(tmp_path / "b")
+    store.save(cell_claims(SHARES))
+    other.save(CellClaims(replace(CELL, seed=1), {}, {}, "code"))
+    only_file(tmp_path / "a").write_bytes(only_file(tmp_path / "b").read_bytes())
+    with pytest.raises(OutputError, match="contains another cell's claims"):
+        store.load(CELL, LabelShares, "code")
