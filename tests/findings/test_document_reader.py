@@ -52,25 +52,32 @@ def test_missing_measurements_are_none(tmp_path: Path):
     assert found.arm_names == ("bare", "other")
 
 
-def test_reads_files_without_bytes_and_seconds(tmp_path: Path):
-    early = {key: value for key, value in run().items() if key not in {"bytes", "seconds"}}
-    (read,) = read_findings(write_document(tmp_path, document(arms=[early]))).arms
+def test_reads_bytes_and_seconds_that_were_not_measured(tmp_path: Path):
+    unmeasured = run(bytes=None, seconds=None)
+    (read,) = read_findings(write_document(tmp_path, document(arms=[unmeasured]))).arms
     assert (read.bytes, read.seconds) == (None, None)
 
 
-def test_a_file_without_epsilon_differs_from_one_without_mechanisms(
-    tmp_path: Path,
-):
-    early = {key: value for key, value in document(summary_row()).items() if key != "epsilon"}
-    assert read_findings(write_document(tmp_path, early)).epsilon is None
-    assert read_findings(write_document(tmp_path, document(summary_row()))).epsilon == ()
+def test_a_claimed_epsilon_is_read_and_claims_about_targets_are_skipped(tmp_path: Path):
+    row = epsilon_row(claimed=2.0, claimed_for="run")
+    large = {"claimed": [0.5, 0.5], "scores": [{"score": "l1"}]}
+    content = document(summary_row(), epsilon=[row], findings=[large])
+    (read,) = read_findings(write_document(tmp_path, content)).epsilon
+    assert (read.claimed, read.claimed_for) == (2.0, "run")
+
+
+@pytest.mark.parametrize("key", ["verdicts", "epsilon", "made_on"])
+def test_refuses_a_file_of_another_format_that_lacks_a_part(tmp_path: Path, key: str):
+    other = {name: value for name, value in document().items() if name != key}
+    with pytest.raises(FindingsError, match=f"{key}: Field required.*run the audit again"):
+        read_findings(write_document(tmp_path, other))
 
 
 def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
     found = read_findings(
         write_document(tmp_path, document(epsilon=[epsilon_row(), epsilon_row()]))
     )
-    assert len(found.epsilon or ()) == 2
+    assert len(found.epsilon) == 2
     assert found.arm_names == ("bare", "noisy")
 
 

@@ -86,6 +86,9 @@ def verdict_row(**changes: object) -> VerdictRow:
         "margins": {"l1": 0.1},
         "is_below_margin": False,
         "why": "",
+        "score": "l1",
+        "sentence": "Decaf reads the label shares.",
+        "shared_gains": {},
     }
     return VerdictRow.model_validate({**row, **changes})
 

@@ -194,13 +194,6 @@ def test_names_that_do_not_exist_are_inconclusive(limit: JsonObject):
     assert elsewhere[0].why == "no such observers; observers of this mechanism: server"
 
 
-def test_findings_without_epsilon_are_inconclusive():
-    early = findings(epsilon=None)
-    verdict = only(rule(GUARANTEED, arms=["bare"]), early)
-    assert verdict.status == "inconclusive"
-    assert verdict.why.endswith("audit again")
-
-
 LINES = st.lists(
     st.builds(
         epsilon_row,

@@ -8,7 +8,7 @@ from overheard.gate.check import check
 from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.policy import Policy, VerdictRule
 from overheard.gate.verdict import RuleVerdict, Status
-from tests.gate.documents import JsonObject, document, findings, run, verdict_row
+from tests.gate.documents import JsonObject, findings, run, verdict_row
 
 
 def rule(**changes: object) -> VerdictRule:
@@ -117,4 +117,3 @@ def test_a_policy_of_verdicts_is_checked() -> None:
     policy = Policy.model_validate_json(json.dumps({"verdicts": [{"name": "no leak"}]}))
     checked = check(policy, findings(verdicts=[verdict_row()]))
     assert checked.summary == "fail: 1 fail"
-    assert "verdicts" not in document()

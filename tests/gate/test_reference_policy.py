@@ -187,7 +187,7 @@ def test_the_limit_of_an_error_ends_where_no_error_is_left() -> None:
 
 
 def test_refuses_findings_without_verdicts_or_with_names_that_no_policy_has() -> None:
-    with pytest.raises(FindingsError, match="have no verdicts: audit again"):
+    with pytest.raises(FindingsError, match="make no policy"):
         made(findings(summary_row()))
     with pytest.raises(FindingsError, match="make no policy"):
         made(findings(verdicts=[], arms=[]))

@@ -36,7 +36,7 @@ def test_hostile_names_are_made_plain_and_stay_apart(tmp_path: Path) -> None:
     )
     write_document(tmp_path, content)
     logged = read_logged_audit(tmp_path)
-    assert len(logged.metrics) == 2 * len(arms)
+    assert len(logged.metrics) == 4 * len(arms)
     for name in logged.metrics:
         assert re.fullmatch(r"[\w.\- /]{1,250}", name)
         assert "//" not in name

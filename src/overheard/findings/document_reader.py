@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Never, final
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
 from overheard.findings.document_format import FORMAT, VERSION
@@ -23,7 +23,7 @@ MAX_BYTES = 2 * 2**30
 """Largest file that is read: four times the largest of this project's own audits."""
 
 SKIPPED_KEYS = frozenset({"blind", "candidates", "claimed", "scores", "timeline", "true"})
-"""Large keys that no reader uses; they are dropped while reading. Reading 514 MiB, of 36
+"""Keys with lists that no reader uses; they are dropped while reading. Reading 514 MiB, of 36
 clients with one user each, then takes 10 s and 1.2 GiB of memory."""
 
 
@@ -37,14 +37,12 @@ class FindingsDocument(DocumentPart):
         arms: one entry per run, controls included.
         summary: one entry per cell and score.
         refusals: one entry per target of an attack that could not run.
-        verdicts: one entry per arm, observers, question and kind of target; None = a file of an
-            earlier version, without verdicts.
-        epsilon: one entry per mechanism and group of observers; None = a file of an earlier
-            version, without epsilon.
-        plan: the plan, as TOML; "" = a file without a plan.
+        verdicts: one entry per arm, observers, question and kind of target.
+        epsilon: one entry per mechanism and group of observers.
+        plan: the plan, as TOML; "" = none was written.
         versions: version of each software package.
         made_on: the day of the audit; "" = not known.
-        is_recorded: whether a recorded run was audited; None = not known.
+        is_recorded: whether a recorded run was audited.
         is_auxiliary_separate: whether attackers' own examples are known to be no client's.
         release: what the plan states on the release of the results, by name of the field.
 
@@ -55,14 +53,14 @@ class FindingsDocument(DocumentPart):
     arms: tuple[RunRow, ...]
     summary: tuple[SummaryRow, ...]
     refusals: tuple[RefusalRow, ...]
-    verdicts: tuple[VerdictRow, ...] | None = None
-    epsilon: tuple[EpsilonRow, ...] | None = None
-    plan: str = ""
-    versions: dict[str, str] = Field(default_factory=dict)
-    made_on: str = ""
-    is_recorded: bool | None = None
-    is_auxiliary_separate: bool = True
-    release: dict[str, str] = Field(default_factory=dict)
+    verdicts: tuple[VerdictRow, ...]
+    epsilon: tuple[EpsilonRow, ...]
+    plan: str
+    versions: dict[str, str]
+    made_on: str
+    is_recorded: bool
+    is_auxiliary_separate: bool
+    release: dict[str, str]
 
     @property
     def arm_names(self) -> tuple[str, ...]:
@@ -70,7 +68,7 @@ class FindingsDocument(DocumentPart):
         of_runs = [run.arm for run in self.arms]
         of_rows = [row.arm for row in self.summary]
         of_refusals = [refusal.arm for refusal in self.refusals]
-        of_epsilon = [row.arm for row in self.epsilon or ()]
+        of_epsilon = [row.arm for row in self.epsilon]
         return tuple(dict.fromkeys([*of_runs, *of_rows, *of_refusals, *of_epsilon]))
 
     @model_validator(mode="after")
@@ -86,12 +84,12 @@ class FindingsDocument(DocumentPart):
             raise ValueError("there are two runs with the same arm and seed")
         places = [
             (row.arm, frozenset(row.observers), row.question, row.about)
-            for row in self.verdicts or ()
+            for row in self.verdicts
         ]
         if len(set(places)) < len(places):
             raise ValueError("there are two verdicts on the same question")
         # A recording may state the same defense twice, with equal rows.
-        distinct = set(self.epsilon or ())
+        distinct = set(self.epsilon)
         keys = {(row.arm, row.defense, frozenset(row.observers)) for row in distinct}
         if len(keys) < len(distinct):
             raise ValueError("epsilon has two different rows for the same mechanism")
@@ -121,8 +119,7 @@ def _validate(document: dict[str, object], path: Path) -> FindingsDocument:
     if version != VERSION or isinstance(version, bool):
         raise FindingsError(
             f"{path}: the findings have version {shorten(repr(version), 40)}, but this "
-            f"overheard reads version {VERSION}: audit again, or check with the overheard that "
-            "wrote them"
+            f"overheard reads version {VERSION}: run the audit again"
         )
     parts = {name: document[name] for name in FindingsDocument.model_fields if name in document}
     try:
@@ -165,7 +162,12 @@ def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
         raise ValueError("an object has a duplicate key")
-    return {key: value for key, value in values.items() if key not in SKIPPED_KEYS}
+    return {
+        key: value
+        for key, value in values.items()
+        # A number may have the name of a list, such as a claimed epsilon.
+        if key not in SKIPPED_KEYS or not isinstance(value, list | dict)
+    }
 
 
 def _refuse_constant(constant: str) -> Never:
@@ -175,5 +177,6 @@ def _refuse_constant(constant: str) -> Never:
 def _unreadable(path: Path, why: str) -> FindingsError:
     return FindingsError(
         f"{path}: not valid findings of an audit ({shorten(why, 300)}): give the "
-        "findings.json that `overheard audit` wrote, and copy it again if it is incomplete"
+        "findings.json that `overheard audit` wrote; copy it again if it is incomplete, or run "
+        "the audit again"
     )

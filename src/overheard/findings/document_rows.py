@@ -42,17 +42,14 @@ NonNegative = Annotated[FiniteFloat, Field(ge=0)]
 
 
 class DocumentPart(BaseModel):
-    """A part of the document; unknown keys are ignored, as later versions may add some."""
+    """A part of the document; keys that nobody reads here are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
 @final
 class IntervalEstimate(DocumentPart):
-    """A mean with its interval; see `statistics.estimate.Estimate`. None = not finite.
-
-    Files of earlier versions have neither basis nor degrees.
-    """
+    """A mean with its interval; see `statistics.estimate.Estimate`. None = not finite."""
 
     mean: float | None
     low: float | None
@@ -108,10 +105,7 @@ class RowKey:
 
 @final
 class SummaryRow(DocumentPart):
-    """One score of one attack over all its targets; see `findings.score_row.ScoreRow`.
-
-    `blinds` is empty in files without guesses.
-    """
+    """One score of one attack over all its targets; see `findings.score_row.ScoreRow`."""
 
     arm: str
     observers: tuple[str, ...]
@@ -125,7 +119,7 @@ class SummaryRow(DocumentPart):
     gain: IntervalEstimate | None
     targets: Count
     seeds: Count
-    blinds: dict[str, FiniteFloat | None] = Field(default_factory=dict)
+    blinds: dict[str, FiniteFloat | None]
 
     @property
     def best_guess(self) -> float | None:
@@ -149,11 +143,7 @@ class SummaryRow(DocumentPart):
 
 @final
 class VerdictRow(DocumentPart):
-    """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`.
-
-    Files of earlier versions have neither the score that is judged nor a sentence, nor what is
-    gained by telling no target from another.
-    """
+    """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`."""
 
     arm: str
     observers: tuple[str, ...]
@@ -167,9 +157,9 @@ class VerdictRow(DocumentPart):
     margins: dict[str, NonNegative]
     is_below_margin: bool
     why: str
-    score: str = ""
-    sentence: str = ""
-    shared_gains: dict[str, FiniteFloat] = {}
+    score: str
+    sentence: str
+    shared_gains: dict[str, FiniteFloat]
 
     @model_validator(mode="after")
     def _check_verdict(self) -> "VerdictRow":
@@ -238,25 +228,21 @@ class ClearTextRow(DocumentPart):
 
 @final
 class RunRow(DocumentPart):
-    """One run; see `findings.finding.ArmRun`.
-
-    Files of earlier versions have neither bytes nor time, nor the kind of a control, nor what
-    is sent in clear text (None = not stated).
-    """
+    """One run; see `findings.finding.ArmRun`."""
 
     arm: str
     seed: Count
     is_control: bool
     accuracy: dict[Count, Annotated[float, Field(ge=0, le=1)] | None]
-    bytes: BytesSent | None = None
-    seconds: RunSeconds | None = None
-    control: ControlDraws = ""
-    control_number: Count = 0
-    has_truth: bool = True
-    defenses: tuple[DefenseRow, ...] = ()
-    are_defenses_known: bool = True
-    in_clear: tuple[ClearTextRow, ...] | None = None
-    utility: Utility = "accuracy"
+    bytes: BytesSent | None
+    seconds: RunSeconds | None
+    control: ControlDraws
+    control_number: Count
+    has_truth: bool
+    defenses: tuple[DefenseRow, ...]
+    are_defenses_known: bool
+    in_clear: tuple[ClearTextRow, ...]
+    utility: Utility
 
     @property
     def last_accuracy(self) -> float | None:
@@ -311,12 +297,12 @@ class EpsilonRow(DocumentPart):
     delta: Annotated[float, Field(gt=0, lt=1)]
     ceiling: NonNegative | None
     measured: EpsilonLowerBound | None
-    claimed: NonNegative | None = None
-    claimed_for: str | None = None
-    is_recomputed: bool = False
-    pld: NonNegative | None = None
-    rdp: NonNegative | None = None
-    drawn: NonNegative | None = None
+    claimed: NonNegative | None
+    claimed_for: str | None
+    is_recomputed: bool
+    pld: NonNegative | None
+    rdp: NonNegative | None
+    drawn: NonNegative | None
 
     @property
     def mechanism(self) -> str:

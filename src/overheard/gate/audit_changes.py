@@ -111,9 +111,6 @@ def _notes(before: FindingsDocument, after: FindingsDocument) -> Iterator[str]:
             f"The audits describe different subjects. First: {before.subject}. "
             f"Second: {after.subject}."
         )
-    for name, document in (("first", before), ("second", after)):
-        if document.verdicts is None:
-            yield f"The {name} findings have no verdicts: an earlier version wrote them."
 
 
 T = TypeVar("T")
@@ -175,7 +172,7 @@ def _verdicts(found: FindingsDocument) -> dict[str, str]:
         "; ".join(
             (row.arm, _by(row.observers), row.question, f"about {row.about}")
         ): row.verdict
-        for row in found.verdicts or ()
+        for row in found.verdicts
     }
 
 
@@ -185,13 +182,13 @@ def _scores(found: FindingsDocument) -> dict[str, IntervalEstimate]:
         (row.arm, tuple(sorted(row.observers)), row.question, row.about): (
             {row.score} if row.score else set(row.margins)
         )
-        for row in found.verdicts or ()
+        for row in found.verdicts
     }
     scores = {}
     for row in found.summary:
         key = row.key
         place = (key.arm, key.observers, key.question, key.about)
-        if found.verdicts is None or row.score in judged.get(place, ()):
+        if row.score in judged.get(place, ()):
             name = (row.arm, _by(key.observers), row.attack, row.question, row.about, row.score)
             scores["; ".join((*name, _rounds_text(row.rounds)))] = row.value
     return scores
@@ -212,7 +209,7 @@ def _rounds_text(rounds: Sequence[int]) -> str:
 def _epsilons(found: FindingsDocument) -> dict[str, str]:
     return {
         "; ".join((row.arm, row.mechanism, _by(row.observers))): _epsilon_text(row)
-        for row in found.epsilon or ()
+        for row in found.epsilon
     }
 
 

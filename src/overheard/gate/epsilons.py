@@ -66,7 +66,7 @@ def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[RuleVerd
     judge = _EpsilonJudge(rule)
     rows = [
         row
-        for row in dict.fromkeys(now.epsilon or ())
+        for row in dict.fromkeys(now.epsilon)
         if _applies_to(rule, row.arm, row.observers)
         and (rule.mechanisms is None or row.mechanism in rule.mechanisms)
     ]
@@ -120,10 +120,6 @@ class _EpsilonJudge:
 
     def missing_rows(self, now: FindingsDocument) -> Iterable[RuleVerdict]:
         """Yield verdicts on arms, mechanisms and observers that the findings lack."""
-        if now.epsilon is None:
-            why = "these findings were written by a version without epsilon: audit again"
-            yield self._inconclusive("every arm", why)
-            return
         by_arm = defaultdict[str, _ObserverGroups](_ObserverGroups)
         for row in now.epsilon:
             by_arm[row.arm].setdefault(row.mechanism, []).append(row.observers)

@@ -39,7 +39,7 @@ def threat_verdicts(
     """
     covered = {
         number: row
-        for number, row in enumerate(now.verdicts or ())
+        for number, row in enumerate(now.verdicts)
         if any(_covers(rule, row) for rule in rules)
     }
     tested = {

@@ -74,14 +74,9 @@ def policy_like(
             margin below which the reference itself reports no leak, and 0.02 of accuracy.
 
     Raises:
-        FindingsError: if the findings have no verdicts, if no verdict rests on a test, or if
-            there is nothing to limit.
+        FindingsError: if no verdict rests on a test, or if there is nothing to limit.
 
     """
-    if reference.verdicts is None:
-        raise FindingsError(
-            f"{path}: these findings have no verdicts: audit again with this version"
-        )
     if reference.verdicts and all(row.verdict in UNTESTED for row in reference.verdicts):
         raise FindingsError(f"{path}: {NOTHING_TO_KEEP}")
     maker = _PolicyMaker(reference, tolerance)
@@ -138,7 +133,7 @@ class _PolicyMaker:
                 "attack keeps the limit. Set gain_at_most to what you accept, or make the "
                 f"policy of an audit that leaks less: {'; '.join(self._unfailing)}."
             )
-        unchecked = [row for row in self._reference.verdicts or () if _is_unchecked(row)]
+        unchecked = [row for row in self._reference.verdicts if _is_unchecked(row)]
         if unchecked:
             names = "; ".join(map(_threat_name, unchecked))
             yield f"Without a rule, as the reference has no ground truth for it: {names}."
@@ -148,7 +143,7 @@ class _PolicyMaker:
 
         A threat without ground truth has none: nobody knows whether it leaks.
         """
-        for row in self._reference.verdicts or ():
+        for row in self._reference.verdicts:
             if row.verdict == "leaks" or _is_unchecked(row):
                 continue
             yield VerdictRule(
@@ -162,7 +157,7 @@ class _PolicyMaker:
 
     def leak_rules(self) -> Iterator[LeakRule]:
         """Yield a limit for each threat, on the score that its verdict judges."""
-        for row in self._reference.verdicts or ():
+        for row in self._reference.verdicts:
             for score in (row.score,) if row.score else tuple(row.margins):
                 rule = self._leak_rule(row, score)
                 if rule is not None:
@@ -217,7 +212,7 @@ class _PolicyMaker:
     def epsilon_rules(self) -> Iterator[EpsilonRule]:
         """Yield limits for each mechanism and observers with a guarantee or a claim."""
         groups: dict[tuple[str, str, tuple[str, ...]], list[EpsilonRow]] = {}
-        for row in self._reference.epsilon or ():
+        for row in self._reference.epsilon:
             key = (row.arm, row.mechanism, tuple(sorted(row.observers)))
             groups.setdefault(key, []).append(row)
         for (arm, mechanism, observers), rows in groups.items():

@@ -63,7 +63,7 @@ def read_logged_audit(folder: Path) -> LoggedAudit:
 
 
 def _tags(found: FindingsDocument, digest: str) -> dict[str, str]:
-    counts = Counter(row.verdict for row in found.verdicts or ())
+    counts = Counter(row.verdict for row in found.verdicts)
     tags = {
         "subject": found.subject,
         "made_on": found.made_on,
@@ -80,7 +80,7 @@ def _tags(found: FindingsDocument, digest: str) -> dict[str, str]:
 
 def _metrics(found: FindingsDocument) -> dict[str, float]:
     metrics: dict[str, float] = {}
-    for verdict in found.verdicts or ():
+    for verdict in found.verdicts:
         figures = dict(_figures(verdict, _judged_row(verdict, found)))
         place = "/".join(
             map(

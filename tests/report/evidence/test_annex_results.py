@@ -90,13 +90,10 @@ def test_several_margins_are_named() -> None:
     assert "(Members ranked above non-members) and" in text
 
 
-def test_a_reason_stands_in_for_a_sentence() -> None:
-    verdict = verdict_row("not enough to judge", None, why="there are too few clients")
-    findings = read(verdicts=[verdict])
-    assert findings.verdicts is not None
-    sentence = result_sentence(findings.verdicts[0])
-    assert sentence.startswith("Arm “bare”: Not enough to judge. The server, about each client")
-    assert sentence.endswith(" Reason: there are too few clients.")
+def test_a_sentence_follows_the_arm_and_the_verdict() -> None:
+    verdict = verdict_row("not enough to judge", None, sentence="There are too few clients.")
+    sentence = result_sentence(read(verdicts=[verdict]).verdicts[0])
+    assert sentence == "Arm “bare”: Not enough to judge. There are too few clients."
 
 
 def test_says_that_claims_could_not_be_checked() -> None:
@@ -130,7 +127,7 @@ def test_a_leak_below_the_margin_is_called_so() -> None:
 
 
 def test_findings_without_verdicts_say_so() -> None:
-    assert "earlier version" in section_of(annex_of(verdicts=None), "In short")
+    assert "The audit has no results." in section_of(annex_of(verdicts=[]), "In short")
 
 
 def test_a_question_of_a_plugin_that_is_not_installed_has_bare_numbers() -> None:

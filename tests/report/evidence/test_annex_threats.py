@@ -29,8 +29,6 @@ def test_states_what_travels_in_clear() -> None:
     assert "Numbers of examples | 50 examples | bare" in text
     nothing = section_of(annex_of(arms=[run(in_clear=[])]), "Threat model")
     assert "Nothing is sent besides weights." in nothing
-    unknown = section_of(annex_of(arms=[run()]), "Threat model")
-    assert "The findings do not state what is sent besides weights." in unknown
 
 
 def test_kinds_of_clear_text_stand_together() -> None:

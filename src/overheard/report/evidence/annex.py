@@ -103,10 +103,10 @@ def make_annex(
 
 
 def _context_section(findings: FindingsDocument, fields: Sequence[StatedField]) -> AnnexSection:
-    recorded = {True: "a recorded run", False: "simulated runs", None: "not stated"}
+    audited = "a recorded run" if findings.is_recorded else "simulated runs"
     known = (
         ("What was audited", make_printable(findings.subject), "the audit"),
-        ("Recorded or simulated", recorded[findings.is_recorded], "the audit"),
+        ("Recorded or simulated", audited, "the audit"),
         ("Day of the audit", make_printable(findings.made_on) or "not stated", "the audit"),
     )
     stated = tuple(
@@ -118,7 +118,7 @@ def _context_section(findings: FindingsDocument, fields: Sequence[StatedField]) 
         "the plan, and not what a run in production revealed."
     )
     notes = (
-        *([simulated] if findings.is_recorded is False else []),
+        *([simulated] if not findings.is_recorded else []),
         *([] if all(one.text for one in fields) else [OPEN_STATEMENTS]),
     )
     table = ReportTable("Context", ("What", "Statement", "Stated in"), (*known, *stated), 3)

@@ -44,7 +44,7 @@ def broken_claims_blocks(findings: FindingsDocument) -> tuple[SectionBlock, ...]
     sentences = dict.fromkeys(
         f"Arm “{make_printable(row.arm)}”: {make_printable(row.defense)}, for "
         f"{UNITS[row.unit]}. Result: {_result(row)}."
-        for row in findings.epsilon or ()
+        for row in findings.epsilon
         if row.verdict in BROKEN
     )
     title = "Claims of differential privacy that do not hold or are doubtful"
@@ -55,7 +55,7 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
     """Return a table with a row for each mechanism and group of observers."""
     title = "Differential privacy"
     # A recording may state the same defense twice, with equal rows.
-    rows = [_row(one) for one in dict.fromkeys(findings.epsilon or ())]
+    rows = [_row(one) for one in dict.fromkeys(findings.epsilon)]
     if not rows:
         none = "No defense of this audit adds noise for which an epsilon could be stated."
         return AnnexSection(title, (SectionBlock("", (none,)),))

@@ -50,7 +50,7 @@ UNCHECKED = (
 
 def summary_section(findings: FindingsDocument) -> AnnexSection:
     """Return how many results say what, and by arm what leaks and how sure that is."""
-    verdicts = findings.verdicts or ()
+    verdicts = findings.verdicts
     leaks = [one for one in verdicts if one.verdict == "leaks"]
     counted = [
         ("say that something leaks", leaks),
@@ -72,7 +72,7 @@ def summary_section(findings: FindingsDocument) -> AnnexSection:
     first = (
         f"Of {len(verdicts)} results, {numbers}. {WHAT_A_RESULT_IS}"
         if verdicts
-        else "The findings contain no verdicts: they are of an earlier version. Audit again."
+        else "The audit has no results."
     )
     by_arm = defaultdict[str, list[str]](list)
     for one in leaks[:MAX_SENTENCES]:
@@ -87,7 +87,7 @@ def summary_section(findings: FindingsDocument) -> AnnexSection:
 
 def results_section(findings: FindingsDocument) -> AnnexSection:
     """Return a table with a row for each verdict, and a sentence on each but the leaks."""
-    verdicts = findings.verdicts or ()
+    verdicts = findings.verdicts
     rows = [_row(findings, verdict) for verdict in verdicts]
     table = limited_table(
         "Results",
@@ -120,33 +120,23 @@ def results_section(findings: FindingsDocument) -> AnnexSection:
 
 
 def result_sentence(verdict: VerdictRow) -> str:
-    """Return the verdict with the report's sentence, or with its place and reason."""
-    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {_sentence(verdict)}"
-
-
-def _sentence(verdict: VerdictRow) -> str:
-    text = make_printable(verdict.sentence)
-    if not text:
-        text = (
-            f"{observer_words(verdict.observers)}, about {_target(verdict)}: "
-            f"{question_words(verdict.question)}."
-        )
-        if verdict.why:
-            text += f" Reason: {make_printable(verdict.why)}."
-    return text
+    """Return the verdict with the report's sentence."""
+    sentence = make_printable(verdict.sentence)
+    return f"Arm “{make_printable(verdict.arm)}”: {badge_of(verdict)}. {sentence}"
 
 
 def _leak_sentences(findings: FindingsDocument, verdict: VerdictRow) -> str:
     """Return what leaks, the gain beside the margin, and whether the gain may be 0."""
     measure = score_measure(verdict.question, verdict.score or _headline(verdict.question))
     gain = _gain(measure, verdict.gain)
+    sentence = make_printable(verdict.sentence)
     if gain == NO_NUMBER or verdict.gain is None:
-        return _sentence(verdict)
+        return sentence
     shared = _shared_gain(verdict, judged_row(findings, verdict))
     below = " This is below the margin." if verdict.is_below_margin else ""
     low = verdict.gain.low
     doubt = f" {MAY_BE_NO_GAIN}" if low is not None and low <= 0 else ""
-    return f"{_sentence(verdict)} Gain over {_guessing(shared)}: {gain}.{below}{doubt}"
+    return f"{sentence} Gain over {_guessing(shared)}: {gain}.{below}{doubt}"
 
 
 def _shared_gain(verdict: VerdictRow, row: SummaryRow | None) -> float:

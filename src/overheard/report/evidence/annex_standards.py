@@ -36,7 +36,7 @@ LEVELS: dict[Level, str] = {
 
 def standards_section(findings: FindingsDocument) -> AnnexSection:
     """Return what standards say on each kind of finding, and how that was checked."""
-    kinds = dict.fromkeys((one.question, one.about) for one in findings.verdicts or ())
+    kinds = dict.fromkeys((one.question, one.about) for one in findings.verdicts)
     entries = dict.fromkeys(standards_of(question, about) for question, about in kinds)
     if findings.epsilon:
         entries[standards_of(EPSILON)] = None

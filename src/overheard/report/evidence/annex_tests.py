@@ -74,7 +74,7 @@ def _made_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
     """Return a row for each threat and question; arms with the same tests share one."""
     arms = defaultdict[tuple[str, ...], dict[str, None]](dict)
     sizes = dict[tuple[str, ...], tuple[int, int]]()
-    for verdict in findings.verdicts or ():
+    for verdict in findings.verdicts:
         rows = rows_of(findings, verdict)
         if not rows:
             continue
@@ -97,7 +97,7 @@ def _made_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
 def _unchecked_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
     """Return a row for each observers and question whose claims nobody could check."""
     arms = defaultdict[tuple[str, ...], dict[str, None]](dict)
-    for verdict in findings.verdicts or ():
+    for verdict in findings.verdicts:
         if verdict.verdict == "unchecked":
             key = (
                 observer_words(verdict.observers),
@@ -150,7 +150,7 @@ def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
 
 def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
     rows: tuple[SummaryRow | RefusalRow | VerdictRow, ...]
-    rows = (*findings.summary, *findings.refusals, *(findings.verdicts or ()))
+    rows = (*findings.summary, *findings.refusals, *findings.verdicts)
     asked = {one.question for one in rows}
     observers = {frozenset(map(Party, one.observers)) for one in rows}
     missing = [f"“{question_words(name)}”" for name in questions() if name not in asked]

@@ -35,8 +35,6 @@ SWITCHES = (
 
 NOTHING_IN_CLEAR = "Nothing is sent besides weights."
 
-CLEAR_NOT_STATED = "The findings do not state what is sent besides weights."
-
 
 def threat_model_section(findings: FindingsDocument) -> AnnexSection:
     """Return the observers with their knowledge, what they read in clear, and the defenses."""
@@ -54,8 +52,7 @@ def threat_model_section(findings: FindingsDocument) -> AnnexSection:
         _clear_rows(runs),
     )
     honest = (HONEST,) if findings.is_auxiliary_separate else (HONEST, SHARED_EXAMPLES)
-    is_stated = all(run.in_clear is not None for run in runs)
-    read = () if clear.rows else (NOTHING_IN_CLEAR if is_stated else CLEAR_NOT_STATED,)
+    read = () if clear.rows else (NOTHING_IN_CLEAR,)
     return AnnexSection(
         "Threat model",
         (
@@ -80,7 +77,7 @@ def _knowledge_rows(plan: str) -> Iterator[tuple[str, ...]]:
 def _clear_rows(runs: Sequence[RunRow]) -> Sequence[tuple[str, ...]]:
     arms = defaultdict[tuple[str, str], dict[str, None]](dict)
     for run in runs:
-        for item in run.in_clear or ():
+        for item in run.in_clear:
             arms[item.kind, item.text][run.arm] = None
     order = list(dict.fromkeys(kind for kind, _ in arms))
     return [

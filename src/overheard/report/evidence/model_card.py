@@ -35,7 +35,7 @@ def model_card(findings: FindingsDocument, words: OfficerWords) -> str:
 def model_entities(findings: FindingsDocument, words: OfficerWords) -> Sequence[JsonEntity]:
     """Return the trained model, and the evaluation of what it and its training reveal."""
     release = release_fields(words, findings.release)
-    results = [result_sentence(one) for one in findings.verdicts or ()]
+    results = [result_sentence(one) for one in findings.verdicts]
     model: JsonEntity = {
         "@id": MODEL_ID,
         "@type": ["CreativeWork", "fair4ml:MLModel"],
