@@ -140,6 +140,7 @@ def test_shifts_and_users_are_optional(tmp_path: Path) -> None:
         b'{"counts": [{"round": 0, "party": "x", "labels": [1.5]}], "accuracy": []}',
         b'{"counts": [{"round": 0, "party": "../x", "labels": [1]}], "accuracy": []}',
         b'{"counts": [], "accuracy": [{"round": 0, "accuracy": NaN}]}',
+        b'{"counts": [], "accuracy": [{"round": 0, "accuracy": 93.5}]}',
         b'{"counts": [], "accuracy": [], "shifts": [{"party": "x", "rounds": ["1"]}]}',
         b'{"counts": [], "accuracy": [], "shifts": [{"party": "<x>", "rounds": [1]}]}',
         b'{"counts": [], "accuracy": [], "users": {"../x": "u017"}}',

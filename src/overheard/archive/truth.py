@@ -32,8 +32,8 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class _Accuracy:
-    round: int
-    accuracy: float
+    round: Annotated[int, Field(ge=0)]
+    accuracy: Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
