@@ -19,6 +19,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
+from overheard.auditing.threat_results import with_verdicts
 from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.claims import Interval, Timeline
@@ -98,6 +99,16 @@ def test_every_attack_makes_claims_about_every_target_over_all_and_single_rounds
                     rounds=rounds,
                 )
                 assert tuple(finding.target for finding in found) == CLIENTS
+
+
+def test_an_audit_holds_its_verdicts_by_arm(small: FinishedAudit):
+    arms = small.audit.arm_results
+    assert {arm.name for arm in arms} == {run.arm for run in small.audit.arms}
+    judged = {one.observers: one.judgement for arm in arms for one in arm.threat_results}
+    cells = {one.cell for one in (*small.audit.findings, *small.audit.refusals)}
+    assert judged.keys() == {cell.observers for cell in cells}
+    assert judged[SERVER,].p_value is not None
+    assert with_verdicts(small.audit).arm_results == arms
 
 
 def test_examples_are_partitioned_once_for_all_arms_and_threats(
