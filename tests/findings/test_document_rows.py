@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from overheard.epsilon.epsilon_results import EpsilonVerdict
 from overheard.findings.document_rows import EpsilonRow, IntervalEstimate, VerdictRow
-from tests.gate.documents import epsilon_row
+from tests.gate.documents import bound, epsilon_row
 
 
 def read(verdict: str, **changes: object) -> EpsilonRow:
@@ -35,7 +35,7 @@ def test_a_missing_ceiling_means_infinite_epsilon(verdict: str):
     assert read(verdict, ceiling=None).guaranteed_epsilon == inf
 
 
-PROVEN = {"at_least": 2.5, "attack": "peek"}
+PROVEN = bound(2.5)
 
 
 @pytest.mark.parametrize(

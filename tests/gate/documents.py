@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 
 JsonObject = dict[str, object]
 
@@ -71,9 +71,29 @@ def refusal(**changes: object) -> JsonObject:
         "question": "membership",
         "rounds": [0, 1],
         "is_control": False,
+        "part": "lira",
+        "label": "lira",
+        "is_adaptive": False,
+        "control": "",
+        "control_number": 0,
         "target": "client/0",
         "missing": ["a model"],
     } | changes
+
+
+def bound(at_least: float, attack: str = "peek") -> JsonObject:
+    """Return a lower bound of epsilon from guesses about canaries."""
+    return {
+        "at_least": at_least,
+        "attack": attack,
+        "above": 0.5,
+        "below": None,
+        "said_in": 20,
+        "said_out": 0,
+        "right": 18,
+        "members": 30,
+        "outsiders": 30,
+    }
 
 
 def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
@@ -87,8 +107,17 @@ def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
         "observers": ["server"],
         "verdict": verdict,
         "flaw": "it adds no noise" if verdict == "flawed" else "",
+        "noised_at": "client",
+        "bounded_at": "client",
+        "switched_off_by": "the client itself",
         "unit": "client",
+        "noise_multiplier": 1.0,
+        "clip": 1.0,
+        "moves": 2.0,
         "delta": 1e-5,
+        "rounds": 2,
+        "steps": 1,
+        "sampling_rate": 1.0,
         "claimed": None,
         "claimed_for": None,
         "is_recomputed": False,
@@ -96,7 +125,7 @@ def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
         "rdp": None,
         "drawn": None,
         "ceiling": 2.0 if is_bounded else None,
-        "measured": {"at_least": proven, "attack": "peek"} if is_measured else None,
+        "measured": bound(proven) if is_measured else None,
     } | changes
 
 
@@ -135,7 +164,7 @@ def document(*rows: JsonObject, **changes: object) -> JsonObject:
         "summary": list(rows),
         "verdicts": [],
         "epsilon": [],
-        "findings": [{"anything": [1.0, None]}],
+        "findings": [],
         "refusals": [],
         "plan": "",
         "versions": {},

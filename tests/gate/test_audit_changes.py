@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.gate.audit_changes import AuditChange, compare_audits
 from tests.gate.documents import epsilon_row, findings, run, summary_row, verdict_row
 

@@ -1,6 +1,7 @@
 """A policy combines its rules, each with its own overlap status or that of the policy."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import overheard
 from overheard.core.errors import FindingsError, PlanError
 from overheard.findings.audit import Audit
-from overheard.findings.document_reader import read_findings
+from overheard.findings.document import read_findings
 from overheard.gate.check import check
 from overheard.gate.policy import Policy
 from overheard.report.exports import as_json
@@ -85,6 +86,12 @@ def test_an_audit_and_its_file_get_the_same_verdicts(small: Audit, tmp_path: Pat
     ]
     assert overheard.check(policy, file) == checked
     assert overheard.check(policy, read_findings(file)) == checked
+
+
+def test_refuses_an_audit_with_two_runs_of_one_seed(small: Audit):
+    twice = replace(small, arms=(*small.arms, small.arms[0]))
+    with pytest.raises(FindingsError, match="two runs with the same arm and seed"):
+        check(policy({"no_better_than": 0.6}), twice)
 
 
 def test_refuses_files_that_are_no_policy_or_findings(small: Audit, tmp_path: Path):

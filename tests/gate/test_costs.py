@@ -80,7 +80,9 @@ def test_unmeasured_costs_are_inconclusive(limit: str):
 
 def test_judges_each_arm_and_ignores_controls():
     runs = [run("bare", 0), run("bare", 1), run("noise", 0), run("noise", 1)]
-    control = run("bare", 0, is_control=True, bytes={"up": 10**9, "down": 0})
+    control = run(
+        "bare", 0, is_control=True, bytes={"up": 10**9, "down": 0, "answers": 8, "heard": 10}
+    )
     verdicts = cost_verdicts(
         rule(bytes_at_most=1500), findings(arms=[*runs, control]), "inconclusive"
     )

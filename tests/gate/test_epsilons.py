@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonVerdict
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.policy import EpsilonRule

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import LeakRule
 from overheard.gate.verdict import RuleVerdict, Status

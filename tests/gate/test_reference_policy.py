@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import FindingsError
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.gate.check import check
 from overheard.gate.policy_text import policy_text
 from overheard.gate.reference_policy import ReferencePolicy, policy_like, reference_note

@@ -11,7 +11,7 @@ import pytest
 from overheard.auditing.threat_results import with_verdicts
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.findings.audit import Audit
-from overheard.findings.document_reader import FindingsDocument, read_findings
+from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.finding import Refusal
 from overheard.gate.check import check
 from overheard.gate.epsilons import epsilon_verdicts

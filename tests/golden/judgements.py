@@ -19,17 +19,17 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.cli.checking import EXIT_CODES
 from overheard.core.errors import AuditError
 from overheard.drawing import svg
-from overheard.epsilon.entry import epsilon_entry
+from overheard.epsilon.entry import epsilon_row
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.audit import Audit
-from overheard.findings.document_reader import FindingsDocument, parse_findings
+from overheard.findings.document import FindingsDocument
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.policy import Policy, read_policy
 from overheard.gate.reference_policy import policy_like
 from overheard.gate.verdict import RuleVerdict
-from overheard.report.exports import as_json
+from overheard.report.exports import findings_document
 from overheard.report.page import render_page
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.judgement import VERDICT_LEVEL
@@ -64,7 +64,7 @@ class Judgement:
 def judge(audit: Audit) -> Judgement:
     """Return what follows from an audit."""
     audit = with_verdicts(audit)
-    arms, document = audit.arm_results, parse_findings(as_json(audit))
+    arms, document = audit.arm_results, findings_document(audit)
     values = {
         "verdicts": table(_verdicts(arms)),
         "scores": table(_scores(arms)),
@@ -137,7 +137,7 @@ def _scores(arms: Iterable[ArmResult]) -> Iterator[tuple[str, Json]]:
 
 def _epsilons(audit: Audit) -> Iterator[tuple[str, Json]]:
     for result in epsilon_results(audit):
-        entry = epsilon_entry(result)
+        entry = epsilon_row(result).model_dump(mode="json")
         observers = " and ".join(result.observers) or "models only"
         name = f"{entry.pop('arm')} | {entry.pop('defense')} | {observers}"
         del entry["observers"]

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
 from overheard.findings.audit import Audit
-from overheard.findings.document_reader import parse_findings
 from overheard.findings.finding import Finding
 from overheard.findings.number_format import format_number
 from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.policy import VerdictRule
 from overheard.report.arm_figures import arm_figures
-from overheard.report.exports import as_json
+from overheard.report.exports import findings_document
 from overheard.report.first_page.matrix import make_matrices
 from overheard.report.threat_sentences import threat_sentences
 from tests.runs.audits import shares_finding
@@ -76,7 +75,7 @@ def test_all_say_the_same(
     assert value == f"{format_number(50 * row.value.mean)}\u00a0%"
     assert f" {value} of the data" in sentence
     assert f" {value} of the data" in cell.effect
-    document = parse_findings(as_json(audit))
+    document = findings_document(audit)
     rule = VerdictRule.model_validate({"name": "r"})
     (judged,) = threat_verdicts((rule,), document, "inconclusive")
     assert (judged.status == "fail") == leaks

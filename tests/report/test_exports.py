@@ -4,6 +4,7 @@ import csv
 import json
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +12,11 @@ from overheard.archive.run_time import RunTime
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.scorer import Score
 from overheard.findings.audit import Audit
-from overheard.findings.document_reader import parse_findings
+from overheard.findings.document import read_findings
+from overheard.findings.document_rows import FindingRow
 from overheard.findings.frame import COLUMNS
 from overheard.findings.traffic import Traffic
-from overheard.report.exports import MAX_NUMBERS, as_csv, as_json
+from overheard.report.exports import MAX_NUMBERS, as_csv, as_json, findings_document
 from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 from tests.report.shift_audits import SINCE, shift_audit, shift_findings
 from tests.report.user_audits import identity_findings, user_audit
@@ -51,8 +53,7 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
 
 
 def test_the_document_gives_verdicts_with_their_tests_back(small: Audit) -> None:
-    text = as_json(small)
-    leaks, none = parse_findings(text).verdicts or ()
+    leaks, none = findings_document(small).verdicts
     assert (leaks.arm, leaks.observers, leaks.question, leaks.about) == (
         "none", ("server",), "label_shares", "clients",
     )  # fmt: skip
@@ -62,7 +63,22 @@ def test_the_document_gives_verdicts_with_their_tests_back(small: Audit) -> None
     assert none.margins == {"l1": 0.1}
     assert none.gain is not None
     assert none.gain.mean == 0
-    assert "redrawn_fits" not in text
+    assert "redrawn_fits" not in as_json(small)
+
+
+def test_a_document_reads_as_it_was_before_it_was_written(rich: Audit, tmp_path: Path) -> None:
+    first, *others = rich.findings
+    undefined = tuple(replace(score, value=float("nan")) for score in first.scores)
+    spoilt = (replace(first, scores=undefined), *others)
+    document = findings_document(with_verdicts(replace(rich, findings=spoilt)))
+    path = tmp_path / "findings.json"
+    path.write_text(document.to_json(), encoding="utf-8")
+    assert document.summary[0].value.mean is None
+    # Claims are not read.
+    assert read_findings(path) == document.model_copy(update={"findings": ()})
+    held = [line for line in path.read_text().splitlines() if '"scores":' in line]
+    rows = [FindingRow.model_validate_json(line.rstrip(",")) for line in held]
+    assert tuple(rows) == document.findings
 
 
 def test_the_document_has_bytes_and_seconds_of_runs(small: Audit) -> None:

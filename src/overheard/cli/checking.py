@@ -15,7 +15,7 @@ from rich.text import Text
 
 from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
-from overheard.findings.document_reader import FindingsDocument, read_findings
+from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.names import shorten
 from overheard.gate.check_json import as_check_json
 from overheard.gate.judged_findings import CheckResult, judge_findings

@@ -150,7 +150,7 @@ def compare(
     from overheard.archive.atomic import write_text
     from overheard.cli.checking import refuse_to_overwrite
     from overheard.cli.comparing import findings_path, print_changes
-    from overheard.findings.document_reader import read_findings
+    from overheard.findings.document import read_findings
     from overheard.gate.audit_changes import compare_audits
     from overheard.gate.changes_text import changes_as_json, changes_as_markdown
 

@@ -1,185 +1,204 @@
-"""The JSON document of an audit's findings, `findings.json`.
-
-The keys of each entry are the fields of its dataclass, in order, unless stated otherwise. The
-parts that a gate reads are defined in `document_rows`.
-"""
+"""The JSON document of an audit's findings, `findings.json`, as it is written and read."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from functools import cache, lru_cache
-from math import isfinite
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Never, final
 
-from overheard.core.scorer import Score
-from overheard.findings.audit import Audit
-from overheard.findings.document_format import FORMAT, VERSION
-from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
-from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult, ThreatResult
-from overheard.findings.threat_verdict import TargetKind
+from pydantic import ValidationError
 
-Entry = dict[str, object]
+from overheard.core.errors import FindingsError
+from overheard.findings.document_rows import (
+    DocumentPart,
+    EpsilonRow,
+    FindingRow,
+    RefusalRow,
+    RunRow,
+    SummaryRow,
+    VerdictRow,
+)
+from overheard.findings.names import shorten
+
+FORMAT = "overheard findings"
+
+VERSION = 1
+"""Increased whenever a reader of the previous version would misread a document."""
+
+MAX_BYTES = 2 * 2**30
+"""Largest file that is read: four times the largest of this project's own audits."""
 
 
-def findings_document(
-    audit: Audit,
-    arms: Sequence[ArmResult],
-    epsilon: Iterable[Entry],
-    describe: Callable[[ThreatResult], str],
-) -> str:
-    """Write the findings of an audit as JSON; NaN and infinity become null.
+@final
+class FindingsDocument(DocumentPart):
+    """The findings of an audit; the keys of the file are these fields, in order.
 
     Args:
-        audit: the audit.
-        arms: results of its arms.
-        epsilon: one entry per mechanism and group of observers; see `document_rows.EpsilonRow`.
-        describe: states the result of a threat in a sentence.
+        format: always `FORMAT`.
+        version: always `VERSION`.
+        title: title of the audit.
+        subject: one sentence on what was audited.
+        made_on: the day of the audit; "" = not known.
+        is_recorded: whether a recorded run was audited.
+        is_auxiliary_separate: whether attackers' own examples are known to be no client's.
+        release: what the plan states on the release of the results, by name of the field.
+        class_names: name of each label.
+        arms: one entry per run, controls included.
+        summary: one entry per cell and score.
+        verdicts: one entry per arm, observers, question and kind of target.
+        epsilon: one entry per mechanism and group of observers.
+        findings: one entry per target of an attack that ran; () if the document was read, as
+            no reader uses them: reading 495 MiB then takes 8 s and 1.0 GiB of memory.
+        refusals: one entry per target of an attack that could not run.
+        plan: the plan, as TOML.
+        versions: version of each software package.
 
     """
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "title": audit.title,
-        "subject": audit.subject,
-        "made_on": audit.made_on,
-        "is_recorded": audit.is_recorded,
-        "is_auxiliary_separate": audit.is_auxiliary_separate,
-        "release": dict(audit.release),
-        "class_names": audit.class_names,
-        "arms": [_run(run) for run in audit.arms],
-        "summary": [
-            _row(row, result.target_kind)
-            for arm in arms
-            for result in arm.threat_results
-            for row in result.rows
-        ],
-        "verdicts": [
-            _verdict(result, describe(result)) for arm in arms for result in arm.threat_results
-        ],
-        "epsilon": list(epsilon),
-        "findings": [_finding(finding) for finding in audit.findings],
-        "refusals": [_refusal(refusal) for refusal in audit.refusals],
-        "plan": audit.plan,
-        "versions": dict(audit.versions),
-    }
-    entries = (f"{json.dumps(key)}: {_format_value(value)}" for key, value in document.items())
-    return "{\n " + ",\n ".join(entries) + "\n}\n"
+
+    format: str
+    version: int
+    title: str
+    subject: str
+    made_on: str
+    is_recorded: bool
+    is_auxiliary_separate: bool
+    release: dict[str, str]
+    class_names: tuple[str, ...]
+    arms: tuple[RunRow, ...]
+    summary: tuple[SummaryRow, ...]
+    verdicts: tuple[VerdictRow, ...]
+    epsilon: tuple[EpsilonRow, ...]
+    findings: tuple[FindingRow, ...]
+    refusals: tuple[RefusalRow, ...]
+    plan: str
+    versions: dict[str, str]
+
+    @property
+    def arm_names(self) -> tuple[str, ...]:
+        """Names of all arms in the document, in its order."""
+        rows: tuple[RunRow | SummaryRow | RefusalRow | EpsilonRow, ...]
+        rows = (*self.arms, *self.summary, *self.refusals, *self.epsilon)
+        return tuple(dict.fromkeys(row.arm for row in rows))
+
+    def to_json(self) -> str:
+        """Return the text of the file, with one line for each row and each other value.
+
+        Indenting every number, for 5,000 targets with 100 candidates each, takes 20 times as
+        long.
+        """
+        entries = (f"{json.dumps(key)}: {_value_text(value)}" for key, value in self)
+        return "{\n " + ",\n ".join(entries) + "\n}\n"
+
+    @property
+    def duplicate(self) -> str:
+        """Which rows are about the same, as a sentence; "" = none."""
+        rows = [(row.key, row.score) for row in self.summary]
+        if len(set(rows)) < len(rows):
+            return "the summary has two rows with the same key and score"
+        runs = [
+            (run.arm, run.seed, run.is_control, run.control, run.control_number)
+            for run in self.arms
+        ]
+        if len(set(runs)) < len(runs):
+            return "there are two runs with the same arm and seed"
+        places = [
+            (row.arm, frozenset(row.observers), row.question, row.about)
+            for row in self.verdicts
+        ]
+        if len(set(places)) < len(places):
+            return "there are two verdicts on the same question"
+        # A recording may state the same defense twice, with equal rows.
+        distinct = set(self.epsilon)
+        keys = {(row.arm, row.defense, frozenset(row.observers)) for row in distinct}
+        if len(keys) < len(distinct):
+            return "epsilon has two different rows for the same mechanism"
+        return ""
 
 
-def to_entry(value: object, *left_out: str) -> Entry:
-    """Convert a dataclass to an entry, recursively, without the fields named in `left_out`.
-
-    >>> from overheard.statistics.estimate import Estimate
-    >>> to_entry(Estimate(0.5, float("nan"), None, "runs", 4.0), "high")
-    {'mean': 0.5, 'low': None, 'basis': 'runs', 'degrees': 4.0}
-    """
-    kind: type = type(value)
-    return {
-        name: to_json_value(getattr(value, name))
-        for name in _field_names(kind)
-        if name not in left_out
-    }
-
-
-@cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    """Return the fields of a dataclass once, as there are thousands of each."""
-    assert is_dataclass(kind)
-    return tuple(field.name for field in fields(kind))
-
-
-def to_json_value(value: object) -> object:
-    """Convert a value to JSON types; NaN and infinity become None."""
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, tuple):
-        return [to_json_value(item) for item in value]
-    if isinstance(value, Mapping):
-        return {name: to_json_value(item) for name, item in value.items()}
-    return to_entry(value) if is_dataclass(value) else value
-
-
-def _format_value(value: object) -> str:
-    """Write a list with one line an entry, and anything else on one line.
-
-    Indenting every number, for 5,000 targets with 100 candidates each, takes 20 times as long.
-    """
-    if not isinstance(value, list) or not value:
+def _value_text(value: object) -> str:
+    if not isinstance(value, tuple) or not value or not isinstance(value[0], DocumentPart):
         return json.dumps(value, allow_nan=False)
-    lines = (json.dumps(item, allow_nan=False, separators=(",", ":")) for item in value)
-    return "[\n  " + ",\n  ".join(lines) + "\n ]"
+    return "[\n  " + ",\n  ".join(map(_line, value)) + "\n ]"
 
 
-def _run(run: ArmRun) -> Entry:
-    """Convert a run; the accounting of its mechanisms is under `epsilon`."""
-    return {
-        "arm": run.arm,
-        "seed": run.seed,
-        "defenses": [to_entry(defense, "accounted") for defense in run.defenses],
-        "accuracy": to_json_value(run.accuracy),
-        "is_control": run.is_control,
-        "control": run.control,
-        "control_number": run.control_number,
-        "answers": run.answers,
-        "missing": run.missing,
-        "bytes": to_json_value(run.traffic),
-        "seconds": to_json_value(run.seconds),
-        "has_truth": run.has_truth,
-        "in_clear": to_json_value(run.in_clear),
-        "are_defenses_known": run.are_defenses_known,
-        "utility": run.utility,
-    }
+def _line(row: DocumentPart) -> str:
+    return json.dumps(row.model_dump(), allow_nan=False, separators=(",", ":"))
 
 
-def _row(row: ScoreRow, about: TargetKind) -> Entry:
-    """Convert a row, with the target kind after its question."""
-    entry: Entry = {}
-    for name, value in to_entry(row).items():
-        entry[name] = value
-        if name == "question":
-            entry["about"] = about
-    return entry
+def read_findings(path: Path) -> FindingsDocument:
+    """Read the `findings.json` that `overheard audit` wrote, which may be an untrusted file.
 
+    Raises:
+        FindingsError: if the file cannot be read, is too large or damaged, has duplicate rows,
+            or has another format or version.
 
-def _verdict(result: ThreatResult, sentence: str) -> Entry:
-    """Convert the verdict on a threat and question in an arm, with its place first."""
-    results = result.attack_results
-    return {
-        "arm": result.arm,
-        "observers": list(result.observers),
-        "question": result.question,
-        "about": result.target_kind,
-        "score": results[0].headline if results else "",
-        "sentence": sentence,
-        **to_entry(result.judgement),
-    }
-
-
-def _finding(finding: Finding) -> Entry:
-    """Convert a finding, with the fields of its cell first and its scores last.
-
-    What only the tests of verdicts need is left out.
     """
-    scores = [_score(score) for score in finding.scores]
-    fields_of_finding = to_entry(
-        finding, "cell", "scores", "sent_rounds", "redrawn_fits", "client"
+    document = _load(path)
+    if document.get("format") != FORMAT:
+        raise _unreadable(path, f"its format is not {FORMAT!r}")
+    version = document.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise FindingsError(
+            f"{path}: the findings have version {shorten(repr(version), 40)}, but this "
+            f"overheard reads version {VERSION}: run the audit again"
+        )
+    try:
+        # Through JSON, where strict mode accepts an array for a tuple.
+        parts = {
+            name: document[name] for name in FindingsDocument.model_fields if name in document
+        }
+        text = json.dumps({**parts, "findings": ()}, allow_nan=False)
+        found = FindingsDocument.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(step) for step in first["loc"]) or "the whole"
+        more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
+        problem = first["msg"].removeprefix("Value error, ")
+        raise _unreadable(path, f"{where}: {problem}{more}") from error
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from error
+    if found.duplicate:
+        raise _unreadable(path, found.duplicate)
+    return found
+
+
+def _load(path: Path) -> dict[str, object]:
+    try:
+        if not path.is_file():
+            raise _unreadable(path, "there is no such regular file")
+        if path.stat().st_size > MAX_BYTES:
+            raise _unreadable(path, f"it is larger than {MAX_BYTES // 2**30} GiB")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES)  # the file may grow meanwhile
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    try:
+        parsed = json.loads(
+            content.decode(), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
+        )
+    except RecursionError as error:
+        raise _unreadable(path, "it is nested too deeply") from error
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from error
+    if not isinstance(parsed, dict):
+        raise _unreadable(path, "it is not a JSON object")
+    return parsed
+
+
+def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("an object has a duplicate key")
+    # Findings, alone to have scores, are dropped while reading: they would fill the memory.
+    return {} if "scores" in values else values
+
+
+def _refuse_constant(constant: str) -> Never:
+    raise ValueError(f"{constant} is not valid JSON")
+
+
+def _unreadable(path: Path, why: str) -> FindingsError:
+    return FindingsError(
+        f"{path}: not valid findings of an audit ({shorten(why, 300)}): give the "
+        "findings.json that `overheard audit` wrote; copy it again if it is incomplete, or run "
+        "the audit again"
     )
-    return {**_cell(finding.cell), **fields_of_finding, "scores": scores}
-
-
-@lru_cache
-def _cell(cell: Cell) -> Mapping[str, object]:
-    """Convert a cell once, as it has a finding for each of its targets."""
-    return to_entry(cell)
-
-
-def _score(score: Score) -> Entry:
-    """Convert a score, and add its gain."""
-    return {**to_entry(score), "gain": to_json_value(score.gain)}
-
-
-def _refusal(refusal: Refusal) -> Entry:
-    """Convert a refusal, with the fields of its cell first."""
-    return {**_cell(refusal.cell), **to_entry(refusal, "cell")}

@@ -1,15 +1,26 @@
-"""The parts of `findings.json` that are read back, with strict types as the file is untrusted.
+"""The rows of `findings.json`: what an audit writes, and what a gate and the evidence read.
 
-Each row defines some of the keys that `document` and `epsilon.entry` write.
+The keys of a row are its fields, in order.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
-from typing import Annotated, Literal, final
+from math import inf, isfinite
+from types import MappingProxyType
+from typing import Annotated, Literal, Self, final
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    Tag,
+    model_validator,
+)
 
-from overheard.core.mechanism import PrivacyUnit
+from overheard.core.mechanism import EpsilonScope, PrivacyUnit, Site
 from overheard.core.parties import COHORT
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
@@ -41,21 +52,54 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 NonNegative = Annotated[FiniteFloat, Field(ge=0)]
 
 
+def _finite_or_none(value: object) -> object:
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+Finite = BeforeValidator(_finite_or_none)
+"""Makes NaN and infinity None, which JSON writes as null."""
+
+Figure = Annotated[FiniteFloat | None, Finite]
+
+Probability = Annotated[Annotated[FiniteFloat, Field(ge=0, le=1)] | None, Finite]
+
+Size = Annotated[NonNegative | None, Finite]
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
 class DocumentPart(BaseModel):
-    """A part of the document; keys that nobody reads here are ignored."""
+    """A part of the document, with strict types, as a file of it is untrusted.
+
+    Keys that nobody reads here are ignored.
+    """
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+    @classmethod
+    def of(cls, source: object, more: Mapping[str, object] = NOTHING) -> Self:
+        """Return the part that has the fields `more`, and all others from `source`.
+
+        Attributes of `source` that are objects become parts likewise.
+
+        Raises:
+            ValidationError: if a value is out of range, or contradicts another one.
+
+        """
+        others = (name for name in cls.model_fields if name not in more)
+        fields = {name: getattr(source, name) for name in others}
+        return cls.model_validate({**fields, **more}, strict=False, from_attributes=True)
 
 
 @final
 class IntervalEstimate(DocumentPart):
     """A mean with its interval; see `statistics.estimate.Estimate`. None = not finite."""
 
-    mean: float | None
-    low: float | None
-    high: float | None
+    mean: Figure
+    low: Figure
+    high: Figure
     basis: IntervalBasis | None = None
-    degrees: Annotated[FiniteFloat, Field(gt=0)] | None = None
+    degrees: Annotated[Annotated[FiniteFloat, Field(gt=0)] | None, Finite] = None
 
     def low_among(self, rows: int) -> float | None:
         """Return the lower end that all of this many rows keep together with 97.5 %."""
@@ -116,10 +160,12 @@ class SummaryRow(DocumentPart):
     score: str
     better: Better
     value: IntervalEstimate
+    blinds: dict[str, Figure]
+    references: dict[str, Figure]
+    blind: Figure
     gain: IntervalEstimate | None
     targets: Count
     seeds: Count
-    blinds: dict[str, FiniteFloat | None]
 
     @property
     def best_guess(self) -> float | None:
@@ -143,23 +189,29 @@ class SummaryRow(DocumentPart):
 
 @final
 class VerdictRow(DocumentPart):
-    """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`."""
+    """The verdict on a threat; see `findings.threat_verdict.ThreatVerdict`.
+
+    Args:
+        score: the score that is judged; "" = no attack was measured.
+        sentence: the verdict in words.
+
+    """
 
     arm: str
     observers: tuple[str, ...]
     question: str
     about: TargetKind
+    score: str
+    sentence: str
     verdict: Verdict
     attack: str
-    p_value: Annotated[FiniteFloat, Field(ge=0, le=1)] | None
-    smallest_p_value: Annotated[FiniteFloat, Field(ge=0, le=1)] | None
+    p_value: Probability
+    smallest_p_value: Probability
     gain: IntervalEstimate | None
     margins: dict[str, NonNegative]
     is_below_margin: bool
     why: str
-    score: str
-    sentence: str
-    shared_gains: dict[str, FiniteFloat]
+    shared_gains: dict[str, Figure]
 
     @model_validator(mode="after")
     def _check_verdict(self) -> "VerdictRow":
@@ -173,15 +225,86 @@ class VerdictRow(DocumentPart):
         return self
 
 
-@final
-class RefusalRow(DocumentPart):
-    """An attack that could not run on one target; see `findings.finding.Refusal`."""
+class CellRow(DocumentPart):
+    """The cell of a finding or refusal; see `findings.finding.Cell`."""
 
     arm: str
+    seed: Count
     observers: tuple[str, ...]
     attack: str
+    settings: str
     question: str
     rounds: tuple[Count, ...]
+    is_control: bool
+    part: str
+    label: str
+    is_adaptive: bool
+    control: ControlDraws
+    control_number: Count
+
+
+@final
+class TimelineRow(DocumentPart):
+    """Evidence round by round; see `core.claims.Timeline`."""
+
+    rounds: tuple[int, ...]
+    statistic: tuple[Figure, ...]
+    threshold: tuple[Figure, ...] | None
+    false_alarm_rate: Figure
+    alarm: int | None
+    since: int | None
+
+
+@final
+class LearningCurveRow(DocumentPart):
+    """An attacker's own error; see `core.claims.LearningCurve`."""
+
+    clients: tuple[int, ...]
+    errors: tuple[Figure, ...]
+    trained: int
+    planned: int
+
+
+@final
+class ClaimScore(DocumentPart):
+    """A score of one claim; see `core.scorer.Score`."""
+
+    name: str
+    value: Figure
+    better: Better
+    blinds: dict[str, Figure]
+    references: dict[str, Figure]
+    gain: Figure
+
+
+@final
+class FindingRow(CellRow):
+    """One attack's claim about one target; see `findings.finding.Finding`.
+
+    What only the tests of verdicts need is left out.
+    """
+
+    target: str
+    claimed: tuple[Figure, ...]
+    true: tuple[Figure, ...]
+    low: tuple[Figure, ...] | None
+    high: tuple[Figure, ...] | None
+    timeline: TimelineRow | None
+    true_since: int | None
+    candidates: tuple[str, ...]
+    none_of_them: Figure
+    true_user: str | None
+    is_checked: bool
+    blind: dict[str, tuple[Figure, ...]]
+    doubt: str | None
+    learning_curve: LearningCurveRow | None
+    scores: tuple[ClaimScore, ...]
+
+
+@final
+class RefusalRow(CellRow):
+    """An attack that could not run on one target; see `findings.finding.Refusal`."""
+
     target: str
     missing: tuple[str, ...]
 
@@ -195,17 +318,20 @@ class RefusalRow(DocumentPart):
 
 @final
 class BytesSent(DocumentPart):
-    """Bytes sent in a run."""
+    """Bytes sent in a run; see `findings.traffic.Traffic`."""
 
     up: Count
     down: Count
+    answers: Count
+    heard: Count
 
 
 @final
 class RunSeconds(DocumentPart):
-    """Wall-clock seconds of a run."""
+    """Time of a run in seconds; see `archive.run_time.RunTime`."""
 
-    wall: NonNegative | None
+    wall: Size
+    cores: Size
 
 
 @final
@@ -228,20 +354,22 @@ class ClearTextRow(DocumentPart):
 
 @final
 class RunRow(DocumentPart):
-    """One run; see `findings.finding.ArmRun`."""
+    """One run; see `findings.finding.ArmRun`. What mechanisms guarantee is in `EpsilonRow`."""
 
     arm: str
     seed: Count
+    defenses: tuple[DefenseRow, ...]
+    accuracy: dict[Count, Probability]
     is_control: bool
-    accuracy: dict[Count, Annotated[float, Field(ge=0, le=1)] | None]
-    bytes: BytesSent | None
-    seconds: RunSeconds | None
     control: ControlDraws
     control_number: Count
+    answers: Count
+    missing: Count
+    bytes: BytesSent | None
+    seconds: RunSeconds | None
     has_truth: bool
-    defenses: tuple[DefenseRow, ...]
-    are_defenses_known: bool
     in_clear: tuple[ClearTextRow, ...]
+    are_defenses_known: bool
     utility: Utility
 
     @property
@@ -253,11 +381,67 @@ class RunRow(DocumentPart):
 
 
 @final
-class EpsilonLowerBound(DocumentPart):
-    """A lower bound on epsilon that an attack proves; see `epsilon.threshold_bound`."""
+class BoundByThreshold(DocumentPart):
+    """A lower bound on epsilon that an attack proves; see `epsilon.threshold_bound`.
+
+    Args:
+        at_least: the bound, at 95 % confidence.
+        attack: the attack that proves it.
+        threshold: records with a larger score are taken for members.
+        found: the share of members above it.
+        passed: the share of non-members above it.
+        members: members that the bound was computed on.
+        outsiders: non-members, likewise.
+
+    """
 
     at_least: NonNegative
     attack: str
+    threshold: Figure
+    found: IntervalEstimate
+    passed: IntervalEstimate
+    members: Count
+    outsiders: Count
+
+
+@final
+class BoundByGuesses(DocumentPart):
+    """A lower bound on epsilon from guesses about canaries; see `epsilon.guess_bound`.
+
+    Args:
+        at_least: the bound, at 95 % confidence.
+        attack: the attack that proves it.
+        above: canaries with a larger score are guessed to be members; None = none.
+        below: canaries with a smaller score are guessed to be non-members; None = none.
+        said_in: canaries guessed to be members.
+        said_out: canaries guessed to be non-members.
+        right: correct guesses.
+        members: members that the bound was computed on.
+        outsiders: non-members, likewise.
+
+    """
+
+    at_least: NonNegative
+    attack: str
+    above: Figure
+    below: Figure
+    said_in: Count
+    said_out: Count
+    right: Count
+    members: Count
+    outsiders: Count
+
+
+def _evidence(bound: object) -> str:
+    """Return what a bound rests on, so that an error is about bounds of that kind alone."""
+    is_read = isinstance(bound, dict) and "threshold" in bound
+    return "threshold" if is_read or isinstance(bound, BoundByThreshold) else "guesses"
+
+
+EpsilonBoundRow = Annotated[
+    Annotated[BoundByThreshold, Tag("threshold")] | Annotated[BoundByGuesses, Tag("guesses")],
+    Discriminator(_evidence),
+]
 
 
 @final
@@ -273,18 +457,27 @@ class EpsilonRow(DocumentPart):
             alone.
         verdict: see `EpsilonVerdict`.
         flaw: why the mechanism guarantees nothing; "" = no flaw is known.
+        noised_at: who adds the noise.
+        bounded_at: who enforces the clipping; None = nobody.
+        switched_off_by: who could switch the defense off unnoticed.
         unit: the unit of privacy that epsilon refers to.
+        noise_multiplier: standard deviation of the noise, in units of `clip`.
+        clip: the L2 norm to which the noise is calibrated.
+        moves: sensitivity in units of `clip`.
         delta: the delta of that epsilon.
-        ceiling: the smallest stated or recomputed epsilon; None = unknown if the verdict is
-            "unaccounted", else infinite.
-        measured: the largest lower bound that attacks prove; None = not measured.
-        claimed: the stated epsilon; None = none is stated.
+        rounds: the rounds that are accounted for.
+        steps: number of noise draws per round.
+        sampling_rate: the share of clients in a round, if accounting may use it, else 1.
+        claimed: the stated epsilon; None = none is stated, or an infinite one.
         claimed_for: what the stated epsilon covers, such as "run"; None = none is stated.
         is_recomputed: whether accountants recomputed epsilon from the settings.
         pld: epsilon by the distribution of the privacy loss; None = infinite, or not
             recomputed.
         rdp: epsilon by Renyi divergences; None = infinite, or not recomputed.
         drawn: epsilon that counts on the sampling of clients; None = it does not apply.
+        ceiling: the smallest stated or recomputed epsilon; None = unknown if the verdict is
+            "unaccounted", else infinite.
+        measured: the largest lower bound that attacks prove; None = not measured.
 
     """
 
@@ -293,16 +486,25 @@ class EpsilonRow(DocumentPart):
     observers: tuple[str, ...]
     verdict: EpsilonVerdict
     flaw: str
+    noised_at: Site
+    bounded_at: Site | None
+    switched_off_by: str
     unit: PrivacyUnit
+    noise_multiplier: NonNegative
+    clip: Size
+    moves: Size
     delta: Annotated[float, Field(gt=0, lt=1)]
-    ceiling: NonNegative | None
-    measured: EpsilonLowerBound | None
-    claimed: NonNegative | None
-    claimed_for: str | None
+    rounds: Count
+    steps: Count
+    sampling_rate: NonNegative
+    claimed: Size
+    claimed_for: EpsilonScope | None
     is_recomputed: bool
-    pld: NonNegative | None
-    rdp: NonNegative | None
-    drawn: NonNegative | None
+    pld: Size
+    rdp: Size
+    drawn: Size
+    ceiling: Size
+    measured: EpsilonBoundRow | None
 
     @property
     def mechanism(self) -> str:

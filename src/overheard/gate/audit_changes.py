@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, final
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, IntervalEstimate
 from overheard.gate.rule_figure import interval_growth
 from overheard.gate.verdict import format_estimate, format_number

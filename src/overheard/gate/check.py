@@ -3,11 +3,12 @@
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from overheard.core.errors import FindingsError
 from overheard.findings.audit import Audit
-from overheard.findings.document_reader import FindingsDocument, parse_findings, read_findings
+from overheard.findings.document import FindingsDocument, read_findings
 from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.policy import Policy, read_policy
-from overheard.report.exports import as_json
+from overheard.report.exports import findings_document
 
 
 def check(
@@ -27,7 +28,7 @@ def check(
     Raises:
         PlanError: if earlier findings are given but no rule uses them, or if the policy is
             invalid.
-        FindingsError: if a file contains no findings.
+        FindingsError: if a file contains no findings, or findings have two rows about the same.
 
     """
     rules = read_policy(policy) if isinstance(policy, Path) else policy
@@ -38,6 +39,9 @@ def check(
 def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
     if isinstance(found, Path):
         return read_findings(found)
-    if isinstance(found, Audit):
-        return parse_findings(as_json(found))
-    return found
+    if isinstance(found, FindingsDocument):
+        return found
+    document = findings_document(found)
+    if document.duplicate:
+        raise FindingsError(f"{document.title}: {document.duplicate}")
+    return document

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate, RunRow
 from overheard.gate.policy import CostRule
 from overheard.gate.verdict import Limit, OverlapStatus, RuleVerdict, judge_interval

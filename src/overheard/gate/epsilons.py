@@ -7,7 +7,7 @@ from math import isinf
 from typing import final
 
 from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, UNITS
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict, IntervalEstimate
 from overheard.gate.policy import EpsilonRule
 from overheard.gate.rule_matches import applies_to, describe_missing

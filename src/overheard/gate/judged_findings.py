@@ -5,7 +5,7 @@ from datetime import date
 from typing import final
 
 from overheard.core.errors import PlanError
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.html import html_table
 from overheard.gate.costs import cost_verdicts
 from overheard.gate.epsilons import epsilon_verdicts

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import VerdictRow
 from overheard.gate.policy import VerdictRule
 from overheard.gate.rule_matches import applies_to, describe_missing

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import RefusalRow, RowKey, SummaryRow
 from overheard.gate.policy import LeakRule
 from overheard.gate.rule_figure import limit_text, select_figure

@@ -9,7 +9,7 @@ from typing import final
 from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, SummaryRow, VerdictRow
 from overheard.findings.names import shorten
 from overheard.gate.judged_threats import PASSING, UNTESTED

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import RefusalRow, RowKey, SummaryRow
 from overheard.gate.policy import EpsilonRule, LeakRule, VerdictRule
 

@@ -7,7 +7,7 @@ from typing import final
 
 from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import FindingsError, OutputError, PlanError
-from overheard.findings.document_reader import read_findings
+from overheard.findings.document import read_findings
 from overheard.plans.plan import Plan, parse_plan
 from overheard.report.evidence.digests import check_folder
 from overheard.report.evidence.write import FINDINGS_FILE

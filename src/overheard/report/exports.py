@@ -2,31 +2,76 @@
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from io import StringIO
 from math import isfinite
 
 from overheard.core.scorer import Score
-from overheard.epsilon.entry import epsilon_entry
+from overheard.epsilon.entry import epsilon_row
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.audit import Audit
-from overheard.findings.document import findings_document
-from overheard.findings.finding import Finding
+from overheard.findings.document import FORMAT, VERSION, FindingsDocument
+from overheard.findings.document_rows import (
+    FindingRow,
+    RefusalRow,
+    RunRow,
+    SummaryRow,
+    VerdictRow,
+)
+from overheard.findings.finding import Cell, Finding
 from overheard.findings.frame import COLUMNS
 from overheard.findings.names import make_printable
+from overheard.findings.threat_results import ThreatResult
 from overheard.report.threat_sentences import threat_sentences
 
 MAX_NUMBERS = 1000
 """Longest claim in a CSV cell, in numbers; a claim about thousands of records is left out."""
 
 
+def findings_document(audit: Audit) -> FindingsDocument:
+    """Return all results of the audit as one document; NaN and infinity become None."""
+    results = [result for arm in audit.arm_results for result in arm.threat_results]
+    return FindingsDocument.of(
+        audit,
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "arms": [RunRow.of(run, {"bytes": run.traffic}) for run in audit.arms],
+            "summary": [
+                SummaryRow.of(row, {"about": result.target_kind})
+                for result in results
+                for row in result.rows
+            ],
+            "verdicts": [_verdict_row(result) for result in results],
+            "epsilon": [epsilon_row(line) for line in epsilon_results(audit)],
+            "findings": [FindingRow.of(one, _cell_fields(one.cell)) for one in audit.findings],
+            "refusals": [RefusalRow.of(one, _cell_fields(one.cell)) for one in audit.refusals],
+        },
+    )
+
+
 def as_json(audit: Audit) -> str:
     """Return all results of the audit as one JSON document; NaN and infinity become null."""
-    return findings_document(
-        audit,
-        audit.arm_results,
-        map(epsilon_entry, epsilon_results(audit)),
-        lambda threat_result: threat_sentences(threat_result)[0],
+    return findings_document(audit).to_json()
+
+
+def _verdict_row(result: ThreatResult) -> VerdictRow:
+    attacks = result.attack_results
+    return VerdictRow.of(
+        result.judgement,
+        {
+            "arm": result.arm,
+            "observers": result.observers,
+            "question": result.question,
+            "about": result.target_kind,
+            "score": attacks[0].headline if attacks else "",
+            "sentence": threat_sentences(result)[0],
+        },
     )
+
+
+def _cell_fields(cell: Cell) -> Mapping[str, object]:
+    return {one.name: getattr(cell, one.name) for one in fields(cell)}
 
 
 def as_csv(audit: Audit) -> str:

@@ -8,7 +8,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import final
 
-from overheard.findings.document_reader import FindingsDocument, read_findings
+from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.document_rows import SummaryRow, VerdictRow
 from overheard.findings.names import shorten
 

@@ -2,7 +2,7 @@
 
 import json
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.report.evidence.annex import Annex, make_annex
 from overheard.report.evidence.annex_section import AnnexSection
 from overheard.report.evidence.officer import OfficerWords

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from overheard.findings.audit import Audit
-from overheard.findings.document_reader import read_findings
+from overheard.findings.document import read_findings
 from overheard.report.evidence.annex import make_annex
 from overheard.report.evidence.digests import CheckedFile, CheckedFolder, check_folder
 from overheard.report.evidence.officer import OfficerWords

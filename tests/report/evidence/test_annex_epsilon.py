@@ -4,7 +4,7 @@ from typing import get_args
 
 from overheard.findings.document_rows import EpsilonVerdict
 from overheard.report.evidence.annex_epsilon import VERDICT_WORDS
-from tests.gate.documents import epsilon_row
+from tests.gate.documents import bound, epsilon_row
 from tests.report.evidence.annexes import annex_of, section_of
 
 TITLE = "Differential privacy"
@@ -18,7 +18,7 @@ def test_states_all_three_epsilons() -> None:
 
 def test_a_bound_is_never_rounded_to_the_wrong_side() -> None:
     row = epsilon_row(is_recomputed=True, pld=2.001)
-    row["measured"] = {"at_least": 0.509, "attack": "peek"}
+    row["measured"] = bound(0.509)
     text = section_of(annex_of(epsilon=[row]), TITLE)
     assert "2.01 | 0.50 or more" in text
 

@@ -6,7 +6,7 @@ from typing import final
 
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.names import make_printable
 from overheard.report.evidence.annex_epsilon import epsilon_section
 from overheard.report.evidence.annex_results import results_section, summary_section

@@ -5,7 +5,7 @@ from math import floor, inf
 from overheard.core.accountant import format_epsilon
 from overheard.core.mechanism import UNITS
 from overheard.drawing.sections import SectionBlock
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER

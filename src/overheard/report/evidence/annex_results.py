@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import inf
 
 from overheard.drawing.sections import SectionBlock
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate, SummaryRow, VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, Measure, format_number
@@ -141,7 +141,7 @@ def _leak_sentences(findings: FindingsDocument, verdict: VerdictRow) -> str:
 
 def _shared_gain(verdict: VerdictRow, row: SummaryRow | None) -> float:
     """Return what an attack gains although it tells no target from another."""
-    return 0.0 if row is None else verdict.shared_gains.get(row.attack, 0.0)
+    return 0.0 if row is None else verdict.shared_gains.get(row.attack) or 0.0
 
 
 def _guessing(shared_gain: float) -> str:

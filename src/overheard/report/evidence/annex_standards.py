@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from overheard.drawing.sections import SectionBlock
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.report.evidence.annex_section import (
     AnnexSection,
     limited_table,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client
 from overheard.drawing.sections import SectionBlock
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import RefusalRow, SummaryRow, VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER

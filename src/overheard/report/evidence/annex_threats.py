@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import RunRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.names import make_printable
 from overheard.report.evidence.annex_results import result_sentence
 from overheard.report.evidence.officer import OfficerWords, release_fields

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import final
 
-from overheard.findings.document_reader import FindingsDocument
+from overheard.findings.document import FindingsDocument
 from overheard.findings.names import make_printable
 from overheard.report.evidence.digests import CheckedFolder
 from overheard.report.evidence.model_card import (

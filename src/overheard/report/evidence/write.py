@@ -7,7 +7,7 @@ from typing import final
 
 from overheard.archive.atomic import write_bytes, write_text
 from overheard.core.errors import FindingsError, OutputError
-from overheard.findings.document_reader import FindingsDocument, read_findings
+from overheard.findings.document import FindingsDocument, read_findings
 from overheard.report.evidence.annex import make_annex
 from overheard.report.evidence.annex_html import annex_as_html
 from overheard.report.evidence.annex_markdown import annex_as_markdown

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import FindingsError
-from overheard.findings.document_reader import MAX_BYTES, read_findings
+from overheard.findings.document import MAX_BYTES, read_findings
 from tests.gate.documents import (
     JsonObject,
+    bound,
     document,
     epsilon_row,
     estimate,
@@ -62,8 +63,9 @@ def test_a_claimed_epsilon_is_read_and_claims_about_targets_are_skipped(tmp_path
     row = epsilon_row(claimed=2.0, claimed_for="run")
     large = {"claimed": [0.5, 0.5], "scores": [{"score": "l1"}]}
     content = document(summary_row(), epsilon=[row], findings=[large])
-    (read,) = read_findings(write_document(tmp_path, content)).epsilon
-    assert (read.claimed, read.claimed_for) == (2.0, "run")
+    found = read_findings(write_document(tmp_path, content))
+    assert [(read.claimed, read.claimed_for) for read in found.epsilon] == [(2.0, "run")]
+    assert found.findings == ()
 
 
 @pytest.mark.parametrize("key", ["verdicts", "epsilon", "made_on"])
@@ -126,8 +128,8 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
         "epsilon.0.ceiling",
     ),
     "a bound below 0": (
-        lambda: document(epsilon=[epsilon_row(measured={"at_least": -0.1, "attack": "a"})]),
-        "epsilon.0.measured.at_least",
+        lambda: document(epsilon=[epsilon_row(measured=bound(-0.1))]),
+        "epsilon.0.measured.guesses.at_least",
     ),
     "no ceiling": (
         lambda: document(epsilon=[{k: v for k, v in epsilon_row().items() if k != "ceiling"}]),
@@ -135,9 +137,7 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
     ),
     "a delta of 1": (lambda: document(epsilon=[epsilon_row(delta=1)]), "epsilon.0.delta"),
     "a verdict that contradicts its numbers": (
-        lambda: document(
-            epsilon=[epsilon_row("unasked", measured={"at_least": 1, "attack": "a"})]
-        ),
+        lambda: document(epsilon=[epsilon_row("unasked", measured=bound(1))]),
         "epsilon.0: verdict 'unasked' contradicts",
     ),
     "two lines of one mechanism": (
