@@ -85,9 +85,6 @@ matrix: install ## try each Python and each version of a framework: docs/version
 face: install ## write all plugins into the public names: src/overheard/__init__.pyi
 	$(BIN)/python -m tests.face
 
-glossary: install ## write docs/glossary.md from src/overheard/report/terms.toml
-	$(BIN)/python -m tests.glossary
-
 bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
 
@@ -99,4 +96,4 @@ clean: ## remove what make created
 		.matrix
 
 .PHONY: help install audit test test-fast deployments ray-cluster lint docs check locks check-locks \
-	release-check matrix face glossary bench bench-check clean
+	release-check matrix face bench bench-check clean

@@ -14,6 +14,7 @@ from overheard.gate.policy_schema import policy_schema
 from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
 from overheard.plans.schema.plan_schema import plan_tables, schema_tables
+from overheard.report.terms import read_terms
 from tests.prose import count_words, markdown_paragraphs, sentences
 from tests.test_words import LONGEST
 from website.generated_pages import generated_pages
@@ -81,6 +82,11 @@ def test_every_command_is_told_with_every_option():
         for option in command.params:
             if isinstance(option, click.Option):
                 assert all(one in section for one in option.opts), (name, option.name)
+
+
+def test_every_term_is_on_the_glossary():
+    for term in read_terms():
+        assert f"- **{term.name}**: " in PAGES["glossary.md"], term.name
 
 
 def test_every_experiment_of_every_paper_is_named():

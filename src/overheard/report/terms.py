@@ -4,8 +4,10 @@ import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 
-GLOSSARY_ADDRESS = "https://github.com/overheard/overheard/blob/main/docs/glossary.md"
-"""The glossary as a page of the documentation."""
+GLOSSARY_ADDRESS = (
+    "https://github.com/overheard/overheard/blob/main/src/overheard/report/terms.toml"
+)
+"""The terms, for readers of a report who have neither Overheard nor its documentation site."""
 
 
 @dataclass(frozen=True, slots=True)
