@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from tests.gate.documents import document, summary_row, write_document
-from tests.prose import ROOT
+
+ROOT = Path(__file__).parent.parent
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "integrations/github/action.yml").read_text())
 

@@ -15,8 +15,6 @@ from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
 from overheard.plans.schema.plan_schema import plan_tables, schema_tables
 from overheard.report.terms import read_terms
-from tests.prose import count_words, markdown_paragraphs, sentences
-from tests.test_words import LONGEST
 from website.generated_pages import generated_pages
 
 PAGES = generated_pages()
@@ -93,12 +91,3 @@ def test_every_experiment_of_every_paper_is_named():
     for name, paper in discover_papers().items():
         for key in paper.experiments():
             assert f"`{name}/{key}`" in PAGES["papers.md"]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_sentence_is_long(page: str):
-    # Texts of docstrings are held to this by tests/test_words.py.
-    head = PAGES[page].split("\n## ", maxsplit=1)[0]
-    for paragraph in markdown_paragraphs(head):
-        for sentence in sentences(paragraph):
-            assert count_words(sentence) <= LONGEST, sentence

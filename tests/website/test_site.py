@@ -12,8 +12,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.prose import ROOT
 from tests.report.browsers import ARGUMENTS, BROWSER
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.slow
 

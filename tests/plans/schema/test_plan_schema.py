@@ -22,7 +22,6 @@ from overheard.plans.schema.plan_schema import (
     plugin_tables,
 )
 from tests.plans.schema.validator import mistakes
-from tests.prose import ROOT
 
 TABLES = {table.path: table for table in plan_tables()}
 PLUGINS = plugin_tables()
@@ -146,6 +145,8 @@ def test_plugins_of_every_registry_that_plans_name_are_there():
 def test_the_whole_schema_has_the_examples():
     assert plan_schema()["properties"]["seeds"]["examples"] == [[0, 1, 2]]
 
+
+ROOT = Path(__file__).parents[3]
 
 PLANS = sorted([*ROOT.glob("plans/*.toml"), *ROOT.glob("examples/*/*.toml")])
 
