@@ -1,25 +1,18 @@
-"""Write the parts of every kind into the stub of public names, and into the stored lists.
+"""Write the parts of every kind into the stub of public names: `make face` runs it.
 
-`make face` runs it. The stub declares overheard's public names, and `overheard list` prints the
-lists. The part of the stub above the marker is written by hand.
+The part of the stub above the marker is written by hand.
 """
 
 import ast
-import json
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 
 import overheard
-from overheard.cli import list_entries
-from overheard.cli.plugin_entries import own_entries
 from overheard.plans.registries import REGISTRIES
 
 STUB = Path(overheard.__file__).with_suffix(".pyi")
 
 MARKER = "# The parts of all kinds, written by `make face`.\n"
-
-LISTS = Path(list_entries.__file__).with_name(list_entries.FILE)
 
 LINE_LENGTH = 96
 
@@ -55,12 +48,5 @@ def _import(part: type) -> str:
     return line if len(line) <= LINE_LENGTH else f"{start} (\n    {name},\n)\n"
 
 
-def lists_text() -> str:
-    """Return the entries of all lists as JSON."""
-    found = {kind: [asdict(entry) for entry in own] for kind, own in own_entries().items()}
-    return f"{json.dumps(found, indent=1)}\n"
-
-
 if __name__ == "__main__":
-    LISTS.write_text(lists_text(), encoding="utf-8")
     STUB.write_text(stub_text(STUB.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,13 +1,8 @@
-"""The entries that `overheard list` prints, stored so that listing them loads no plugin."""
+"""Reads the entries that `overheard list` prints from the classes of plugins and papers."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.resources import files
-from json import loads
-from typing import final
-
-FILE = "list_entries.json"
-"""Beside this module; written by `make face`."""
+import inspect
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, final
 
 
 @final
@@ -31,10 +26,54 @@ class ListEntry:
     origin: str = ""
 
 
-def stored_entries() -> Mapping[str, tuple[ListEntry, ...]]:
-    """Return the entries of Overheard's own plugins and papers, by kind."""
-    stored = loads(files("overheard.cli").joinpath(FILE).read_text(encoding="utf-8"))
-    return {
-        kind: tuple(ListEntry(**entry | {"details": tuple(entry["details"])}) for entry in own)
-        for kind, own in stored.items()
-    }
+def plugin_entries(kind: str) -> tuple[ListEntry, ...]:
+    """Return the entries of all plugins of a kind, those of other packages included."""
+    from overheard.plans.registries import REGISTRIES  # loads torch
+
+    registry = next(one for one in REGISTRIES if one.name == kind)
+    return tuple(
+        ListEntry(
+            name, _first_line(plugin), _settings(plugin), plugin.source, str(origin or "")
+        )
+        for name, plugin in registry.plugins().items()
+        for origin in (registry.origin(name),)
+    )
+
+
+def paper_entries() -> tuple[ListEntry, ...]:
+    """Return the entries of all papers."""
+    from overheard.papers.registry import discover_papers  # loads torch
+
+    return tuple(
+        ListEntry(
+            name,
+            paper.title,
+            tuple(
+                f"{name}/{key}  {experiment.title}"
+                for key, experiment in paper.experiments().items()
+            ),
+            paper.source,
+        )
+        for name, paper in discover_papers().items()
+    )
+
+
+def _first_line(plugin: type) -> str:
+    return (inspect.getdoc(plugin) or "").split("\n", maxsplit=1)[0]
+
+
+def _settings(plugin: type) -> tuple[str, ...]:
+    return tuple(
+        f"{field.name}: {_type_name(field.type)}{_default(field)}" for field in fields(plugin)
+    )
+
+
+def _type_name(hint: object) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
+
+
+# Any: a field of a dataclass has a default of any type.
+def _default(field: Any) -> str:
+    if field.default is not MISSING:
+        return f" = {field.default!r}"
+    return "" if field.default_factory is MISSING else f" = {field.default_factory()!r}"

@@ -6,8 +6,7 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from overheard.cli.list_entries import ListEntry, stored_entries
-from overheard.core.plugin_registry import are_plugins_installed
+from overheard.cli.list_entries import ListEntry, paper_entries, plugin_entries
 from overheard.report.terms import read_terms
 
 
@@ -37,12 +36,7 @@ def listed_values(kind: str) -> list[dict[str, object]]:
 
 
 def _entries(kind: str) -> tuple[ListEntry, ...]:
-    """Return the entries of a kind; the plugins of other packages must be loaded for them."""
-    if not are_plugins_installed(kind):
-        return stored_entries()[kind]
-    from overheard.cli.plugin_entries import plugin_entries  # loads torch
-
-    return plugin_entries(kind)
+    return paper_entries() if kind == "papers" else plugin_entries(kind)
 
 
 def _list_terms(console: Console) -> None:

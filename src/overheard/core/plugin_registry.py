@@ -173,11 +173,6 @@ def _installed_entry_points() -> tuple[tuple[EntryPoint, PluginOrigin], ...]:
     return tuple(pair for pairs in found.values() for pair in pairs)
 
 
-def are_plugins_installed(kind: str) -> bool:
-    """Return whether installed packages offer plugins of a kind, such as "attacks"."""
-    return bool(_entry_points(f"overheard.{kind}"))
-
-
 def _load_plugin(entry: EntryPoint, registry: PluginRegistry[T]) -> type[T]:
     plugin: object = entry.load()
     if not (inspect.isclass(plugin) and issubclass(plugin, registry.contract)):
