@@ -15,7 +15,7 @@ ENV PIP_NO_CACHE_DIR=1 \
 WORKDIR /overheard
 ARG TORCH_INDEX=""
 RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
-COPY pyproject.toml README.md LICENSE locks/python3.11.txt ./
+COPY pyproject.toml hatch_build.py README.md LICENSE locks/python3.11.txt ./
 COPY src ./src
 RUN pip install --constraint python3.11.txt '.[dp]'
 

@@ -82,9 +82,6 @@ release-check: install ## build wheel and sdist, and try each in a clean environ
 matrix: install ## try each Python and each version of a framework: docs/versions.md
 	$(BIN)/python -m versions.matrix
 
-face: install ## write all plugins into the public names: src/overheard/__init__.pyi
-	$(BIN)/python -m tests.face
-
 bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
 
@@ -96,4 +93,4 @@ clean: ## remove what make created
 		.matrix
 
 .PHONY: help install audit test test-fast deployments ray-cluster lint docs check locks check-locks \
-	release-check matrix face bench bench-check clean
+	release-check matrix bench bench-check clean

@@ -1,9 +1,7 @@
 """The page on Python: every public name with what its docstring says."""
 
-import ast
 import inspect
 import sys
-from pathlib import Path
 from types import FunctionType
 
 from pydantic import BaseModel
@@ -51,7 +49,7 @@ def python_page() -> str:
         "Functions": [], "Contracts and values": [], "Claims": [], "Errors": [],
     }  # fmt: skip
     plugins = {one.__name__ for kind in REGISTRIES for one in kind.plugins().values()}
-    for name in public_names():
+    for name in dir(overheard):
         if name not in plugins:
             groups[_group(name)].append(name)
     parts = [
@@ -59,17 +57,6 @@ def python_page() -> str:
         for title, names in groups.items()
     ]
     return _HEAD + "".join(parts) + _plugins()
-
-
-def public_names() -> list[str]:
-    """Return the public names in the order of the stub that declares them."""
-    stub = Path(inspect.getfile(overheard)).with_suffix(".pyi").read_text(encoding="utf-8")
-    return [
-        alias.name
-        for statement in ast.parse(stub).body
-        if isinstance(statement, ast.ImportFrom)
-        for alias in statement.names
-    ]
 
 
 def _group(name: str) -> str:
@@ -133,7 +120,7 @@ def _plugins() -> str:
             if registry.name in _PAGES
             else f"`{plugin.__name__}`"
             for name, plugin in registry.plugins().items()
-            if plugin.__name__ in public_names()
+            if plugin.__name__ in dir(overheard)
         ]
         if names:
             lines.append(f"- {registry.name}: {', '.join(names)}\n")
