@@ -152,21 +152,8 @@ def begin_run(folder: Path, manifest: Manifest) -> int:
 
 
 def write_manifest(transcript: Path, manifest: Manifest) -> None:
-    """Write the manifest of a transcript.
-
-    With classes, without a proximal term, and without a statement on defenses or on the
-    algorithm, it has the keys that older versions read.
-    """
-    left_out: dict[str, bool | set[str]] = {}
-    if manifest.task is not None and manifest.task.has_classes:
-        left_out["task"] = {"kind"}
-    if manifest.recipe is not None and not manifest.recipe.proximal:
-        left_out["recipe"] = {"proximal"}
-    if not manifest.are_defenses_stated:
-        left_out["are_defenses_stated"] = True
-    if not manifest.algorithm:
-        left_out["algorithm"] = True
-    content = _PARSER.dump_json(manifest, indent=2, exclude=left_out)
+    """Write the manifest of a transcript."""
+    content = _PARSER.dump_json(manifest, indent=2)
     write_bytes(manifest_path(transcript), content + b"\n")
 
 
