@@ -48,14 +48,17 @@ audit: $(VENV)/installed-for-audits ## audit the built-in plan: audit/report.htm
 test: install ## run all tests, and the examples in the documentation
 	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
 
-test-fast: install ## run the fast tests in four minutes: without slow tests, type checks at calls and examples
-	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages= -m 'not slow and not deployment' tests
+test-fast: install ## run the fast tests: without slow ones and examples
+	$(BIN)/pytest -n 2 -q --dist loadfile -m 'not slow and not deployment' tests
 
 deployments: install ## record real runs of Flower and NVFlare
 	$(BIN)/pytest -q -m deployment tests/recorders
 
 ray-cluster: install ## let machines of a Ray cluster of two fail, for three minutes
 	$(BIN)/pytest -q -m deployment tests/simulation/cluster
+
+check-types: install ## run the tests with the types and shapes of all calls checked: nightly, slow
+	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages=overheard,beartype.beartype tests
 
 lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/ruff check .
@@ -92,5 +95,5 @@ clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
 		.matrix
 
-.PHONY: help install audit test test-fast deployments ray-cluster lint docs check locks check-locks \
+.PHONY: help install audit test test-fast check-types deployments ray-cluster lint docs check locks check-locks \
 	release-check matrix bench bench-check clean

@@ -1,13 +1,9 @@
-"""How all tests are run: types are checked, no clock can fail a test."""
+"""How all tests are run: no clock can fail a test."""
 
 import gc
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from tests import typed
-
-typed.mend_hook()
 
 # A deadline for an example, and one of 30 s to make the first ten, are kept by the clock on the
 # wall: they say that a machine is busy, not that a test fails.
@@ -15,11 +11,6 @@ settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
-
-
-def pytest_runtest_setup() -> None:
-    """Let each test check the types of the first calls of every function."""
-    typed.begin_test()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

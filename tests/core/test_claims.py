@@ -43,7 +43,7 @@ def test_takes_shares_that_sum_to_1_up_to_rounding(shares: list[float]):
 
 
 def test_refuses_a_number_of_verdicts_other_than_the_number_of_labels():
-    with pytest.raises((ClaimError, TypeCheckError)):  # the types are checked in tests only
+    with pytest.raises((ClaimError, TypeCheckError)):  # the latter in `make check-types`
         LabelShares(torch.tensor([0.5, 0.5]), torch.tensor([True]))
 
 

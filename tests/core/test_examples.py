@@ -36,7 +36,7 @@ def test_takes_no_rows_as_no_examples():
 
 
 def test_refuses_an_input_without_a_label():
-    with pytest.raises((ValueError, TypeCheckError)):  # the types are checked in tests only
+    with pytest.raises((ValueError, TypeCheckError)):  # the latter in `make check-types`
         Examples(torch.zeros(3, 1), torch.zeros(2, dtype=torch.long))
 
 
