@@ -100,7 +100,7 @@ class Adapting:
 @pytest.mark.parametrize(
     ("attack", "words"),
     [
-        (FalseDeclaration(Decaf()), "`uses_training`"),
+        (FalseDeclaration(Decaf()), "`used_training_parts`"),
         (
             FalseDeclaration(MeanSoftmax(), "virtual clients"),
             "declare another `training_source`",

@@ -80,7 +80,8 @@ def score(
     Args:
         claims: by target, as `Attack.infer` returns them; all of one class, which determines
             the question.
-        truth: the ground truth of the run; if clients observe, the ground truth `without` them.
+        truth: the ground truth of the run; if clients observe, the ground truth
+            without them (`GroundTruth.without_parties`).
         knowledge: the knowledge of the attacker, for the guesses.
         rounds: that the attack observed, such as `view.rounds()`.
 

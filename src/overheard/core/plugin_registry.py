@@ -47,10 +47,11 @@ def _accept(plugin: type) -> None:
 class PluginRegistry(Generic[T]):
     """The plugins that implement one contract: built-in ones and those of installed packages.
 
-    An installed package offers a plugin by an entry point of the group `overheard.NAME`. The
-    entry point has the plugin's name, and its value is `module:Class`. A plugin that does not
-    fit, or whose name is taken, is left out with a `PluginWarning`. Built-in plugins take
-    precedence, then packages in alphabetical order. Entry points are read once, on first use.
+    An installed package offers a plugin by an entry point of a group such as
+    `overheard.attacks`. The entry point has the plugin's name, and its value is `module:Class`.
+    A plugin that does not fit, or whose name is taken, is left out with a `PluginWarning`.
+    Built-in plugins take precedence, then packages in alphabetical order. Entry points are read
+    once, on first use.
 
     Args:
         name: the name of the registry, in the plural, such as "attacks".

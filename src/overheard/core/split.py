@@ -48,7 +48,7 @@ class Split(ABC):
     ) -> tuple[Rows, ...]:
         """Return the rows of the pool for each client: `sizes[k]` for client k, none twice.
 
-        A split that `keeps_users` takes the sizes as upper bounds.
+        A split with `has_one_user_per_client` takes the sizes as upper bounds.
 
         Args:
             labels: the labels of the pool.

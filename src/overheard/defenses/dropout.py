@@ -72,7 +72,7 @@ class ModelWithDropout:
         """
         model = self.build_model()
         # Subclasses are not replaced, as their own forward would be lost. One of them is the
-        # output projection of `nn.MultiheadAttention`, whose forward is never called anyway.
+        # output projection of `torch.nn.MultiheadAttention`, whose forward is never called.
         last = [path for path, part in model.named_modules() if type(part) is nn.Linear][-1:]
         if not last:
             raise PlanError(

@@ -92,7 +92,8 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
     updates, their aggregate. Each update is written to disk before the next chunk trains.
 
     Args:
-        sessions: the federations of one stack of `stacks`; `check_together` accepts them.
+        sessions: the federations of one stack (`stacking.split_into_stacks`), which
+            `stacking.check_stackable` accepts.
         number: number of the round.
 
     """

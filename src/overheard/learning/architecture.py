@@ -50,7 +50,7 @@ def needs_two_examples(model: nn.Module) -> bool:
 
 
 def is_recurrent(model: nn.Module) -> bool:
-    """Return whether the network has a recurrent layer of torch, which `vmap` cannot run."""
+    """Return whether the network has a recurrent layer, which `torch.func.vmap` cannot run."""
     return any(isinstance(module, nn.RNNBase) for module in model.modules())
 
 

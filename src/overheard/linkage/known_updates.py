@@ -125,7 +125,7 @@ def load_known_updates(
 
     Simulated training starts from the broadcast of every round with an update of somebody else.
     It follows the recipe, and applies the defenses that the attacker knows. All layers are
-    cached in `knowledge.means`, so no attack repeats the training.
+    cached in `knowledge.compute`, so no attack repeats the training.
 
     If the observed updates were corrected by control variates, so are those of known users:
     each follows its own variate from the first round on. It takes part in a round as often as

@@ -65,7 +65,8 @@ def simulate_updates(
     Args:
         broadcasts: the global model, by round.
         knowledge: knowledge with a model and a recipe.
-        clients: the virtual clients, in the order of `knowledge.people.examples`.
+        clients: the virtual clients, who draw from
+            `knowledge.known_users.all_prior_examples`.
         names: names of the tensors to return.
 
     """
@@ -107,7 +108,8 @@ def simulate_corrected_updates(
         history: the broadcasts of all rounds from the first on.
         participation: probability with which a client takes part in a round.
         knowledge: knowledge with a model, a recipe and the algorithm.
-        clients: the virtual clients, in the order of `knowledge.people.examples`.
+        clients: the virtual clients, who draw from
+            `knowledge.known_users.all_prior_examples`.
         names: names of the tensors to return.
 
     """

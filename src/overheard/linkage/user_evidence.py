@@ -109,7 +109,10 @@ class UserEvidence:
         return _similarity(self.layer_evidence, projections, self.single_weights)
 
     def _weights(self, counts: Int[Tensor, " senders"]) -> Float[Tensor, "senders spaces"]:
-        """Interpolate from `of_one` to `of_many` by 1 / count, as the error of a mean falls."""
+        """Interpolate from the weights for one update to those for a mean of many.
+
+        By 1 / count, as the error of a mean falls.
+        """
         if self.update_count < 2:
             return self.single_weights.expand(len(counts), -1)
         fraction = (1 - 1 / counts.double()) / (1 - 1 / self.update_count)

@@ -132,7 +132,7 @@ def list_round_files(round_: Path) -> RoundFiles:
 
 
 def parse_client_name(name: str, path: Path) -> Party:
-    """Return a client's party: `client-3`, `client3` and `3` are `client/3`.
+    """Return a client's party: `"client-3"`, `"client3"` and `"3"` are `client/3`.
 
     Raises:
         TranscriptError: if the name is invalid.

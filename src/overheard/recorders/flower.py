@@ -48,7 +48,8 @@ _LOG = logging.getLogger("overheard")
 class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     """A grid that records all messages that a server sends and receives in a transcript.
 
-    Use it in place of the grid that a `ServerApp` receives, and change nothing else:
+    Use it in place of the grid that a `flwr.serverapp.ServerApp` receives, and change nothing
+    else:
 
         strategy.start(grid=RecordingGrid(grid, "recording"), ...)
 

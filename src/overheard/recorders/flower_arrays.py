@@ -48,7 +48,7 @@ class ArrayDecoder:
     """Decodes the arrays of one run into tensors.
 
     A tensor that is not floating-point when it is first sent is omitted from then on, as
-    Flower's averages turn counters such as `num_batches_tracked` into floats.
+    Flower's averages turn counters, such as that of `torch.nn.BatchNorm2d`, into floats.
 
     Args:
         left_out: names of tensors already omitted, for a resumed run.

@@ -40,7 +40,7 @@ from overheard.recorders.stated_algorithm import describe_algorithm
 
 _Requests = list[tuple[ClientProxy, FitIns]] | list[tuple[ClientProxy, EvaluateIns]]
 
-# Any: what a client sends in its place, a `FitRes` or an `EvaluateRes`.
+# Any: what a client sends in its place, a `flwr.common.FitRes` or `EvaluateRes`.
 _Failure = tuple[ClientProxy, Any] | BaseException
 
 _SIZE = "num_examples"
@@ -64,7 +64,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
     counts as an instance of its class. An error in recording ends the recording with a warning
     (see `stopped`), but never the run. Pending writes finish when the app ends.
 
-    A client is the party `client/<cid>`. Clients of `NumPyClient` send arrays without names:
+    A client is the party `client/<cid>`. A `flwr.client.NumPyClient` send arrays without names:
     they are named by `tensors`, or else by their position, "0", "1", ... An audit then names
     them by the state dict of the plan's model.
 
@@ -75,7 +75,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         strategy: the wrapped strategy.
         folder: folder for the run. If it has a transcript, the run goes to `NAME-2` beside it.
         tensors: names of the arrays in the order in which they are sent, such as
-            `net.state_dict()`; empty = their positions.
+            those of `Module.state_dict`; empty = their positions.
         model: the architecture, in words; "" = unknown.
         task: shape of an input and names of the classes.
         recipe: how clients train.

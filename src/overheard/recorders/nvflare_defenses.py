@@ -76,7 +76,7 @@ def _plain(value: object) -> object:
 def _svt(svt: SVTPrivacy, weights: int | None, at_server: bool) -> Mechanism:
     """Describe the noise on the values that `SVTPrivacy` releases.
 
-    From `SVTPrivacy.process_dxo` and `_compute_release_epsilon` of NVFlare 2.9.0: c =
+    From process_dxo and _compute_release_epsilon of NVFlare 2.9.0: c =
     ceil(fraction * weights) values are sent, each clipped to [-gamma, gamma] (per step). The
     Laplace noise has scale 2 gamma c / epsilon_release; its deviation is sqrt(2) times that.
     If it is not set, epsilon_release is c noise_var. All c values may change at once, by 2
@@ -103,7 +103,7 @@ def _unproven(svt: SVTPrivacy, weights: int | None, sent: int, released: float) 
 
     Lyu, Su and Li 2017 (PVLDB 10(6)), Algorithm 1: noise of scale 2 c Delta / epsilon_2 on
     each query covers c answers above the threshold, so the algorithm stops at the c-th.
-    `process_dxo` draws that noise for each value at each pass, and one noisy threshold a call,
+    `SVTPrivacy` draws that noise for each value at each pass, and one noisy threshold a call,
     as in Algorithm 1. However, a pass does not stop at the c-th value above the threshold, and
     about half of all values exceed it.
     """

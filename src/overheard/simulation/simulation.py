@@ -95,7 +95,7 @@ def run_simulation(
     Virtual clients as in Ma et al. (Whispers of Data): each restarts from the broadcast in
     every round and is never aggregated. Its examples are drawn from the prior and are the same
     in all rounds. Readings in the cache, from this or another attack, are reused; the others
-    are computed and saved one by one. All draws depend on the seed of `knowledge.means`. Each
+    are computed and saved one by one. All draws depend on the seed of `knowledge.compute`. Each
     worker holds the weights of one chunk at a time: 32 updates, or for large cohorts up to four
     times the number of members.
 

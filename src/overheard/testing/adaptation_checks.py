@@ -54,13 +54,13 @@ def uses_training_matches_claims(trial: AttackTrial) -> None:
             require(
                 changes,
                 f"{attack.name} declares that it uses the {part} of the training, but its "
-                f"claims do not depend on it: remove {part!r} from `uses_training`",
+                f"claims do not depend on it: remove {part!r} from `used_training_parts`",
             )
         else:
             require(
                 not changes,
                 f"{attack.name} does not declare that it uses the {part} of the training, but "
-                f"its claims depend on it: add {part!r} to `uses_training`",
+                f"its claims depend on it: add {part!r} to `used_training_parts`",
             )
 
 

@@ -80,7 +80,7 @@ def trains_each_client_independently(distillation: Distillation) -> None:
         require(not one.equal(START[key]), f"{name} does not train {key}")
     require(
         distiller.needed_bytes(6, 2) >= distiller.needed_bytes(6, 1) > 0,
-        f"{name}: `bytes_kept` is 0, or smaller for more clients",
+        f"{name}: `needed_bytes` is 0, or smaller for more clients",
     )
 
 

@@ -84,7 +84,7 @@ def permuting_classes_permutes_shares(trial: AttackTrial) -> None:
         require(
             torch.allclose(other.shares, one.shares[ORDER], atol=1e-3, rtol=0),
             f"{trial.attack.name}: permuting the classes changes its claims: set "
-            "`orderless = False` if its draws depend on the order of classes",
+            "`is_label_equivariant = False` if its draws depend on the order of classes",
         )
 
 
@@ -162,7 +162,7 @@ def permuting_classes_keeps_evidence(trial: AttackTrial) -> None:
         require(
             max(gaps) <= 1e-4 * largest,
             f"{trial.attack.name}: permuting the classes changes its evidence: set "
-            "`orderless = False` if its draws depend on the order of classes",
+            "`is_label_equivariant = False` if its draws depend on the order of classes",
         )
 
 

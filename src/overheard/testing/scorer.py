@@ -275,7 +275,7 @@ def check_question(question: Question[Any]) -> None:
     )
     require(
         tuple(question.summary_rows((), Seed(0))) == (),
-        f"{question.name}: `rows` must return nothing for no findings",
+        f"{question.name}: `summary_rows` must return nothing for no findings",
     )
 
 

@@ -82,7 +82,8 @@ def keeps_one_user_per_client(split_of: SplitFactory) -> None:
             users = set(USERS[rows].tolist())
             require(
                 len(users) == 1,
-                f"{split.name} declares `keeps_users`, but one client has the users {users}",
+                f"{split.name} declares `has_one_user_per_client`, but one client has the "
+                f"users {users}",
             )
 
 

@@ -27,18 +27,18 @@ MAX_CLASSES = 1000
 
 
 def load_arrays(path: Path, seed: Seed) -> Dataset:
-    """Load the data set in the arrays `x_train`, `y_train`, `x_test`, `y_test`, or `x`, `y`.
+    """Load the data set in the arrays `x_<part>` and `y_<part>`, or `x`, `y`.
 
     Inputs are 8-bit images (examples x height x width, then channels if there are any), images
     of real numbers (channels first) or columns of numbers. They are standardised by the
     training part, per channel or per column. Labels are numbers from 0, or names.
 
-    Optional arrays, without the suffix `_train` if there is no test part:
+    Optional arrays, without the suffix `"_train"` if there is no test part:
 
     - `class_names`: names of labels that are numbers.
-    - `user_train`: the user of each training example.
-    - `times_train`: the time of each, as numbers or ISO dates.
-    - `records_train`: the number or name of the record from which each was cut.
+    - `"user_train"`: the user of each training example.
+    - `"times_train"`: the time of each, as numbers or ISO dates.
+    - `"records_train"`: the number or name of the record from which each was cut.
 
     Without a test part, a fifth of each label is held out; with records, a fifth of the
     records, each with all its examples.

@@ -383,7 +383,7 @@ def load_ensemble_weights(
 
 @final
 class _FusedAdamW:
-    """AdamW, bit for bit as `torch.optim.AdamW` with `fused` takes its steps.
+    """AdamW, bit for bit as `torch.optim.AdamW(fused=True)` takes its steps.
 
     Making an optimizer of torch imports its compiler, which takes two seconds and is not used.
     """

@@ -18,7 +18,7 @@ def l1_by_user(
     setting: str,
     prefix: str = "",
 ) -> list[ReproducedValue]:
-    """Return one value per user; `l1_user_1` is the first user, as in the paper."""
+    """Return one value per user; `"l1_user_1"` is the first user, as in the paper."""
     return [
         reproduced_value(
             f"{prefix}l1_user_{number}",

@@ -68,7 +68,8 @@ class Divergence:
         """Return whether the shift does not show.
 
         An interval that contains 0 cannot show that the measure diverges no more than its
-        control. The whole interval of the mean deviation must therefore lie below `outlier`.
+        control. The whole interval of the mean deviation must therefore lie below
+        `outlier_deviation`.
         """
         if self.shows_shift == "yes":
             return "no"

@@ -214,7 +214,7 @@ def _defenses(last: Breakpoint) -> Iterator[DefenseRecord]:
     if any(
         reply.encrypted for nodes in last.training_replies.values() for reply in nodes.values()
     ):
-        # `force_secure_aggregation` makes a node refuse anything else.
+        # The setting "force_secure_aggregation" makes a node refuse anything else.
         yield DefenseRecord(
             "secure_aggregation", "secure aggregation of Fed-BioMed", "protocol", BY_NODE
         )

@@ -65,7 +65,7 @@ def compute_shadow_logits(
     act on the examples and updates of each model.
 
     One job trains `CHUNK` models in one round and is cached when it is done. Calls with fewer
-    rounds or more models reuse it. All draws depend on the seed of `knowledge.means`.
+    rounds or more models reuse it. All draws depend on the seed of `knowledge.compute`.
 
     Args:
         view: provides the broadcasts and the reported sizes.
