@@ -36,8 +36,8 @@ $(VENV)/installed-for-audits: pyproject.toml $(wildcard locks/*.txt) | $(BIN)/py
 	$(BIN)/python -c 'import overheard.auditing.runs_ahead, overheard.report.write'
 	touch $@
 
-$(VENV)/installed: $(VENV)/installed-for-audits
-	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,ray,mlflow,wandb,docs,dev]'
+$(VENV)/installed: $(VENV)/installed-for-audits studies/pyproject.toml
+	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,ray,mlflow,wandb,docs,dev]' --editable ./studies
 	touch $@
 
 install: $(VENV)/installed ## make .venv, with the versions in locks/
@@ -47,6 +47,9 @@ audit: $(VENV)/installed-for-audits ## audit the built-in plan: audit/report.htm
 
 test: install ## run all tests, and the examples in the documentation
 	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
+
+test-studies: install ## run the tests of the studies
+	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20 studies/tests
 
 test-fast: install ## run the fast tests: without slow ones and examples
 	$(BIN)/pytest -n 2 -q --dist loadfile -m 'not slow and not deployment' tests
@@ -72,6 +75,7 @@ docs: install ## build the documentation site: site/index.html
 check: ## run everything that CI checks
 	$(MAKE) --jobs=2 lint check-locks docs deployments
 	$(MAKE) test
+	$(MAKE) test-studies
 
 locks: install ## write locks/ anew from pyproject.toml, keeping versions that still fit
 	$(BIN)/python -m versions.locks
@@ -95,5 +99,5 @@ clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
 		.matrix
 
-.PHONY: help install audit test test-fast check-types deployments ray-cluster lint docs check locks check-locks \
+.PHONY: help install audit test test-studies test-fast check-types deployments ray-cluster lint docs check locks check-locks \
 	release-check matrix bench bench-check clean

@@ -25,7 +25,7 @@ CLAIMS = (
 
 FUNCTIONS = (
     "audit", "built_in_plan", "check", "draw_canaries", "import_recording", "knowledge",
-    "open_transcript", "read_plan", "reproduce", "score", "show", "simulate", "write_report",
+    "open_transcript", "read_plan", "score", "show", "simulate", "write_report",
 )  # fmt: skip
 
 ERRORS = (

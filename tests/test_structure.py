@@ -158,7 +158,7 @@ def test_attacks_say_how_many_workers_train() -> None:
     """By default a worker would start workers of its own, and `--workers 1` start others."""
     silent = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
-        for folder in ("questions", "simulation", "linkage", "papers")
+        for folder in ("questions", "simulation", "linkage")
         for path in sorted((SOURCE / folder).rglob("*.py"))
         for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call)

@@ -1,6 +1,6 @@
 """The page on papers: every table and figure that can be repeated, with its command."""
 
-from overheard.papers.registry import discover_papers
+from overheard_studies.registry import discover_papers
 from website.site_markdown import cell, table
 
 _HEAD = """\
@@ -9,7 +9,8 @@ _HEAD = """\
 Look up here which tables and figures of papers Overheard repeats. The command `overheard
 reproduce PAPER/EXPERIMENT --data DATA` runs one of them. It puts every value beside the
 published one. With `--quick` it runs a smaller size, which takes minutes.
-[Reproductions](reproductions.md) tells what came out, and [another page](reproduced/index.html)
+[Repeat a paper's results](reproductions.md) tells how, [the journal](studies/reproductions.md)
+what came out, and [another page](reproduced/index.html)
 shows every stored value beside the published one. `overheard list papers` prints this list.
 """
 

@@ -1,4 +1,4 @@
-"""Files of the repository outside docs/ that pages link to: the examples and the plans."""
+"""Files of the repository outside docs/ that pages link to: examples, plans and journals."""
 
 import posixpath
 import re
@@ -9,7 +9,10 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
 
-FOLDERS = ("examples", "plans")
+FOLDERS = ("examples", "plans", "studies")
+
+JOURNALS = "studies/*.md"
+"""What is shown of the studies: their code and their values are not."""
 
 SUFFIXES = (".md", ".toml", ".py")
 
@@ -19,12 +22,12 @@ _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 
 
 def add_repository_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the examples and the plans, under the path that they have in the repository."""
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in SUFFIXES and "tests" not in path.parts:
-                name = path.relative_to(ROOT).as_posix()
-                files.append(File.generated(config, name, abs_src_path=str(path)))
+    """Add the examples, the plans and the journals, at their path in the repository."""
+    examples = [path for folder in ("examples", "plans") for path in (ROOT / folder).rglob("*")]
+    for path in sorted([*examples, *ROOT.glob(JOURNALS)]):
+        if path.suffix in SUFFIXES and "tests" not in path.parts:
+            name = path.relative_to(ROOT).as_posix()
+            files.append(File.generated(config, name, abs_src_path=str(path)))
 
 
 def rewrite_links(markdown: str, page: str) -> str:

@@ -6,12 +6,12 @@ from _identity.bars import PRECISION, Check, reduction
 from _identity.calibration import calibration, calibration_error
 from _identity.measured import AttackedArm, CaseAudit
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
-from overheard.papers.deanonymization.frontier import TradeOffPoint, undominated_arms
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
 from overheard.questions.same_sender.claim import SameSender
 from overheard.statistics.estimate import Estimate
+from overheard_studies.deanonymization.frontier import TradeOffPoint, undominated_arms
 
 NO_FIGURE = "–"
 

@@ -36,9 +36,9 @@ from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.train import Engine, train_cohort
 from overheard.learning.training_job import ClientTask
-from overheard.papers.registry import discover_papers
 from overheard.plans.plan import Plan
 from overheard.plans.registries import MODELS, REGISTRIES
+from overheard_studies.registry import discover_papers
 
 TASKS = (
     Task((1, 12, 12), tuple("abcd")),

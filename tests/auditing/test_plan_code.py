@@ -161,14 +161,14 @@ def test_a_run_that_does_not_state_its_code_is_refused(home: Path):
 
 
 def test_the_origin_of_a_result_names_the_plans_their_plugins_and_the_module(home: Path):
-    plan, module = load_plan(home), "overheard.papers.shift.measured_series"
+    plan, module = load_plan(home), "overheard.questions.shift.scorer"
     before = describe_origin([plan], module)
     assert before == describe_origin([load_plan(home)], module)
 
     def is_same_code(other: str) -> bool:
         return other.splitlines()[0] == before.splitlines()[0]
 
-    assert not is_same_code(describe_origin([plan], "overheard.papers.shift.measure"))
+    assert not is_same_code(describe_origin([plan], "overheard.questions.words.scorer"))
     more = plan.model_copy(update={"seeds": (7, 8, 9)})
     of_more = describe_origin([more], module)
     assert is_same_code(of_more)

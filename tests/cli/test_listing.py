@@ -7,7 +7,6 @@ import pytest
 
 from overheard.cli.list_entries import ListEntry
 from overheard.core.plugin_registry import PluginRegistry
-from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
 from tests.cli.conftest import Command
 
@@ -23,14 +22,6 @@ def test_lists_every_part_with_its_settings_and_source(
     for name, part in kind.plugins().items():
         assert name in lines
         assert part.source.split()[0] in said.out
-
-
-def test_lists_every_experiment_by_the_name_that_reproduce_takes(overheard: Command):
-    said = overheard("list", "papers")
-    assert said.code == 0
-    for name, paper in discover_papers().items():
-        for experiment in paper.experiments():
-            assert f"{name}/{experiment}  " in said.out
 
 
 def test_plugins_of_other_packages_are_listed_with_their_package(

@@ -413,13 +413,6 @@ def test_a_wrong_call_shows_the_usage(overheard: Command, arguments: tuple[str, 
     assert "Traceback" not in said.err
 
 
-def test_refuses_an_unknown_experiment(overheard: Command):
-    assert_user_error(
-        overheard("reproduce", "nobody/table1"), "unknown paper 'nobody'; known papers:"
-    )
-    assert_user_error(overheard("reproduce", "decaf/table99"), "decaf/NAME with one of: table3")
-
-
 @pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "check", "schema"])
 def test_the_help_of_each_command_contains_an_example(overheard: Command, command: str):
     said = overheard(command, "--help")

@@ -11,10 +11,10 @@ import typer
 import overheard
 from overheard.cli.main import app
 from overheard.gate.policy_schema import policy_schema
-from overheard.papers.registry import discover_papers
 from overheard.plans.registries import REGISTRIES
 from overheard.plans.schema.plan_schema import plan_tables, schema_tables
 from overheard.report.terms import read_terms
+from overheard_studies.registry import discover_papers
 from website.generated_pages import generated_pages
 
 PAGES = generated_pages()

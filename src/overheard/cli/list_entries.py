@@ -40,24 +40,6 @@ def plugin_entries(kind: str) -> tuple[ListEntry, ...]:
     )
 
 
-def paper_entries() -> tuple[ListEntry, ...]:
-    """Return the entries of all papers."""
-    from overheard.papers.registry import discover_papers  # loads torch
-
-    return tuple(
-        ListEntry(
-            name,
-            paper.title,
-            tuple(
-                f"{name}/{key}  {experiment.title}"
-                for key, experiment in paper.experiments().items()
-            ),
-            paper.source,
-        )
-        for name, paper in discover_papers().items()
-    )
-
-
 def _first_line(plugin: type) -> str:
     return (inspect.getdoc(plugin) or "").split("\n", maxsplit=1)[0]
 

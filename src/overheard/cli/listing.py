@@ -6,7 +6,7 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from overheard.cli.list_entries import ListEntry, paper_entries, plugin_entries
+from overheard.cli.list_entries import ListEntry, plugin_entries
 from overheard.report.terms import read_terms
 
 
@@ -36,7 +36,11 @@ def listed_values(kind: str) -> list[dict[str, object]]:
 
 
 def _entries(kind: str) -> tuple[ListEntry, ...]:
-    return paper_entries() if kind == "papers" else plugin_entries(kind)
+    if kind == "papers":
+        from overheard.cli.studies import find_studies  # loads torch
+
+        return find_studies().list_papers()
+    return plugin_entries(kind)
 
 
 def _list_terms(console: Console) -> None:

@@ -246,7 +246,8 @@ def reproduce(
     to the output folder. To resume an interrupted run, run the same command
     again. `--all` runs every experiment into a sub-folder of the output folder;
     `--all` and `--report` write index.html there, with all values beside the
-    published ones.
+    published ones. The experiments are a package of their own: in a checkout,
+    `pip install ./studies` installs it.
 
     \b
     Examples:
@@ -269,19 +270,20 @@ def reproduce(
         raise click.UsageError("--only and --arm select parts of one experiment: name it.")
     if not report:
         prepare_workers(workers)
-    from overheard.cli.reproducing import reproduce_all, reproduce_one, write_report_of_all
     from overheard.cli.resources import make_resources
+    from overheard.cli.studies import find_studies
 
+    studies = find_studies()
     seeds = tuple(range(runs or 0)) if seed is None else (seed,)
     resources = make_resources(data, device, workers)
     if experiment is not None:
-        reproduce_one(
+        studies.reproduce_one(
             experiment, out, quick, only or (), arm or (), seeds, rerun, resources, quiet
         )
     elif report:
-        write_report_of_all(out, quiet)
+        studies.write_report_of_all(out, quiet)
     else:
-        reproduce_all(out, quick, seeds, rerun, resources, quiet)
+        studies.reproduce_all(out, quick, seeds, rerun, resources, quiet)
 
 
 @app.command("list")

@@ -1,0 +1,63 @@
+"""Finds the studies: a package of its own that repeats tables and figures of papers."""
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol, cast
+
+from overheard.auditing.inputs import Resources
+from overheard.cli.list_entries import ListEntry
+from overheard.core.errors import PlanError
+
+GROUP = "overheard.studies"
+"""The group of entry points; the value of an entry is a module with these functions."""
+
+
+class Studies(Protocol):
+    """The commands of an installed package of studies."""
+
+    def list_papers(self) -> tuple[ListEntry, ...]:
+        """Return each paper with its experiments."""
+
+    def reproduce_one(
+        self,
+        name: str,
+        out: Path | None,
+        quick: bool,
+        only: Sequence[str],
+        arms: Sequence[str],
+        seeds: Sequence[int],
+        rerun: bool,
+        resources: Resources,
+        quiet: bool,
+    ) -> None:
+        """Run one experiment, and print its values."""
+
+    def reproduce_all(
+        self,
+        out: Path | None,
+        quick: bool,
+        seeds: Sequence[int],
+        rerun: bool,
+        resources: Resources,
+        quiet: bool,
+    ) -> None:
+        """Run all experiments in turn, and write their page."""
+
+    def write_report_of_all(self, out: Path | None, quiet: bool) -> None:
+        """Write the page of all experiments that were run."""
+
+
+def find_studies() -> Studies:
+    """Return the commands of the installed studies.
+
+    Raises:
+        PlanError: if no studies are installed; the message says how to install them.
+
+    """
+    for entry in entry_points(group=GROUP):
+        return cast(Studies, entry.load())
+    raise PlanError(
+        "the studies of papers are a package of their own, which is not installed: in a "
+        "checkout of Overheard, run `pip install ./studies`"
+    )

@@ -1,0 +1,164 @@
+"""The commands of `overheard reproduce` and `overheard list papers`."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from overheard.auditing.inputs import Resources
+from overheard.cli.list_entries import ListEntry
+from overheard.cli.progress import progress_bar
+from overheard.core.errors import AuditError, OutputError
+from overheard_studies.experiment import PAGE_FILE, Experiment
+from overheard_studies.overview import all_experiments, experiment_folder, write_overview
+from overheard_studies.registry import discover_papers, find_experiment
+from overheard_studies.reproduce import reproduce
+from overheard_studies.reproduced_value import ReproducedValue
+
+FOLDER = Path("reproduced")
+"""Folder of experiments, unless another one is named."""
+
+
+def list_papers() -> tuple[ListEntry, ...]:
+    """Return each paper with its experiments."""
+    return tuple(
+        ListEntry(
+            name,
+            paper.title,
+            tuple(
+                f"{name}/{key}  {experiment.title}"
+                for key, experiment in paper.experiments().items()
+            ),
+            paper.source,
+        )
+        for name, paper in discover_papers().items()
+    )
+
+
+def reproduce_one(
+    name: str,
+    out: Path | None,
+    quick: bool,
+    only: Sequence[str],
+    arms: Sequence[str],
+    seeds: Sequence[int],
+    rerun: bool,
+    resources: Resources,
+    quiet: bool,
+) -> None:
+    """Run one experiment, and print its values."""
+    experiment = find_experiment(name)
+    folder = out or FOLDER / experiment_folder(name, quick=quick)
+    with progress_bar(Console(stderr=True), quiet) as on_step:
+        values = reproduce(
+            name,
+            folder,
+            quick=quick,
+            only=only,
+            arms=arms,
+            seeds=seeds,
+            rerun=rerun,
+            resources=resources,
+            on_step=on_step,
+        )
+    if not quiet:
+        print_reproduction(experiment, values, Console())
+        Console().print(Text(f"Written to {folder / 'figures.json'}"))
+        Console().print(Text(f"The page: {folder / PAGE_FILE}", style="bold"))
+
+
+def reproduce_all(
+    out: Path | None,
+    quick: bool,
+    seeds: Sequence[int],
+    rerun: bool,
+    resources: Resources,
+    quiet: bool,
+) -> None:
+    """Run all experiments in turn, and write their page.
+
+    One that fails, such as for lack of data, is named and left out.
+    """
+    folder, names, failed = out or FOLDER, [name for name, _ in all_experiments()], 0
+    for name in names:
+        try:
+            with progress_bar(Console(stderr=True), quiet) as on_step:
+                reproduce(
+                    name,
+                    folder / experiment_folder(name, quick=quick),
+                    quick=quick,
+                    seeds=seeds,
+                    rerun=rerun,
+                    resources=resources,
+                    on_step=on_step,
+                )
+        except AuditError as error:
+            failed += 1
+            Console(stderr=True).print(Text(f"{name} was left out: {error}"))
+        else:
+            if not quiet:
+                Console().print(Text(f"{name}: done"))
+    write_report_of_all(folder, quiet)
+    if failed and not quiet:
+        Console().print(Text(f"Left out: {failed} of {len(names)}, see above."))
+
+
+def write_report_of_all(out: Path | None, quiet: bool) -> None:
+    """Write the page of all experiments that were run."""
+    folder = out or FOLDER
+    if not folder.is_dir():
+        raise OutputError(
+            f"{folder}: there is no such folder: run an experiment first, as in `overheard "
+            "reproduce decaf/table3 --quick`"
+        )
+    path = write_overview(folder)
+    if not quiet:
+        Console().print(Text(f"The page: {path}", style="bold"))
+
+
+def print_reproduction(
+    experiment: Experiment, figures: Sequence[ReproducedValue], console: Console
+) -> None:
+    """Print one table per setting with one row per value, and the differences to the paper."""
+    console.print(Text(experiment.title, style="bold"))
+    for setting, values in groupby(figures, key=_shared_setting):
+        console.print(Text(f"\n{setting}", style="italic"))
+        table = Table(
+            "value", "measured on", "reproduced", "95 % interval", "published", "better"
+        )
+        table.columns[0].no_wrap = True
+        for figure in values:
+            table.add_row(
+                Text(figure.name),
+                Text(figure.setting.removeprefix(setting).removeprefix("; ")),
+                _number(figure.value),
+                _interval(figure),
+                _published(figure),
+                figure.better,
+            )
+        console.print(table)
+    console.print(Text(f"\nDifferences from the paper's setting: {experiment.differences}"))
+
+
+def _shared_setting(figure: ReproducedValue) -> str:
+    """Return the part before the first semicolon: the run, without what was measured on it."""
+    return figure.setting.partition("; ")[0]
+
+
+def _published(figure: ReproducedValue) -> str:
+    if figure.published is None:
+        return "" if figure.value is None else "not published"
+    return _number(figure.published)
+
+
+def _interval(figure: ReproducedValue) -> str:
+    if figure.low is None:
+        return ""
+    return f"{_number(figure.low)} to {_number(figure.high)}"
+
+
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"

@@ -1,0 +1,51 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from overheard.auditing.inputs import Resources
+from overheard.core.seeds import Seed
+from overheard.linkage.known_updates import KnownUpdates
+from overheard_studies.deanonymization.identity_attacks import build_published_attack
+from overheard_studies.deanonymization.known_count import (
+    KnownCountExperiment,
+    sample_per_user,
+    select_counts,
+)
+from overheard_studies.deanonymization.plans import (
+    build_known_user_settings,
+    build_plan,
+    threat_per_sender,
+)
+from overheard_studies.deanonymization.scenarios import IdentityScenario
+
+
+def test_each_user_has_the_given_number_of_updates_or_all() -> None:
+    people = torch.tensor([0, 0, 0, 1, 2, 2])
+    known = KnownUpdates(torch.zeros(6, 1), people, people, people, ("a", "b", "c"), 3)
+    for seed in range(5):
+        chosen = sample_per_user(known, 2, Seed(seed))
+        assert people[chosen].bincount().tolist() == [2, 1, 2]
+
+
+def test_counts_that_leave_no_update_out_are_dropped(
+    tiny: IdentityScenario,
+) -> None:
+    scenario = replace(tiny, rounds=9, most_rounds=8)
+    threats = (threat_per_sender((build_published_attack(scenario, "simulated"),)),)
+    run = build_plan(scenario, build_known_user_settings("random"), threats)
+    assert select_counts(scenario, run, (1, 4, 8, 16)) == (1, 4)
+
+
+@pytest.mark.slow
+def test_all_updates_give_at_least_the_precision_of_one(
+    tiny: IdentityScenario, resources: Resources, tmp_path: Path
+) -> None:
+    experiment = KnownCountExperiment((tiny,), (tiny,), (1, 2), steps=400)
+    run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
+    by_name = {one.name: one.value for one in run}
+    one, all_updates = by_name["tiny_updates_1"], by_name["tiny_updates_all"]
+    assert one is not None
+    assert all_updates is not None
+    assert 0.3 < one <= all_updates

@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import pytest
+
+from overheard.auditing.inputs import Resources
+from overheard_studies.decaf.benchmark import DecafBenchmark
+from overheard_studies.decaf.defended import DefendedDecafExperiment
+from overheard_studies.decaf.plans import DecafSize
+from studies.tests.separate_arms import run_one_arm_then_all
+
+pytest.importorskip("dp_accounting")
+
+
+@pytest.mark.slow
+def test_each_arm_has_its_distances_and_its_accuracy(
+    tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
+) -> None:
+    experiment = DefendedDecafExperiment(tiny_benchmark, multipliers=(16.0,), reduced=tiny_size)
+    resources = Resources(engine="sequential")
+    run = run_one_arm_then_all(experiment, "dropout", tmp_path, resources)
+    values = {one.name: one for one in run}
+    assert len(values) == len(run)
+    assert values["no_defense_accuracy"].published == pytest.approx(0.9879)
+    assert values["dropout_accuracy"].published == pytest.approx(0.986)
+    assert values["local_dp_16_accuracy"].published == pytest.approx(0.589)
+    # Noise has entries of either sign in every row: no class looks null.
+    assert values["local_dp_16_null_recall"].value < values["no_defense_null_recall"].value
+    assert values["no_defense_mean_l1"].value < values["local_dp_16_mean_l1"].value

@@ -1,0 +1,49 @@
+"""Measures by round without a run, for experiments whose audits have no findings."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from overheard.findings.audit import Audit
+from overheard_studies.runs import ExperimentRuns
+from overheard_studies.shift import experiment as module
+from overheard_studies.shift.experiment import ShiftExperiment
+from overheard_studies.shift.measure import LeakageMeasure
+from overheard_studies.shift.measured_series import MeasuredSeries
+
+WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
+
+
+def empty_runs(
+    experiment: ShiftExperiment,
+    folder: Path,
+    seeds: Sequence[int] = (0, 1),
+    without: str = "",
+) -> ExperimentRuns:
+    """Make the runs of a quick size, without findings and without one of the audits."""
+    plans = {
+        name: plan.model_copy(update={"seeds": tuple(seeds)})
+        for name, plan in experiment.plans(quick=True).items()
+        if name != without
+    }
+    audits = {
+        name: Audit("", "", (), (), (), (), plan.toml(), {}) for name, plan in plans.items()
+    }
+    for name in plans:
+        (folder / name).mkdir(exist_ok=True)
+    return ExperimentRuns(audits, plans, folder)
+
+
+def plant_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a run of seed n diverge from its trend by about n + 1, and its control by 0."""
+
+    def measure(
+        runs: ExperimentRuns, name: str, measures: Sequence[LeakageMeasure]
+    ) -> tuple[MeasuredSeries, ...]:
+        shifted = tuple({**WOBBLE, 6: 2.0 + seed} for seed in runs.plans[name].seeds)
+        return tuple(
+            MeasuredSeries(one, 6, shifted, (WOBBLE,) * len(shifted)) for one in measures
+        )
+
+    monkeypatch.setattr(module, "measure_series", measure)

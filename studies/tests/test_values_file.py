@@ -1,0 +1,51 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import OutputError
+from overheard_studies.registry import find_experiment
+from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.values_file import load_values, write_values
+
+VALUES = (
+    ReproducedValue("mean_l1", "MNIST", 0.18, 0.17, 0.19, 0.185, "lower"),
+    ReproducedValue("null_recall", "MNIST", 1.0, None, None, None, "higher"),
+    ReproducedValue("fer2013_not_measured", "no data", None, None, None, None, None),
+)
+EXPERIMENT = find_experiment("decaf/table3")
+
+
+def test_values_read_back_as_they_were_written(tmp_path: Path) -> None:
+    write_values(EXPERIMENT, VALUES, tmp_path, quick=True)
+    assert load_values(tmp_path) == VALUES
+
+
+def test_the_file_has_the_setting_once_and_an_entry_per_value(tmp_path: Path) -> None:
+    path = write_values(EXPERIMENT, VALUES, tmp_path, quick=True)
+    content = json.loads(path.read_text())
+    first, second, _ = content.pop("values")
+    assert path.name == "figures.json"
+    assert content == {
+        "experiment": "table3",
+        "quick": True,
+        "differences": EXPERIMENT.differences,
+    }
+    assert first == {
+        "name": "mean_l1",
+        "setting": "MNIST",
+        "ours": 0.18,
+        "low": 0.17,
+        "high": 0.19,
+        "published": 0.185,
+        "better": "lower",
+    }
+    assert second["published"] is None
+
+
+@pytest.mark.parametrize("content", [None, "[", '[{"name": "mean_l1"}]', '{"values": []}'])
+def test_refuses_a_missing_or_damaged_file(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "figures.json").write_text(content)
+    with pytest.raises(OutputError, match=r"figures\.json: the file is missing or damaged"):
+        load_values(tmp_path)
