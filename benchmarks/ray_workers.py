@@ -28,10 +28,9 @@ import psutil
 import torch
 
 from overheard.core.compute_settings import ComputeSettings
-from overheard.core.knowledge import Knowledge
+from overheard.core.knowledge import Knowledge, Prior
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client
-from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View

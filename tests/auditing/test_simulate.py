@@ -13,9 +13,9 @@ from overheard.auditing.simulate import build_federation, simulate
 from overheard.auditing.work_items import PLANNED, first_control, run_kinds
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import PlanError
+from overheard.core.knowledge import Prior
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
-from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript

@@ -11,7 +11,7 @@ from torch import nn
 from overheard.core.attack import Attack, check_needs, missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge
+from overheard.core.knowledge import Knowledge, Prior
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.needs import (
@@ -32,7 +32,6 @@ from overheard.core.needs import (
     Need,
 )
 from overheard.core.parties import COHORT, SERVER, Party, client
-from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import TokenWords

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.core.prior import Prior
+from overheard.core.knowledge import Prior
 from overheard.core.recipe import Recipe
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet

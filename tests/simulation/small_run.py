@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from overheard.core.compute_settings import ComputeSettings, TensorCache
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge
+from overheard.core.knowledge import Knowledge, Prior
 from overheard.core.messages import Broadcast, Message, Update, Weights
 from overheard.core.parties import SERVER, client
-from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View

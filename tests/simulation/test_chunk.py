@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from overheard.core.prior import Prior
+from overheard.core.knowledge import Prior
 from overheard.core.seeds import Seed
 from overheard.data.splits.quantity import Quantity
 from overheard.simulation.chunk import CHUNK, MAX_COHORT_SIZE, draw_chunks

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Prior
 from overheard.core.messages import Aggregate, Message
 from overheard.core.parties import COHORT, SERVER
-from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.simulation.client_sizes import DEFAULT_SIZES, draw_size, size_range

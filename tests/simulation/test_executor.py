@@ -9,9 +9,9 @@ from torch import nn
 
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel
+from overheard.core.knowledge import Prior
 from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import SERVER, client
-from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.core.task import Task as LearningTask
 from overheard.core.view import View

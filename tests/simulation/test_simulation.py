@@ -6,9 +6,9 @@ import torch
 from overheard.core.compute_settings import MemoryTensorCache, TensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.knowledge import Prior
 from overheard.core.messages import Aggregate, Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
-from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.splits.quantity import Quantity

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from overheard.core.compute_settings import HELD_OUT_PER_CLASS
-from overheard.core.prior import Prior
+from overheard.core.knowledge import Prior
 from overheard.core.recipe import LossName, OptimizerName, Recipe
 from overheard.core.split import Split
 from overheard.data.positive import Positive

@@ -3,8 +3,8 @@
 import math
 
 from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Prior
 from overheard.core.messages import Aggregate, Update
-from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 

@@ -10,10 +10,10 @@ def average_precisions(
     """Compute the average precision of one ranking of targets, for each owner's targets.
 
     For an owner's targets at ranks r(1) < .. < r(n) it is the mean over k of k / r(k), the area
-    under the precision-recall curve (scikit-learn's `average_precision_score`). With ties it is
-    the expectation over all orders of the tied targets, so that constant scores get the value
-    of a random ranking. The value of scikit-learn is lower: it uses the precision at the end of
-    a tie.
+    under the precision-recall curve (`sklearn.metrics.average_precision_score`). With ties it
+    is the expectation over all orders of the tied targets, so that constant scores get the
+    value of a random ranking. The value of scikit-learn is lower: it uses the precision at the
+    end of a tie.
 
     Take a tie of m targets after b others. The owner has p of the m, and q of the b. Position j
     of the tie adds (p / m) (q + 1 + (j - 1) (p - 1) / (m - 1)) / (b + j).

@@ -12,11 +12,10 @@ from torch import Tensor
 from overheard.core.attack import missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.knowledge import Knowledge
+from overheard.core.knowledge import Knowledge, Prior
 from overheard.core.messages import Update
 from overheard.core.needs import AUXILIARY
 from overheard.core.parties import COHORT, SERVER, Party, client
-from overheard.core.prior import Prior
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View

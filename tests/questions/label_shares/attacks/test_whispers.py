@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.knowledge import Prior
 from overheard.core.parties import COHORT, SERVER, client
-from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.whispers import (
     FEWEST_TRAINING_CLIENTS,

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor
 
 from overheard.core.defense import BuildModel
-from overheard.core.knowledge import Knowledge
+from overheard.core.knowledge import Knowledge, Prior
 from overheard.core.messages import Update, Weights
 from overheard.core.parties import COHORT, SERVER
-from overheard.core.prior import Prior
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.initialization import initial_weights
