@@ -94,6 +94,10 @@ class Scorer(ABC, Generic[C]):
         """Return the uninformed guesses by name, the standard one first.
 
         From `asked`, a claim about the same question, only its subject is used, as in `truth`.
+
+        Raises:
+            ClaimError: if the subject is not what was asked, such as another number of labels.
+
         """
 
     @abstractmethod

@@ -109,15 +109,16 @@ class ThreatCells:
 
     def _keep(self, attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
         """Return the claims of a cell, stored unless code of others failed."""
-        claims = _cell_claims(attack, cell, made)
-        if made.made.has_failed:
-            return claims
         try:
-            self._observed.store.save(claims)
+            claims = _cell_claims(attack, cell, made)
+            if not made.made.has_failed:
+                self._observed.store.save(claims)
         except ClaimError as error:
-            reason = describe_claim_failure(attack.attack.name, attack.attack.claim_type, error)
-            refused = dict.fromkeys(claims.claims, (reason,))
-            return replace(claims, claims={}, refusals={**claims.refusals, **refused})
+            inner = attack.attack
+            why = (describe_claim_failure(inner.name, inner.claim_type, error),)
+            targets = (*made.made.claims, *made.made.problems)
+            refusals = {**made.missing, **dict.fromkeys(targets, why)}
+            return CellClaims(cell, {}, refusals, attack.code)
         return claims
 
     def _partners(

@@ -105,7 +105,16 @@ class LabelSharesScorer(Scorer[LabelShares]):
     def uninformed_guesses(
         self, asked: LabelShares, knowledge: Knowledge
     ) -> Mapping[str, LabelShares]:
-        """Guess even shares without absent labels, and the auxiliary shares if known."""
+        """Guess even shares without absent labels, and the auxiliary shares if known.
+
+        Raises:
+            ClaimError: if the claim has another number of labels than the task.
+
+        """
+        if len(asked.shares) != knowledge.classes:
+            raise ClaimError(
+                f"the claim has {len(asked.shares)} labels, the task has {knowledge.classes}"
+            )
         guesses = {"uniform": _even_guess(len(asked.shares))}
         prior = knowledge.auxiliary_label_shares()
         if prior is not None:

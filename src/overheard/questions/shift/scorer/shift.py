@@ -131,7 +131,18 @@ class ShiftScorer(Scorer[Shift]):
         )
 
     def uninformed_guesses(self, asked: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
-        """Return no change with equal shares, and the auxiliary examples' shares after it."""
+        """Return no change with equal shares, and the auxiliary examples' shares after it.
+
+        Raises:
+            ClaimError: if the claim has another number of labels than the task.
+
+        """
+        for claimed in (asked.change, asked.shares_after):
+            if claimed is not None and len(claimed.value) != knowledge.classes:
+                raise ClaimError(
+                    f"the claim has {len(claimed.value)} labels, the task has "
+                    f"{knowledge.classes}"
+                )
         no_change = torch.zeros(knowledge.classes, dtype=torch.float64)
         uniform = torch.full_like(no_change, 1 / len(no_change))
         blind = {
