@@ -1,5 +1,6 @@
 """Two processes never write to one folder; a killed one locks nobody out."""
 
+import errno
 import json
 import os
 import signal
@@ -102,7 +103,10 @@ def test_writes_through_no_link(tmp_path: Path):
 
 
 def test_warns_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("overheard.archive.folder_lock._file_locks", lambda: None)
+    def refuse(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOSYS, "no locks on this disk")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
     with pytest.warns(UserWarning, match="cannot be locked: start no other"):  # noqa: SIM117
         with lock_folder(tmp_path), lock_folder(tmp_path):
-            pass
+            assert list(tmp_path.iterdir()) == []
