@@ -2,8 +2,8 @@
 
 import inspect
 
-import click
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from overheard.cli.main import app
 from website.site_markdown import cell, plain, table
@@ -29,17 +29,17 @@ _OPTION_OF_EVERY_COMMAND = "help"
 def command_page() -> str:
     """Return the page on all commands."""
     group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
+    assert isinstance(group, TyperGroup)
     return _HEAD + "".join(_section(command) for command in group.commands.values())
 
 
-def _section(command: click.Command) -> str:
+def _section(command: TyperCommand) -> str:
     rows = [_row(one) for one in command.params if one.name != _OPTION_OF_EVERY_COMMAND]
     parameters = table(("argument or option", "meaning"), rows) if rows else ""
     return f"\n## `overheard {command.name}`\n\n{_help(command)}\n{parameters}"
 
 
-def _help(command: click.Command) -> str:
+def _help(command: TyperCommand) -> str:
     """Return the paragraphs of the help; those marked to keep their lines become code."""
     parts = []
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
@@ -60,7 +60,7 @@ def _code(lines: list[str]) -> str:
     return "\n".join(line.removeprefix("  ") for line in lines)
 
 
-def _row(parameter: click.Parameter) -> tuple[str, str]:
-    is_option = isinstance(parameter, click.Option)
+def _row(parameter: TyperArgument | TyperOption) -> tuple[str, str]:
+    is_option = isinstance(parameter, TyperOption)
     names = ", ".join(parameter.opts) if is_option else (parameter.name or "").upper()
     return f"`{names}`", cell(getattr(parameter, "help", "") or "")

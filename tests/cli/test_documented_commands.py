@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import click
 import pandas as pd
 import pytest
 import torch
@@ -18,6 +17,7 @@ from safetensors.torch import save_file
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit as run_audit
+from overheard.cli.exits import UsageError
 from overheard.cli.main import app
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.plans.plan import ThreatPlan
@@ -232,17 +232,17 @@ def test_every_reason_is_of_a_command_that_is_documented() -> None:
 def usage_error(command: str) -> str:
     """What is wrong with the options or the name of a command; "" if nothing is."""
     group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
+    assert isinstance(group, typer.core.TyperGroup)
     _, *words = [word for word in shlex.split(command) if word != "..."]
     if not words or words[0].startswith("-") or words[0].isupper():
         return ""
     if words[0] not in group.commands:
         return f"{command}: there is no command {words[0]}"
     known = group.commands[words[0]]
-    context = click.Context(known, info_name=words[0])
+    context = known.context_class(known, info_name=words[0])
     try:
         known.make_parser(context).parse_args(words[1:])
-    except click.UsageError as error:
+    except UsageError as error:
         return f"{command}: {error.format_message()}"
     return ""
 

@@ -2,8 +2,8 @@
 
 from importlib.util import find_spec
 
-import click
 import pytest
+import typer
 
 from overheard.auditing.inputs import Resources
 from overheard.cli.workers import STEPS_OF_AUDITS, WorkerOptions, parse_workers
@@ -40,7 +40,7 @@ def test_accepts_a_number_ray_or_an_address(text: str, meant: WorkerOptions):
     ],
 )
 def test_refuses_other_values_and_lists_valid_ones(text: str):
-    with pytest.raises(click.BadParameter, match=r"ray://host:10001"):
+    with pytest.raises(typer.BadParameter, match=r"ray://host:10001"):
         parse_workers(text)
 
 

@@ -26,6 +26,9 @@ MODULES = {
 INSTALLED_WITH = {"pydantic_core": "pydantic"}
 """Modules of packages that another one installs in the version that it needs."""
 
+HELD_BACK = {"click"}
+"""Packages of which only a version is asked for: another package brings and imports them."""
+
 TOOLS = ("dev", "docs")
 """Extras of commands and of what the tests import."""
 
@@ -47,7 +50,7 @@ def declared() -> set[str]:
     extras = PROJECT["optional-dependencies"]
     listed = [*PROJECT["dependencies"]]
     listed += [one for name in extras if name not in TOOLS for one in extras[name]]
-    names = {Requirement(one).name for one in listed}
+    names = {Requirement(one).name for one in listed} - HELD_BACK
     return {MODULES.get(name, name) for name in names}
 
 

@@ -4,7 +4,6 @@ import re
 import tomllib
 from dataclasses import fields
 
-import click
 import pytest
 import typer
 
@@ -73,12 +72,12 @@ def test_every_public_name_is_on_the_page_on_python():
 
 def test_every_command_is_told_with_every_option():
     group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
+    assert isinstance(group, typer.core.TyperGroup)
     for name, command in group.commands.items():
         section = PAGES["commands.md"].partition(f"## `overheard {name}`\n")[2]
         section = section.split("\n## ")[0]
         for option in command.params:
-            if isinstance(option, click.Option):
+            if isinstance(option, typer.core.TyperOption):
                 assert all(one in section for one in option.opts), (name, option.name)
 
 

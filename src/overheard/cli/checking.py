@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import final
 
-import click
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
@@ -121,7 +121,7 @@ def run_check(
     if outputs.markdown is not None:
         write_text(outputs.markdown, as_markdown(checked))
     if outputs.json:
-        click.echo(as_check_json(checked, rules, sources, code), nl=False)
+        typer.echo(as_check_json(checked, rules, sources, code), nl=False)
     elif not outputs.quiet:
         print_check_result(checked, Console(highlight=False))
     return code

@@ -5,9 +5,9 @@ import os
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import final
+from typing import Any, final
 
-import click
+import typer
 from rich.console import Console
 
 from overheard.cli.terminal import escaped_text
@@ -34,6 +34,10 @@ EXIT_CODES = (
 
 RESUME = "finished work is saved: run the same command again to resume"
 """What to do after an interruption."""
+
+# Any: up to 0.25, typer raises errors of the package click, and then those of its own copy.
+_ERRORS: tuple[Any, ...] = typer.BadParameter.__mro__
+_, UsageError, ClickException, *_ = _ERRORS
 
 _LOG = logging.getLogger("overheard")
 
@@ -64,7 +68,7 @@ def run_command(app: Callable[..., object], sigterm: SigtermHandler) -> int:
         result = app(standalone_mode=False)
         code = result if isinstance(result, int) else 0
         sys.stdout.flush()
-    except click.ClickException as error:
+    except ClickException as error:
         error.show()
         code = USER_ERROR
     except AuditError as error:
@@ -81,7 +85,7 @@ def run_command(app: Callable[..., object], sigterm: SigtermHandler) -> int:
         _LOG.debug("the error in full", exc_info=True)
         message = f"{error.filename or 'system error'}: {error.strerror or error}"
         code = USER_ERROR
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     # Depending on its version, Typer returns this code on Ctrl-C or raises.
     if code == INTERRUPTED:

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 from rich.console import Console
 
+from overheard.cli.exits import UsageError
 from overheard.cli.options import JsonOption, QuietOption
 
 
@@ -104,9 +104,9 @@ def check(
     from overheard.cli.comparing import findings_path
 
     if (policy is None) == (like is None):
-        raise click.UsageError("Give either --policy FILE or --like FILE.")
+        raise UsageError("Give either --policy FILE or --like FILE.")
     if like is None and (tolerance is not None or write_policy is not None):
-        raise click.UsageError("--tolerance and --write-policy belong to --like.")
+        raise UsageError("--tolerance and --write-policy belong to --like.")
     reference = (
         None if like is None else Reference(findings_path(like), tolerance, write_policy)
     )

@@ -12,13 +12,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, final
 
-import click
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.evidence import evidence, verify
-from overheard.cli.exits import EXIT_CODES, SigtermHandler, run_command
+from overheard.cli.exits import EXIT_CODES, SigtermHandler, UsageError, run_command
 from overheard.cli.gate_commands import check, compare
 from overheard.cli.init import init
 from overheard.cli.options import (
@@ -259,15 +258,15 @@ def reproduce(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     if [experiment is not None, all_of_them, report].count(True) != 1:
-        raise click.UsageError("Give one experiment, or --all, or --report.")
+        raise UsageError("Give one experiment, or --all, or --report.")
     if report and (quick or rerun or seed is not None or runs is not None):
-        raise click.UsageError(
+        raise UsageError(
             "--report runs nothing: leave out --quick, --runs, --seed and --rerun."
         )
     if seed is not None and runs is not None:
-        raise click.UsageError("Give --seed or --runs, not both.")
+        raise UsageError("Give --seed or --runs, not both.")
     if (only or arm) and experiment is None:
-        raise click.UsageError("--only and --arm select parts of one experiment: name it.")
+        raise UsageError("--only and --arm select parts of one experiment: name it.")
     if not report:
         prepare_workers(workers)
     from overheard.cli.resources import make_resources

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-import click
+import typer
 
 from overheard.learning.workers import starter
 
@@ -34,7 +34,7 @@ def parse_workers(text: str) -> WorkerOptions:
     """Parse the text of the option.
 
     Raises:
-        click.BadParameter: if the text is not a valid value; it lists the valid ones.
+        typer.BadParameter: if the text is not a valid value; it lists the valid ones.
 
     """
     if text.isdecimal() and 1 <= len(text) <= 6 and int(text) >= 1:
@@ -43,7 +43,7 @@ def parse_workers(text: str) -> WorkerOptions:
         return WorkerOptions(cluster="local")
     if ADDRESS.fullmatch(text):
         return WorkerOptions(cluster=text)
-    raise click.BadParameter(
+    raise typer.BadParameter(
         f"{text!r} is not valid: give a number of processes from 1 to 999999, 'ray' for Ray "
         "on this machine, or the address of a Ray cluster such as 'ray://host:10001'"
     )
