@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,12 +41,12 @@ def write_bytes(path: Path, content: bytes) -> None:
 
     """
     with _explain_errors(path):
-        _write(path, (content,), is_flushed=True)
+        _write(path, content, is_flushed=True)
         _flush(path.parent)
 
 
 def write_unflushed(
-    path: Path, *content: bytes | memoryview, direct_writer: DirectWriter | None = None
+    path: Path, content: bytes, *, direct_writer: DirectWriter | None = None
 ) -> None:
     """Write a file as `write_bytes` does, but without flushing it: call `flush_files` later.
 
@@ -55,7 +55,7 @@ def write_unflushed(
 
     Args:
         path: the path of the file.
-        content: chunks of the content, in order.
+        content: its content.
         direct_writer: writes past the page cache, for files that are not read soon; None =
             write normally.
 
@@ -130,7 +130,7 @@ def _explain_errors(path: Path) -> Iterator[None]:
 
 def _write(
     path: Path,
-    content: Iterable[bytes | memoryview],
+    content: bytes,
     *,
     is_flushed: bool,
     direct_writer: DirectWriter | None = None,
@@ -142,7 +142,7 @@ def _write(
             direct_writer.write(part, content)
         else:
             with open_new(part) as file:
-                file.writelines(content)
+                file.write(content)
                 if is_flushed:
                     file.flush()
                     os.fsync(file.fileno())

@@ -3,7 +3,6 @@
 import errno
 import mmap
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, final
 
@@ -31,18 +30,17 @@ class DirectWriter:
         self._buffer = mmap.mmap(-1, BUFFER_BYTES)
         self._is_supported = hasattr(os, "O_DIRECT")
 
-    def write(self, path: Path, content: Iterable[bytes | memoryview]) -> None:
-        """Write these chunks in order to a new file.
+    def write(self, path: Path, content: bytes) -> None:
+        """Write a new file.
 
         Raises:
             OSError: if the path exists, be it as a link, or the disk or the permissions do not
                 allow it.
 
         """
-        chunks = tuple(content)
         if self._is_supported:
             try:
-                return self._write(path, chunks)
+                return self._write(path, content)
             except OSError as error:
                 if error.errno not in _UNSUPPORTED:
                     raise
@@ -50,25 +48,17 @@ class DirectWriter:
                 # Some disks refuse direct I/O only once the file was made.
                 path.unlink(missing_ok=True)
         with open_new(path) as file:
-            file.writelines(chunks)
+            file.write(content)
         return None
 
-    def _write(self, path: Path, chunks: tuple[bytes | memoryview, ...]) -> None:
+    def _write(self, path: Path, content: bytes) -> None:
         handle = _create(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_DIRECT)
         try:
-            filled = size = 0
-            for chunk in chunks:
-                size, start = size + len(chunk), 0
-                while start < len(chunk):
-                    end = min(len(chunk), start + BUFFER_BYTES - filled)
-                    self._buffer.seek(filled)
-                    filled += self._buffer.write(chunk[start:end])
-                    start = end
-                    if filled == BUFFER_BYTES:
-                        self._write_buffer(handle, filled)
-                        filled = 0
-            self._write_buffer(handle, -(-filled // BLOCK_BYTES) * BLOCK_BYTES)
-            os.truncate(handle, size)
+            for start in range(0, len(content), BUFFER_BYTES):
+                self._buffer.seek(0)
+                count = self._buffer.write(memoryview(content)[start : start + BUFFER_BYTES])
+                self._write_buffer(handle, -(-count // BLOCK_BYTES) * BLOCK_BYTES)
+            os.truncate(handle, len(content))
         finally:
             os.close(handle)
 

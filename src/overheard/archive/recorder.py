@@ -32,7 +32,7 @@ from overheard.archive.message_lines import (
     TimestampsLine,
     UpdateLine,
 )
-from overheard.archive.safetensors_buffers import to_safetensors_buffers
+from overheard.archive.tensor_files import to_safetensors
 from overheard.archive.tensor_records import shares_records
 from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.core.messages import (
@@ -232,13 +232,11 @@ class OpenRound:
 
     def _write_tensors(self, sender: Party, kind: str, weights: Weights) -> StoredFile:
         name = weights_file_name(len(self._lines), parse_party(sender), kind)
-        content, digest = to_safetensors_buffers(weights), sha256()
+        content = to_safetensors(weights)
         path = round_folder(self._transcript, self._number) / name
-        write_unflushed(path, *content, direct_writer=self._past_cache)
+        write_unflushed(path, content, direct_writer=self._past_cache)
         self._files.append(path)
-        for buffer in content:
-            digest.update(buffer)
-        return StoredFile(name, sum(map(len, content)), digest.hexdigest())
+        return StoredFile(name, len(content), sha256(content).hexdigest())
 
     def _own_parameters(self, delta: Weights) -> tuple[Parameter, ...] | None:
         """Return the tensors of an update that has other records than the broadcast.

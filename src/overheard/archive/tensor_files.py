@@ -1,10 +1,8 @@
 """Files of tensors: how they are read, checked and written."""
 
 import os
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from time import time
 
@@ -14,7 +12,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.safetensors_header import ShapeItems, layouts_of_shapes
 from overheard.core.errors import TranscriptError
 
 SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
@@ -28,6 +25,9 @@ SMALL_FILE_BYTES = 2**18
 
 CACHED_FILES = 256
 """The most small files in memory, those that were read last: 128 MiB, as 16 bits become 32."""
+
+ShapeItems = tuple[tuple[str, tuple[int, ...]], ...]
+"""The name and shape of each tensor."""
 
 CLOCK_TICK = 0.1
 """Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
@@ -104,47 +104,9 @@ def read_tensors(
 def _read_small_file(
     path: Path, version: tuple[int, ...], shapes: ShapeItems
 ) -> dict[str, Tensor]:
-    """Read and check all tensors of a file, once for each version of it on disk.
-
-    The last number of a version is the size of the file.
-    """
-    usual = _read_usual_file(path, version[-1], shapes)
-    if usual is not None:
-        return usual
+    """Read and check all tensors of a file, once for each version of it on disk."""
     expected = dict(shapes)
     return read_tensors(path, tuple(expected), expected)
-
-
-def _read_usual_file(path: Path, size: int, shapes: ShapeItems) -> dict[str, Tensor] | None:
-    """Read a file of this size that begins with just what safetensors writes for these shapes.
-
-    That is so for all files that Overheard recorded. Nothing is parsed, and all numbers are
-    checked at once, which takes a third of the time.
-
-    Returns:
-        The tensors, as float32, or None: `read_tensors` then reads the file, or says what is
-        wrong with it.
-
-    """
-    content = bytearray(size)
-    with path.open("rb", buffering=0) as file:
-        is_whole = file.readinto(content) == size and not file.read(1)
-    layout = next(
-        (one for one in layouts_of_shapes(shapes) if content.startswith(one.head)), None
-    )
-    # The format is little-endian.
-    if layout is None or not layout.numbers or sys.byteorder != "little":
-        return None
-    if not is_whole or size != len(layout.head) + layout.numbers * layout.dtype.itemsize:
-        return None
-    flat = torch.frombuffer(content, dtype=layout.dtype, offset=len(layout.head))
-    if find_flaw(flat):
-        return None
-    flat = flat.float()
-    return {
-        name: flat[(start := layout.starts[name]) : start + prod(shape)].view(shape)
-        for name, shape in shapes
-    }
 
 
 def find_flaw(tensor: Tensor) -> str | None:
@@ -177,13 +139,14 @@ def to_safetensors(weights: Mapping[str, Tensor]) -> bytes:
         flaw = find_flaw(tensor)
         if flaw:
             raise ValueError(f"the tensor {name!r} {flaw}: only finite weights can be sent")
-    # Cloned, since safetensors rejects tensors that share memory.
-    return save(
-        {
-            name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-            for name, tensor in weights.items()
-        }
-    )
+    stored, starts = dict[str, Tensor](), set[int]()
+    for name, tensor in weights.items():
+        one = tensor.detach().cpu().contiguous()
+        start = one.untyped_storage().data_ptr()
+        # safetensors refuses tensors that share memory.
+        stored[name] = one.clone() if start in starts else one
+        starts.add(start)
+    return save(stored)
 
 
 def _check_names(path: Path, found: set[str], expected: set[str]) -> None:
