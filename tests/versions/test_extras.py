@@ -16,6 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 MODULES = {
     "dp-accounting": "dp_accounting",
+    "fpdf2": "fpdf",
     "lazy-loader": "lazy_loader",
     "mlflow-skinny": "mlflow",
     "scikit-learn": "sklearn",
