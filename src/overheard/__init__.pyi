@@ -11,7 +11,6 @@ from .auditing.inputs import Resources as Resources
 from .auditing.simulate import knowledge as knowledge
 from .auditing.simulate import simulate as simulate
 from .gate.check import check as check
-from .planning.budget import plan_within_budget as plan_within_budget
 from .plans.built_in import built_in_plan as built_in_plan
 from .plans.plan import Plan as Plan
 from .plans.plan import read_plan as read_plan

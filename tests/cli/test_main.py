@@ -53,29 +53,6 @@ def test_quiet_prints_nothing(overheard: Command, plan: Path, finished: Path, tm
     assert overheard("audit", plan, "--out", out, "--quiet", *CPU) == CommandResult(0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("budget", "others", "reason"),
-    [
-        ("10", (), "'10' is not a duration"),
-        ("1s", (), "more than the budget of 1 s"),
-        ("10m", ("--follow", "--transcript", "run"), "cannot be met with --follow"),
-    ],
-)
-def test_refuses_a_budget_that_cannot_be_met(
-    overheard: Command,
-    plan: Path,
-    tmp_path: Path,
-    budget: str,
-    others: Sequence[str],
-    reason: str,
-):
-    out = tmp_path / "out"
-    said = overheard("audit", plan, "--budget", budget, *others, "--out", out, *CPU)
-    assert said.code == 2
-    assert reason in " ".join(said.err.replace("\u2502", " ").split())
-    assert not out.exists()
-
-
 def test_the_seed_option_replaces_the_seeds_of_the_plan(
     overheard: Command, plan: Path, tmp_path: Path
 ):

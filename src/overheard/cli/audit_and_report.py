@@ -1,4 +1,4 @@
-"""Runs an audit, within a budget of time if asked to, and writes its report."""
+"""Runs an audit and writes its report."""
 
 from pathlib import Path
 
@@ -7,8 +7,6 @@ from rich.console import Console
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.cli.progress import progress_bar
-from overheard.cli.terminal import escaped_text
-from overheard.planning.budget import plan_within_budget
 from overheard.plans.plan import Plan
 from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
 from overheard.report.threat_sentences import headlines
@@ -41,28 +39,3 @@ def audit_and_report(
         write_report(found, folder)
     refuse_empty_audit(found)
     return (*headlines(found.arm_results), *unmeasured_attacks(found))
-
-
-def fit_budget(
-    plan: Plan,
-    budget: str | None,
-    folder: Path,
-    resources: Resources,
-    transcript: Path | None,
-    quiet: bool,
-) -> Plan:
-    """Return the plan that takes about this time, and print its counts; None = no limit.
-
-    Raises:
-        PlanError: if the budget cannot be met.
-
-    """
-    if budget is None:
-        return plan
-    planned = plan_within_budget(
-        plan, budget, folder, resources=resources, recording=transcript
-    )
-    console = Console(stderr=True, quiet=quiet, soft_wrap=True)
-    for sentence in planned.sentences:
-        console.print(escaped_text(sentence))
-    return planned.plan

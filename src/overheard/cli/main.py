@@ -22,7 +22,6 @@ from overheard.cli.gate_commands import check, compare
 from overheard.cli.init import init
 from overheard.cli.options import (
     ArmOption,
-    BudgetOption,
     DataOption,
     Device,
     DeviceOption,
@@ -117,7 +116,6 @@ def audit(
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
     rerun: RerunOption = False,
-    budget: BudgetOption = None,
     mlflow: MlflowOption = None,
     wandb: WandbOption = None,
     quiet: QuietOption = False,
@@ -133,10 +131,6 @@ def audit(
     each round, and a report that is written anew. When the run has ended, all
     of its rounds are audited as without --follow.
 
-    With --budget, the time is estimated first. Virtual clients and rounds are
-    then reduced as far as needed, never raised. plan.toml has the counts, so
-    that a resumed audit goes on with them.
-
     \b
     Examples:
       overheard audit
@@ -144,14 +138,13 @@ def audit(
       overheard audit plan.toml --transcript recordings/march
       overheard audit plan.toml --transcript recordings/march --follow
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
-      overheard audit plan.toml --budget 10m
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     prepare_workers(workers)  # first, as the imports below take as long
     from overheard.auditing.folder import default_folder
     from overheard.auditing.following.follow import FollowSettings
     from overheard.auditing.inputs import refuse_plan_without_split
-    from overheard.cli.audit_and_report import audit_and_report, fit_budget
+    from overheard.cli.audit_and_report import audit_and_report
     from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.resources import make_resources
@@ -163,7 +156,6 @@ def audit(
     folder = out or default_folder(plan)
     resources = make_resources(data, device, workers)
     if follow:
-        _refuse_budget(budget)
         settings = FollowSettings(follow_window, follow_timeout)
         follow_and_print(audit_plan, folder, transcript, settings, resources, quiet=quiet)
     _refuse_missing_folder(transcript)
@@ -171,20 +163,10 @@ def audit(
         refuse_plan_without_split(audit_plan)
     if not quiet:
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
-    audit_plan = fit_budget(audit_plan, budget, folder, resources, transcript, quiet)
     sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     if not quiet:
         _print_headlines(sentences, folder)
     log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
-
-
-def _refuse_budget(budget: str | None) -> None:
-    """Refuse a budget for a run that goes on for an unknown time."""
-    if budget is not None:
-        raise PlanError(
-            "--budget cannot be met with --follow, which lasts as long as the run: leave one "
-            "of them out"
-        )
 
 
 def _refuse_missing_folder(transcript: Path | None) -> None:

@@ -7,21 +7,6 @@ from typing import Annotated
 import typer
 
 from overheard.cli.workers import METAVAR, WorkerOptions, parse_workers
-from overheard.planning.durations import parse_duration
-
-
-def _checked_duration(text: str) -> str:
-    """Return the text of a duration.
-
-    Raises:
-        typer.BadParameter: if it is none.
-
-    """
-    try:
-        parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    return text
 
 
 class Device(enum.StrEnum):
@@ -83,16 +68,6 @@ WorkersOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
-BudgetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--budget",
-        parser=_checked_duration,
-        metavar="90s|10m|2h",
-        help="Train fewer virtual clients, in fewer rounds, so that the audit takes about this "
-        "time; what that costs in accuracy is printed first.",
-    ),
-]
 RerunOption = Annotated[
     bool,
     typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),

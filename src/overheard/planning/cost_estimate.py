@@ -12,25 +12,20 @@ from overheard.auditing.work_items import applies_to_run, run_kinds, single_roun
 from overheard.core.attack import Attack
 from overheard.federation.sampling import participants_per_round
 from overheard.learning.threads import available_cores, one_thread
-from overheard.planning.durations import describe_duration
 from overheard.planning.measured_costs import (
     AttackCost,
     TimedCache,
     measure_attack,
     measure_training,
+    trains_virtual_clients,
 )
 from overheard.planning.outlook import PlannedView
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.simulation_counts import (
-    SimulationCounts,
-    limited_rounds,
-    trains_virtual_clients,
-)
 from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.registries import question_of_attack
 
-BUDGET = 60.0
-"""Most seconds to begin another measurement, but of attacks that train virtual clients."""
+LONGEST_MEASUREMENT = 60.0
+"""Seconds after which no measurement begins, but of attacks that train virtual clients."""
 
 REPORT_SECONDS = 5.0
 """Verdicts and the report of a small audit, measured on one core."""
@@ -70,19 +65,26 @@ class CostEstimate:
         """Return the estimate in lines of plain text."""
         low, high = self.seconds / WITHIN, self.seconds * WITHIN
         yield (
-            f"Time: about {describe_duration(self.seconds)}, between "
-            f"{describe_duration(low)} and {describe_duration(high)}, on this machine as busy "
-            "as now"
+            f"Time: about {_describe_duration(self.seconds)}, between "
+            f"{_describe_duration(low)} and {_describe_duration(high)}, on this machine as "
+            "busy as now"
         )
         if self.training_seconds:
-            yield f"  {describe_duration(self.training_seconds):>8}  simulate the federations"
+            yield f"  {_describe_duration(self.training_seconds):>8}  simulate the federations"
         for name, seconds in sorted(self.attack_seconds, key=lambda pair: -pair[1]):
-            yield f"  {describe_duration(seconds):>8}  {name}"
+            yield f"  {_describe_duration(seconds):>8}  {name}"
         for name in self.unmeasured:
             yield f"  not measured: {name}"
         yield f"Memory: about {self.memory_bytes / GIGABYTE:.1f} GB"
         if self.disk_bytes:
             yield f"Disk: about {self.disk_bytes / GIGABYTE:.2g} GB of transcripts"
+
+
+def _describe_duration(seconds: float) -> str:
+    """Return a duration in words, with about two digits."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @final
@@ -103,7 +105,7 @@ class MeasuredAttack:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredAudit:
-    """An audit whose parts were measured; its cost with any counts follows.
+    """An audit whose parts were measured; its cost follows.
 
     Args:
         plan: the plan.
@@ -130,11 +132,11 @@ class MeasuredAudit:
         """Return the number of rounds of an arm: those of the recording, if there is one."""
         return self.facts.rounds if self.facts else self.plan.rounds_of(arm)
 
-    def estimate(self, counts: SimulationCounts | None = None) -> CostEstimate:
-        """Return the cost of the audit, with counts in place of those of the plan."""
+    def estimate(self) -> CostEstimate:
+        """Return the cost of the audit."""
         by_attack = dict[str, float]()
         for number, view in enumerate(self.views):
-            for name, seconds in self._view_seconds(number, view, counts):
+            for name, seconds in self._view_seconds(number, view):
                 by_attack[name] = by_attack.get(name, 0.0) + seconds
         is_simulated = self.facts is None
         trained = _trained_examples(self.plan, self.audit_inputs) if is_simulated else 0.0
@@ -148,21 +150,16 @@ class MeasuredAudit:
             self.unmeasured,
         )
 
-    def _view_seconds(
-        self, number: int, view: PlannedView, counts: SimulationCounts | None
-    ) -> Iterator[tuple[str, float]]:
+    def _view_seconds(self, number: int, view: PlannedView) -> Iterator[tuple[str, float]]:
         """Yield the seconds of each attack in an arm, by name."""
         rounds = self.rounds_of(view.arm)
         clients = view.threat.virtual.clients
-        if counts is not None:
-            clients = counts.clients_of(clients)
-        for planned in view.threat.attacks:
-            name = view.threat.attack_name(planned)
+        for attack in view.threat.attacks:
+            name = view.threat.attack_name(attack)
             if (measured := self.attacks.get((number, name))) is None:
                 continue
-            attack = planned if counts is None else counts.attack(planned)
             question = question_of_attack(attack)
-            used = min(rounds, getattr(attack, "most_rounds", None) or rounds)
+            used = int(min(rounds, _most_rounds(attack)))
             single = len(single_rounds(view.threat, question, range(rounds)))
             new = max(used, single)
             cost = measured.cost.at(clients)
@@ -181,23 +178,23 @@ def measure_audit(
     audit_inputs: AuditInputs,
     views: Sequence[PlannedView],
     facts: RecordedFacts | None,
-    longest: float = BUDGET,
 ) -> MeasuredAudit:
     """Measure the parts of an audit: a few batches are trained, and attacks run on one target.
+
+    After `LONGEST_MEASUREMENT` only attacks that train virtual clients are measured: their
+    number decides how long most audits take.
 
     Args:
         plan: the plan.
         audit_inputs: its data.
         views: what each threat will see, from `planned_views`.
         facts: the recording to audit; None = a simulation.
-        longest: seconds after which no measurement begins, but of attacks that train virtual
-            clients: their number decides how long most audits take.
 
     """
     begun = process_time()
     with one_thread():
         second_per_example = measure_training(plan, audit_inputs)
-        costs, unmeasured = _measure_attacks(views, begun + longest)
+        costs, unmeasured = _measure_attacks(views, begun + LONGEST_MEASUREMENT)
     attacks = {
         (number, name): MeasuredAttack(costs[name], len(view.able_targets(attack)))
         for number, view in enumerate(views)
@@ -240,7 +237,8 @@ def _measure_attacks(
 
 # Any: an attack answers a question of its own.
 def _most_rounds(attack: Attack[Any]) -> float:
-    return float(limited_rounds(attack) or inf)
+    """Return the most rounds that an attack reads; infinite = no limit."""
+    return float(getattr(attack, "most_rounds", None) or inf)
 
 
 def _trained_examples(plan: Plan, audit_inputs: AuditInputs) -> float:

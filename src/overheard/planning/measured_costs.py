@@ -21,7 +21,6 @@ from overheard.learning.models.unknown import Unknown
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.planning.outlook import PlannedView
-from overheard.planning.simulation_counts import trains_virtual_clients
 from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
 from overheard.simulation.cached_readings import READING_KEY
@@ -175,6 +174,12 @@ def measure_attack(
     simulation = cache.uncounted_seconds() / clients if uncounted else 0.0
     cache.count_used()
     return AttackCost(few, more, clients, simulation, len(rounds))
+
+
+# Any: an attack answers a question of its own.
+def trains_virtual_clients(attack: Attack[Any]) -> bool:
+    """Return whether an attack trains virtual clients, whose number takes most of its time."""
+    return attack.training_source() == "virtual clients"
 
 
 def _clients_to_measure(view: PlannedView, few: CellCost, simulation: float) -> int:

@@ -1,31 +1,26 @@
-"""Counts are reduced as far as a budget needs, and no further."""
+"""Estimates follow from short measurements of the parts of an audit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
 import torch
 
-from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import MemoryTensorCache
-from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.planning import budget, measured_costs
-from overheard.planning.accuracy_curves import expected_errors
-from overheard.planning.budget import (
-    largest_counts,
-    pick_counts,
-    plan_with,
-    plan_within_budget,
+from overheard.planning import cost_estimate, measured_costs
+from overheard.planning.cost_estimate import (
+    CostEstimate,
+    MeasuredAttack,
+    MeasuredAudit,
+    measure_audit,
 )
-from overheard.planning.cost_estimate import MeasuredAttack, MeasuredAudit, measure_audit
 from overheard.planning.measured_costs import (
     AttackCost,
     CellCost,
@@ -34,9 +29,7 @@ from overheard.planning.measured_costs import (
 )
 from overheard.planning.outlook import PlannedView, planned_views
 from overheard.planning.recorded_facts import read_checked_recording
-from overheard.planning.simulation_counts import SimulationCounts, is_reduced
 from overheard.plans.plan import Plan, ThreatPlan
-from overheard.plans.release_plan import ReleasePlan
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.ldia import Ldia
@@ -46,10 +39,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.cached_readings import READING_KEY
 from tests.auditing.plans import (
     DATA,
-    NO_DEFENSE,
-    SECURE_AGGREGATION,
     SERVER_THREAT,
-    TINY,
     TRAINING,
     replace_tables,
 )
@@ -139,34 +129,6 @@ def measured(plan: Plan = SIMULATING, cost: CellCost = SECOND) -> MeasuredAudit:
     return MeasuredAudit(plan, inputs, views, None, 0.0, 1e-3, attacks, ())
 
 
-def test_a_large_budget_reduces_nothing():
-    audit = measured()
-    assert pick_counts(audit, 1e6) == SimulationCounts(1000, 2) == largest_counts(audit)
-
-
-def test_the_rounds_of_a_recording_count_not_those_of_its_plan(foreign: ForeignRecording):
-    facts = replace(read_checked_recording(foreign(task=STATED_TASK)), rounds=8)
-    audit = replace(measured(), facts=facts)
-    assert largest_counts(audit) == SimulationCounts(1000, 8)
-    # 1,000 clients x 8 rounds x 0.15 s.
-    assert audit.estimate(largest_counts(audit)).seconds > 1200
-    assert pick_counts(audit, 1e6) == largest_counts(audit)
-    all_rounds, two_rounds = (
-        plan_with(audit, SimulationCounts(64, rounds)).threats[0] for rounds in (8, 2)
-    )
-    assert all_rounds.attacks == VIRTUAL.attacks
-    assert two_rounds.attacks[0] == Whispers(most_rounds=2)
-
-
-def test_counts_fit_the_budget_and_fill_it():
-    audit = measured()
-    counts = pick_counts(audit, 120.0)
-    assert audit.estimate(counts).seconds <= 120
-    assert counts.clients % 32 == 0
-    one_more = SimulationCounts(counts.clients + 32, counts.rounds)
-    assert audit.estimate(one_more).seconds > 120
-
-
 def test_the_estimate_counts_virtual_clients_once_for_all_attacks_of_a_threat():
     both = VIRTUAL.model_copy(update={"attacks": (Whispers(), Ppa())})
     alone, together = (
@@ -231,107 +193,32 @@ def test_virtual_clients_of_an_attack_that_fails_count_for_the_next_one(clock: C
     assert (next_one.simulation, last.simulation) == (1.0, 0.0)
 
 
-def test_attacks_that_train_virtual_clients_are_measured_first_and_always():
+def test_the_rounds_of_a_recording_count_not_those_of_its_plan(foreign: ForeignRecording):
+    facts = replace(read_checked_recording(foreign(task=STATED_TASK)), rounds=8)
+    audit = replace(measured(), facts=facts)
+    # 1,000 clients x 8 rounds x 0.15 s.
+    assert audit.estimate().seconds > 1200
+
+
+def test_attacks_that_train_virtual_clients_are_measured_first_and_always(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(cost_estimate, "LONGEST_MEASUREMENT", -1.0)
     few = VirtualPlan(clients=32, examples=(20, 20))
     attacks = (BiasInversion(), Whispers(epochs=1, most_rounds=1))
     threat = VIRTUAL.model_copy(update={"attacks": attacks, "virtual": few})
     plan = replace_tables(SIMULATING, threats=(SERVER_THREAT, threat))
     inputs = load_inputs(plan, HERE, MemoryTensorCache())
-    audit = measure_audit(plan, inputs, planned_views(plan, inputs, None), None, longest=-1.0)
+    audit = measure_audit(plan, inputs, planned_views(plan, inputs, None), None)
     assert {name for _, name in audit.attacks} == {threat.attack_name(attacks[1])}
     assert len(audit.unmeasured) == 3
 
 
-def test_an_attack_that_cannot_be_measured_is_named_and_refuses_no_budget(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    audit = replace(measured(), unmeasured=("whispers",))
-    monkeypatch.setattr(budget, "measure_audit", lambda *_: audit)
-    planned = plan_within_budget(SIMULATING, "1h", tmp_path, resources=HERE)
-    assert planned.plan == SIMULATING
-    assert planned.sentences[-1] == "Not in that time, as not measured: whispers."
-
-
-def test_a_budget_that_nothing_meets_names_the_smallest_time():
-    # 64 clients in one round take 9.6 s, and the report takes 5 s.
-    with pytest.raises(PlanError, match=r"takes about 1[0-9] s at least.* budget of 6 s"):
-        pick_counts(measured(), 6.0)
-
-
-def test_an_audit_without_virtual_clients_fits_or_is_refused():
-    audit = measured(TINY)
-    assert pick_counts(audit, 60.0) == SimulationCounts(1, 1)
-    with pytest.raises(PlanError, match="at least"):
-        pick_counts(audit, 1.0)
-
-
-def test_the_plan_has_the_counts_and_attacks_without_virtual_clients_stay():
-    plan = replace_tables(SIMULATING, threats=(VIRTUAL, SERVER_THREAT))
-    reduced = SimulationCounts(64, 1).plan(plan)
-    assert reduced.threats[0].virtual.clients == 64
-    assert reduced.threats[0].attacks == (Whispers(most_rounds=1), BiasInversion())
-    assert reduced.threats[1] == SERVER_THREAT
-    assert is_reduced(plan, reduced)
-    assert is_reduced(plan, plan)
-    assert is_reduced(plan, reduced.model_copy(update={"release": ReleasePlan(people="Ours")}))
-    assert not is_reduced(plan, replace_tables(reduced, seeds=(7,)))
-
-
-@pytest.mark.parametrize("counts", [(64, 1), (200, 1), (64, 10)])
-def test_no_plan_goes_on_with_larger_counts(counts: tuple[int, int]):
-    smaller = SimulationCounts(64, 1).plan(SIMULATING)
-    stored = SimulationCounts(*counts).plan(SIMULATING)
-    assert is_reduced(smaller, stored) == (counts == (64, 1))
-    assert is_reduced(SIMULATING, stored)
-
-
-def test_two_threats_that_would_become_the_same_are_refused():
-    fewer = VIRTUAL.model_copy(
-        update={"virtual": VirtualPlan(clients=500, examples=(100, 100))}
-    )
-    plan = replace_tables(SIMULATING, threats=(VIRTUAL, fewer))
-    with pytest.raises(PlanError, match="two threats of the plan would be the same"):
-        SimulationCounts(64, 1).plan(plan)
-
-
-def test_fewer_counts_are_expected_to_cost_accuracy():
-    largest = SimulationCounts(1200, 3)
-    names = ("amortised", "whispers", "shift_tracking")
-    same = expected_errors(largest, largest, names)
-    assert same == {"amortised": 1.0, "whispers": 1.0}
-    few = expected_errors(SimulationCounts(64, 3), largest, names)
-    some = expected_errors(SimulationCounts(300, 3), largest, names)
-    fewer_rounds = expected_errors(SimulationCounts(64, 1), largest, names)
-    for name in same:
-        assert 1 <= some[name] < few[name] <= fewer_rounds[name]
-
-
-def test_says_what_it_takes(tmp_path: Path):
-    planned = plan_within_budget(TINY, "1h", tmp_path, resources=HERE)
-    assert planned.plan == TINY
-    (said,) = planned.sentences
-    assert said.startswith("Budget of 60 min: nothing is reduced; the audit takes about")
-
-
-def test_a_resumed_audit_keeps_the_counts_of_its_folder(tmp_path: Path):
-    stored = SimulationCounts(96, 1).plan(SIMULATING)
-    AuditFolder(tmp_path).reserve(f"# overheard\n{stored.toml()}")
-    resumed = plan_within_budget(SIMULATING, "10h", tmp_path, resources=HERE)
-    assert resumed.plan.toml() == stored.toml()
-    assert "goes on with the counts of its plan" in resumed.sentences[0]
-
-
-def test_an_audit_with_further_seeds_and_arms_keeps_the_counts_of_its_folder(tmp_path: Path):
-    stored = SimulationCounts(96, 1).plan(SIMULATING)
-    AuditFolder(tmp_path).reserve(f"# overheard\n{stored.toml()}")
-    grown = replace_tables(
-        SIMULATING, seeds=(*SIMULATING.seeds, 7), arms=(NO_DEFENSE, SECURE_AGGREGATION)
-    )
-    resumed = plan_within_budget(grown, "10h", tmp_path, resources=HERE)
-    assert resumed.plan.threats == stored.threats
-    assert (resumed.plan.seeds, resumed.plan.arms) == (grown.seeds, grown.arms)
-
-
-def test_refuses_a_budget_that_is_no_duration(tmp_path: Path):
-    with pytest.raises(PlanError, match="budget: '10' is not a duration"):
-        plan_within_budget(SIMULATING, "10", tmp_path, resources=HERE)
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "1 s"), (89.0, "89 s"), (90.0, "2 min"), (5400.0, "1.5 h")]
+)
+def test_times_have_about_two_digits(seconds: float, text: str):
+    cost = CostEstimate(seconds, 0.0, (("decaf", seconds),), 0.0, 0.0, ())
+    lines = list(cost.lines())
+    assert lines[0].startswith(f"Time: about {text}, between")
+    assert lines[1] == f"  {text:>8}  decaf"
