@@ -37,7 +37,7 @@ $(VENV)/installed-for-audits: pyproject.toml $(wildcard locks/*.txt) | $(BIN)/py
 	touch $@
 
 $(VENV)/installed: $(VENV)/installed-for-audits studies/pyproject.toml
-	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,ray,mlflow,wandb,docs,dev]' --editable ./studies
+	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,ray,mlflow,docs,dev]' --editable ./studies
 	touch $@
 
 install: $(VENV)/installed ## make .venv, with the versions in locks/

@@ -36,7 +36,7 @@ PAGE = ROOT / "docs" / "versions.md"
 
 BEGIN, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
 
-EXTRAS = "dp,flower,nvflare,fedbiomed,mlflow,wandb,docs,dev"
+EXTRAS = "dp,flower,nvflare,fedbiomed,mlflow,docs,dev"
 """The extras that the tests need."""
 
 PARTS = {

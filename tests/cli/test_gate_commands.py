@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Command
 
-HEAVY = "{'jinja2', 'matplotlib', 'mlflow', 'pandas', 'sklearn', 'torch', 'wandb'}"
+HEAVY = "{'jinja2', 'matplotlib', 'mlflow', 'pandas', 'sklearn', 'torch'}"
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_judging_findings_loads_no_large_library() -> None:
             ("--like", "--write-policy", "--sarif", "--json", "[[exceptions]]", "expires"),
         ),
         ("compare", ("--markdown", "--json", "Exit codes", "within the intervals")),
-        ("audit", ("--mlflow", "--wandb", "WANDB_API_KEY")),
+        ("audit", ("--mlflow", "MLFLOW_TRACKING_URI")),
     ],
 )
 def test_the_help_shows_options_and_examples(

@@ -1,4 +1,4 @@
-"""A folder like that of a finished audit, for trackers to log."""
+"""A folder like that of a finished audit, to log."""
 
 from pathlib import Path
 

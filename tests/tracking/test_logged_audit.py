@@ -1,4 +1,4 @@
-"""Figures, tags and files of an audit have names that every tracker accepts."""
+"""Figures, tags and files of an audit have names that MLflow accepts."""
 
 import re
 from hashlib import sha256

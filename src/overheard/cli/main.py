@@ -38,7 +38,6 @@ from overheard.cli.options import (
     RerunOption,
     RunsOption,
     SeedOption,
-    WandbOption,
     WorkersOption,
 )
 from overheard.cli.plan_checking import plan_app
@@ -117,7 +116,6 @@ def audit(
     workers: WorkersOption = None,
     rerun: RerunOption = False,
     mlflow: MlflowOption = None,
-    wandb: WandbOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
@@ -148,10 +146,10 @@ def audit(
     from overheard.cli.following import follow_and_print
     from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.resources import make_resources
-    from overheard.cli.tracking import log_audit, require_trackers
+    from overheard.cli.tracking import log_audit, require_mlflow
     from overheard.plans.built_in import read_plan_or_built_in
 
-    require_trackers(mlflow, wandb)
+    require_mlflow(mlflow)
     audit_plan = read_plan_or_built_in(plan, seed)
     folder = out or default_folder(plan)
     resources = make_resources(data, device, workers)
@@ -166,7 +164,7 @@ def audit(
     sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     if not quiet:
         _print_headlines(sentences, folder)
-    log_audit(folder, mlflow, wandb, Console(highlight=False, quiet=quiet))
+    log_audit(folder, mlflow, Console(highlight=False, quiet=quiet))
 
 
 def _refuse_missing_folder(transcript: Path | None) -> None:

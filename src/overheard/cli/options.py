@@ -131,13 +131,4 @@ MlflowOption = Annotated[
         "sqlite:///mlflow.db; 'default' = MLFLOW_TRACKING_URI, else MLflow's own default.",
     ),
 ]
-WandbOption = Annotated[
-    str | None,
-    typer.Option(
-        "--wandb",
-        metavar="PROJECT",
-        help="Log the same to this project on Weights & Biases; offline unless WANDB_API_KEY "
-        "or WANDB_MODE=online is set.",
-    ),
-]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

@@ -1,1 +1,1 @@
-"""Logs audits to experiment trackers: MLflow, and Weights & Biases."""
+"""Logs audits to an experiment tracker: MLflow."""

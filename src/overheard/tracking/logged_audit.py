@@ -1,4 +1,4 @@
-"""What experiment trackers keep of an audit: figures, tags and files."""
+"""What MLflow keeps of an audit: figures, tags and files."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ LOGGED_FILES = ("report.html", "findings.json", "findings.csv", "plan.toml", "di
 """Files of an audit that are logged; those that do not exist are left out."""
 
 MAX_TAG = 500
-"""Longest tag in characters; MLflow's own limit is 5000."""
+"""Longest tag in characters; MLflow allows 5000."""
 
 MAX_PART = 60
 """Longest part of a metric's name in characters; MLflow allows 250 for the whole."""
@@ -27,7 +27,7 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9_.\- ]")
 @final
 @dataclass(frozen=True, slots=True)
 class LoggedAudit:
-    """What a tracker keeps of an audit.
+    """What is logged of an audit.
 
     Args:
         title: title of the audit.
@@ -128,5 +128,5 @@ def _judged_row(verdict: VerdictRow, found: FindingsDocument) -> SummaryRow | No
 
 
 def _plain(text: str) -> str:
-    """Return the text as a part of a metric's name that every tracker accepts."""
+    """Return the text as a part of a metric's name that MLflow accepts."""
     return _UNUSUAL.sub("_", text)[:MAX_PART].strip(" .") or "_"
