@@ -51,9 +51,8 @@ def evidence(
 
     \b
     Writes to the output folder:
-      annex.pdf, .html, .md    the annex, in three formats
+      annex.pdf, annex.html    the annex, in two formats
       officer.toml             your own words
-      model-card.jsonld        a block for a model card
       ro-crate-metadata.json   a description of these files
       digests.json             for `overheard verify`
 

@@ -34,11 +34,8 @@ def graph(tmp_path: Path) -> dict[str, dict[str, Any]]:
     words = OfficerWords(license="Internal use.", controller="A hospital")
     text = ro_crate(tmp_path, read(), words, FILES, "2026-11-22")
     document = json.loads(text)
-    # Page "Structure": the context is named, not copied; own terms are added to it.
-    assert document["@context"] == [
-        "https://w3id.org/ro/crate/1.2/context",
-        {"fair4ml": "https://w3id.org/fair4ml#"},
-    ]
+    # Page "Structure": the context is named, not copied.
+    assert document["@context"] == "https://w3id.org/ro/crate/1.2/context"
     entities = {one["@id"]: one for one in document["@graph"]}
     assert len(entities) == len(document["@graph"])
     return entities
@@ -141,7 +138,7 @@ def test_the_software_is_named_with_its_version(graph: dict[str, Any]) -> None:
 
 
 def test_a_listed_file_exists_and_an_absent_one_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "annex.md").write_bytes(b"text")
+    (tmp_path / "annex.html").write_bytes(b"text")
     crate = json.loads(ro_crate(tmp_path, read(), OfficerWords(), None, "2026-11-22"))
     files = [one["@id"] for one in crate["@graph"] if one["@type"] == "File"]
-    assert files == ["annex.md"]
+    assert files == ["annex.html"]

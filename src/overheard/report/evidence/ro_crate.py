@@ -11,13 +11,10 @@ from typing import final
 from overheard.findings.document import FindingsDocument
 from overheard.findings.names import make_printable
 from overheard.report.evidence.digests import CheckedFolder
-from overheard.report.evidence.model_card import (
-    FAIR4ML,
-    MODEL_ID,
-    JsonEntity,
-    model_entities,
-)
 from overheard.report.evidence.officer import OfficerWords, release_fields
+
+JsonEntity = dict[str, object]
+"""An entity of a JSON-LD document; further entities are named by their `@id`."""
 
 
 @final
@@ -44,18 +41,12 @@ SPECIFICATION = "https://w3id.org/ro/crate/1.2"
 ACTION_ID = "#making-of-the-annex"
 
 SAME_TEXT = (
-    "Which tests were made, what they found, and what was not tested; all annexes are alike."
+    "Which tests were made, what they found, and what was not tested; both annexes are alike."
 )
 
 FILE_FACTS = {
     "annex.html": FileFacts("Annex, as a page", "text/html", SAME_TEXT),
-    "annex.md": FileFacts("Annex, as Markdown", "text/markdown", SAME_TEXT),
     "annex.pdf": FileFacts("Annex, as a PDF", "application/pdf", SAME_TEXT),
-    "model-card.jsonld": FileFacts(
-        "Block for a model card",
-        "application/ld+json",
-        "The results in the terms of FAIR4ML, to be put into a model card.",
-    ),
     "officer.toml": FileFacts(
         "Statements of the data-protection officer",
         "application/toml",
@@ -114,16 +105,14 @@ def ro_crate(
             "author": {"@id": "#controller"},
             "publisher": {"@id": "#controller"},
             "hasPart": _links(names),
-            "mentions": _links((MODEL_ID, ACTION_ID, *(str(one["@id"]) for one in sources))),
+            "mentions": _links((ACTION_ID, *(str(one["@id"]) for one in sources))),
         },
         *_context_entities(findings, words),
         *(_file_entity(folder, name) for name in names),
         *sources,
-        *model_entities(findings, words),
         *_software_and_action(names, sources, made_on),
     ]
-    context = [f"{SPECIFICATION}/context", {"fair4ml": FAIR4ML}]
-    document = {"@context": context, "@graph": graph}
+    document = {"@context": f"{SPECIFICATION}/context", "@graph": graph}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Writing of the evidence: the annex, a block for a model card, an RO-Crate and digests."""
+"""Writing of the evidence: the annex, an RO-Crate and digests."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -10,7 +10,6 @@ from overheard.core.errors import FindingsError, OutputError
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.report.evidence.annex import make_annex
 from overheard.report.evidence.annex_html import annex_as_html
-from overheard.report.evidence.annex_markdown import annex_as_markdown
 from overheard.report.evidence.annex_pdf import annex_as_pdf
 from overheard.report.evidence.digests import (
     DIGESTS_FILE,
@@ -18,7 +17,6 @@ from overheard.report.evidence.digests import (
     check_folder,
     write_digests,
 )
-from overheard.report.evidence.model_card import model_card
 from overheard.report.evidence.officer import (
     OFFICER_FILE,
     OfficerWords,
@@ -86,10 +84,8 @@ def _write_files(
     made_on: str,
 ) -> None:
     annex = make_annex(findings, words, audit_files, made_on)
-    write_text(out / "annex.md", annex_as_markdown(annex))
     write_text(out / "annex.html", annex_as_html(annex))
     write_bytes(out / "annex.pdf", annex_as_pdf(annex))
-    write_text(out / "model-card.jsonld", model_card(findings, words))
     write_text(out / RO_CRATE_FILE, ro_crate(out, findings, words, audit_files, made_on))
     write_digests(out, (*FILE_FACTS, RO_CRATE_FILE))
 
