@@ -54,6 +54,9 @@ test-studies: install ## run the tests of the studies
 test-fast: install ## run the fast tests: without slow ones and examples
 	$(BIN)/pytest -n 2 -q --dist loadfile -m 'not slow and not deployment' tests
 
+check-nightly: install ## run all tests, with eight times as many generated examples
+	$(BIN)/pytest -n 2 -q --dist loadfile --hypothesis-profile=nightly --durations=20
+
 deployments: install ## record real runs of Flower and NVFlare
 	$(BIN)/pytest -q -m deployment tests/recorders
 
@@ -99,5 +102,5 @@ clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
 		.matrix
 
-.PHONY: help install audit test test-studies test-fast check-types deployments ray-cluster lint docs check locks check-locks \
+.PHONY: help install audit test test-studies test-fast check-types check-nightly deployments ray-cluster lint docs check locks check-locks \
 	release-check matrix bench bench-check clean

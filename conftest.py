@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, settings
 
 # A deadline for an example, and one of 30 s to make the first ten, are kept by the clock on the
 # wall: they say that a machine is busy, not that a test fails.
-settings.register_profile(
-    "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("unhurried")
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", unhurried, max_examples=25)
+settings.register_profile("nightly", unhurried, max_examples=200)
+settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
@@ -30,7 +30,6 @@ def make_split(name: str) -> SplitFactory:
 
 
 @pytest.mark.parametrize("name", SPLITS.plugins())
-@settings(max_examples=25, deadline=None)
 @given(sizes=st.lists(st.integers(4, 40), min_size=1, max_size=8), seed=st.integers(0, 999))
 def test_each_client_gets_its_size_and_no_row_is_held_twice(
     name: str, sizes: list[int], seed: int

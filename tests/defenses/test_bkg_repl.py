@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.defense import DefenseContext, RunParameters
@@ -35,7 +35,6 @@ def test_replaces_the_share_and_keeps_the_size(alpha: float, replaced: int) -> N
 
 
 @given(st.integers(0, 30), st.integers(1, 30), st.floats(0, 1))
-@settings(deadline=None)
 def test_draws_no_example_twice_before_all_were_drawn(
     size: int, background: int, alpha: float
 ) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.defense import DefenseContext, PreviousData, RunParameters
@@ -62,7 +62,6 @@ def test_a_client_without_examples_gets_none() -> None:
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 8), st.integers(0, 9))
-@settings(deadline=None)
 def test_draws_without_replacement(size: int, former: int, rounds: int, age: int) -> None:
     data, before = chunk(size, 1), chunk(former, 0)
     mixed = ChunkSmoothing(rounds).on_data(data, after(age, before))

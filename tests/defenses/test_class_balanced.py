@@ -1,7 +1,7 @@
 """A balanced client trains on equally many examples of each class that it holds."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.defense import DefenseContext
@@ -37,7 +37,6 @@ def test_an_example_keeps_its_label() -> None:
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 2**62))
-@settings(deadline=None)
 def test_keeps_the_size_and_balances_classes_up_to_one_example(
     labels: list[int], seed: int
 ) -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -65,7 +65,6 @@ def test_sends_the_first_of_equal_numbers() -> None:
     st.lists(st.integers(-4, 4), max_size=12),
     st.integers(1, 100),
 )
-@settings(deadline=None)
 def test_no_omitted_number_is_larger_than_a_sent_one(
     one: list[int], other: list[int], percent: int
 ) -> None:

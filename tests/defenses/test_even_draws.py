@@ -1,7 +1,7 @@
 """Rows are drawn evenly, in a random order."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
@@ -13,7 +13,6 @@ def drawn(rows: list[int], count: int, seed: int = 0) -> list[int]:
 
 
 @given(st.integers(1, 20), st.integers(0, 70))
-@settings(deadline=None)
 def test_draws_every_row_equally_often_up_to_one(there: int, count: int) -> None:
     taken = drawn(list(range(5, 5 + there)), count)
     assert len(taken) == count

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -88,7 +88,6 @@ def test_refuses_an_update_with_nonfinite_numbers_and_names_client_and_round(
     st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=6),
     st.floats(1e-3, 1e3),
 )
-@settings(deadline=None)
 def test_no_clipped_update_is_longer_than_the_clip(numbers: list[float], clip: float) -> None:
     got = defended(LocalDp(clip, 0.0), {"a": torch.tensor(numbers)})["a"].double()
     # float32 rounds each coordinate by up to 6e-8 of itself.

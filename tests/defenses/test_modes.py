@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -26,7 +26,6 @@ def test_each_cluster_is_a_mode() -> None:
 
 
 @given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 5))
-@settings(deadline=None, max_examples=30)
 def test_every_example_is_in_one_mode_and_no_mode_is_empty(
     examples: int, modes: int, seed: int
 ) -> None:

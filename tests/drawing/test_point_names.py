@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -46,7 +46,6 @@ def overlaps(
     )
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.tuples(st.floats(0.0, 100.0), st.floats(0.0, 100.0)),

@@ -139,7 +139,7 @@ def test_two_canaries_are_needed() -> None:
     odds=st.sampled_from([0.25, 1.0, 2.0]),
     random_seed=st.integers(0),
 )
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 def test_for_randomized_response_the_bound_exceeds_epsilon_in_at_most_5_percent(
     epsilon: float, odds: float, random_seed: int
 ) -> None:

@@ -128,7 +128,7 @@ def test_two_records_of_each_kind_are_needed() -> None:
 
 @pytest.mark.slow
 @given(epsilon=st.floats(0.0, 4.0), random_seed=st.integers(0, 2**31))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_for_randomized_response_the_bound_exceeds_epsilon_in_at_most_5_percent(
     epsilon: float, random_seed: int
 ) -> None:

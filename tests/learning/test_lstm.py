@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -58,7 +58,6 @@ def logits_of(texts: list[list[int]]) -> Tensor:
     return logits
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 29), min_size=1, max_size=7), st.integers(0, 4))
 def test_logits_do_not_depend_on_the_length_of_the_padding(words, padding):
     weights = start_of(READING)

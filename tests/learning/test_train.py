@@ -248,7 +248,7 @@ def test_the_start_is_not_changed(engine):
 
 
 @given(chunk=st.integers(1, 5), sizes=st.lists(st.integers(1, 13), min_size=1, max_size=5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_results_do_not_depend_on_chunks_or_sizes(chunk, sizes):
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     members = [ClientTask(f"client/{n}", torch.arange(size)) for n, size in enumerate(sizes)]
@@ -456,7 +456,7 @@ def test_a_group_trains_equally_alone_and_with_others(case, recipe, engine, shar
     chunk=st.integers(1, 7),
     sizes=st.lists(st.lists(st.integers(1, 9), max_size=3), max_size=4),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_results_of_groups_do_not_depend_on_chunks_or_sizes(chunk, sizes):
     pool = pool_of(TABLE, torch.float64)
     groups = [

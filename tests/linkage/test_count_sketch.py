@@ -34,7 +34,7 @@ def test_sketches_have_one_width_and_float32() -> None:
     assert sketched.dtype == torch.float32
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(-3, 3), st.integers(0, 5), st.integers(6, 11))
 def test_is_linear(scale, one, other) -> None:
     sketch, first, second = (

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -113,7 +113,6 @@ class TestFitWeights:
         assert float(one) == pytest.approx(float(other), abs=1e-6)
 
     @pytest.mark.slow
-    @settings(max_examples=25, deadline=None)
     @given(st.integers(0, 999))
     def test_weights_are_finite_and_not_negative(self, seed) -> None:
         generator = Seed(seed).generator()

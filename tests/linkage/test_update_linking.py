@@ -45,7 +45,7 @@ class TestLinked:
         found = link_updates(torch.ones(count, count).double(), torch.zeros(count).long(), 0.0)
         assert found.tolist() == [0] * count
 
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(
         st.lists(st.integers(0, 4), min_size=2, max_size=14),
         st.integers(0, 999),

@@ -2,7 +2,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
@@ -56,7 +56,6 @@ def test_gram_matrix_and_covariance_give_the_same_projections() -> None:
     assert (few @ few.T).allclose(many @ many.T, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.permutations(range(8)), st.integers(0, 99), st.sampled_from([3, 20]))
 def test_projections_do_not_depend_on_the_order(order, seed, dims) -> None:
     vectors, rounds = random_vectors(8, dims, seed), torch.tensor([0, 0, 0, 1, 1, 2, 2, 2])
@@ -65,7 +64,6 @@ def test_projections_do_not_depend_on_the_order(order, seed, dims) -> None:
     assert (shuffled @ shuffled.T).allclose(expected @ expected.T, atol=1e-8)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.floats(1e-6, 1e6), st.integers(0, 99))
 def test_projections_do_not_depend_on_the_length(length, seed) -> None:
     vectors, rounds = random_vectors(5, 9, seed), torch.zeros(5, dtype=torch.long)

@@ -54,7 +54,7 @@ def test_cosines_are_taken_after_the_transform() -> None:
     assert cosines[1].tolist() == [0, 0, 0]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 999), st.floats(0.01, 1), st.permutations(range(9)))
 def test_cosines_do_not_depend_on_order_and_scale(seed, shrinkage, order) -> None:
     places = torch.randn(9, 4, generator=Seed(seed).generator(), dtype=torch.float64)

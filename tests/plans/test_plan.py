@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
@@ -573,13 +573,11 @@ def parsed(text: str) -> Plan | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(KEYS, TABLES, max_size=5))
 def test_any_toml_is_a_plan_or_a_plan_error(tables: dict[str, Any]):
     parsed(tomli_w.dumps(tables))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text())
 def test_any_text_is_a_plan_or_a_plan_error(text: str):
     parsed(text)
@@ -601,7 +599,6 @@ LOCATIONS = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
 @given(LOCATIONS, TABLES)
 def test_any_change_of_a_value_gives_a_plan_or_a_plan_error(place: tuple[str, ...], value: Any):
     tables: Any = tomllib.loads(GOOD)

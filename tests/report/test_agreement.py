@@ -49,9 +49,7 @@ def make_findings(
 
 
 @given(trues=st.lists(SHARES, min_size=3, max_size=3), attacks=ATTACKS)
-@settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_say_the_same(
     small: Audit, trues: list[float], attacks: list[tuple[float, list[float]]]
 ) -> None:

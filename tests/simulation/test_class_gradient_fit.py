@@ -123,7 +123,6 @@ class TestOneStep:
         expected = 1e-3 * SHARES[:, None] * squares
         torch.testing.assert_close(products.double(), expected, rtol=2e-3, atol=0)
 
-    @settings(deadline=None, max_examples=30)
     @given(
         st.tuples(*[st.integers(1, 20)] * 3),
         st.lists(st.floats(-1, 1, width=32), min_size=9, max_size=9),
@@ -154,7 +153,7 @@ def test_an_update_of_zeros_is_read_as_zeros(build):
     assert bool((rows == 0).all())
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.permutations(range(3)))
 def test_permuting_classes_permutes_the_reading(order):
     start, pool = initial_weights(deep, Seed(2)), cloud((12, 8, 4))

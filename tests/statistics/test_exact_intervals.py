@@ -4,7 +4,7 @@ from math import comb, inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, poisson
 
@@ -18,7 +18,6 @@ from overheard.statistics.exact_intervals import (
 )
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(1, 400), st.data())
 def test_a_proportion_has_scipys_interval(trials: int, data: st.DataObject):
     hits = data.draw(st.integers(0, trials))
@@ -49,7 +48,6 @@ def test_refuses_an_invalid_proportion(hits: int, trials: int):
         estimate_proportion(float(hits), trials)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(1, 60), st.floats(1, 1e5))
 def test_the_ends_of_a_mean_time_have_the_tail_probabilities(events: int, time: float):
     result = estimate_mean_time_between(events, time)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
@@ -30,7 +30,6 @@ def test_a_weaker_attack_has_no_smaller_p_value_than_a_stronger_one():
     assert adjusted_p_values(statistics).tolist() == [0.25, 0.25]
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.floats(0.01, 100), st.floats(-100, 100))
 def test_units_of_an_attack_do_not_matter(number: int, scale: float, offset: float):
     statistics = Seed(number).numpy().normal(size=(50, 3))

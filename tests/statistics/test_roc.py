@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -64,7 +64,6 @@ def test_the_equal_error_rate_is_interpolated_between_thresholds() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 5), min_size=1, max_size=8),
     st.lists(st.integers(0, 5), min_size=1, max_size=8),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
@@ -119,7 +119,6 @@ def test_a_gain_is_paired_by_target() -> None:
     assert (result.mean, *ends(result)) == pytest.approx((0.3, 0.3, 0.3))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.floats(-100, 100), st.integers(0, 6)), min_size=2, max_size=20))
 def test_the_interval_contains_the_mean_of_all_values(drawn: list[tuple[float, int]]) -> None:
     values = np.array([value for value, _ in drawn])

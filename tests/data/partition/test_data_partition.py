@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
@@ -85,7 +85,6 @@ any_split = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     split=any_split,
     clients=st.integers(1, 5),
@@ -243,7 +242,6 @@ def test_no_candidate_has_a_copy() -> None:
     )
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     split=any_split,
     canaries=st.sampled_from(["labelled", "mislabelled"]),
@@ -390,7 +388,6 @@ def numbers_of(examples: Examples) -> set[int]:
     return set(examples.inputs.flatten().long().tolist())
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     prior=st.sampled_from(["random", "chronological", "chronological_within_labels"]),
     is_exchanged=st.booleans(),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
@@ -294,7 +294,6 @@ shift_settings = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     shift_settings,
     st.sampled_from((None, 2, 3)),

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multinomial
 
@@ -67,7 +67,6 @@ def test_counts_are_multinomial() -> None:
         assert share == pytest.approx(expected.pmf([first, 3 - first]), abs=0.03)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.integers(0, 50))
 def test_counts_add_up_and_a_label_without_share_gets_none(
     weights: list[int], size: int

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
@@ -8,7 +8,6 @@ from overheard.core.seeds import Seed
 from overheard.data.partition.stratified_sample import draw_stratified
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     counts=st.lists(
         st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=6

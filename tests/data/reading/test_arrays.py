@@ -296,9 +296,7 @@ def test_names_of_arrays_are_escaped_and_shortened_in_errors(tmp_path: Path) -> 
     assert len(str(caught.value)) < 2000
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.999), flip=st.floats(0, 0.999), mask=st.integers(0, 255))
 def test_a_damaged_file_is_a_data_error_or_harmless(
     path: Path, cut: float, flip: float, mask: int

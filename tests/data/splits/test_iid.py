@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
@@ -10,7 +10,6 @@ from overheard.data.splits.iid import Iid
 LABELS = torch.arange(1000) % 5
 
 
-@settings(max_examples=30, deadline=None)
 @given(size=st.integers(20, 180), seed=st.integers(0, 999))
 def test_each_label_count_lies_in_its_range(size: int, seed: int) -> None:
     rows = Iid(0.1).assign(LABELS, None, torch.tensor([size] * 5), 5, Seed(seed))

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
@@ -10,7 +10,6 @@ from overheard.data.splits.quantity import Quantity
 LABELS = torch.arange(600) % 6
 
 
-@settings(max_examples=30, deadline=None)
 @given(held=st.integers(1, 6), seed=st.integers(0, 999))
 def test_each_client_holds_its_labels_equally_often(held: int, seed: int) -> None:
     for rows in Quantity(held).assign(LABELS, None, torch.tensor([30, 31]), 6, Seed(seed)):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -24,7 +24,6 @@ def test_averages_the_words_without_padding():
     assert SparseEmbeddingBag(bag())(tokens).tolist() == [[5.0, 6.0], [0.0, 0.0]]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.lists(st.integers(0, WORDS - 1), min_size=LENGTH, max_size=LENGTH),

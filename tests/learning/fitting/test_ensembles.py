@@ -90,7 +90,7 @@ class TestEnsembleLinear:
 
 
 class TestDeepSetEnsemble:
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(st.permutations(range(CLASSES)))
     def test_without_embeddings_permuting_classes_permutes_the_prediction(self, order):
         networks = of_tokens().eval()

@@ -1,7 +1,7 @@
 """The LDIA network: published layers, and logits for any size of image."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -39,7 +39,6 @@ def test_one_round_uses_no_convolution():
     assert linear_inputs(network) == [640, 512, 64]
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 12), st.integers(2, 300), st.integers(2, 5))
 def test_returns_logits_for_every_size_of_image(rounds, width, classes):
     network = build_ldia_network(rounds, width, classes)

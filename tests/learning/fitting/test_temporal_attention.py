@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
@@ -39,7 +39,6 @@ def test_states_are_weighted_by_the_softmax_of_their_scores(attention):
         )
 
 
-@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(1, 4), st.floats(-5, 5))
 def test_the_mean_is_within_the_range_of_the_states(rounds, clients, scale):
     with seeded(Seed(rounds)):

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -56,7 +56,6 @@ scores_of = st.tuples(st.integers(0, 999), st.integers(1, 6), st.integers(0, 3))
 )
 
 
-@settings(deadline=None, max_examples=30)
 @given(scores_of)
 def test_sums_are_at_most_one_over_senders_and_one_over_users(scores) -> None:
     chances = sinkhorn_assignment(scores).exp()
@@ -64,7 +63,6 @@ def test_sums_are_at_most_one_over_senders_and_one_over_users(scores) -> None:
     assert chances.sum(1).allclose(torch.ones(len(chances)).double())
 
 
-@settings(deadline=None, max_examples=30)
 @given(scores_of, st.floats(-50, 50))
 def test_a_constant_added_to_a_sender_changes_nothing(scores, level) -> None:
     moved = scores.clone()
@@ -72,7 +70,6 @@ def test_a_constant_added_to_a_sender_changes_nothing(scores, level) -> None:
     assert sinkhorn_assignment(moved).allclose(sinkhorn_assignment(scores), atol=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
 @given(scores_of, st.randoms(use_true_random=False))
 def test_permuting_senders_and_users_permutes_the_result(scores, random) -> None:
     rows = random.sample(range(len(scores)), len(scores))
@@ -82,7 +79,6 @@ def test_permuting_senders_and_users_permutes_the_result(scores, random) -> None
     )
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.permutations(range(5)), st.integers(0, 99))
 def test_a_clear_assignment_is_unchanged(order, seed) -> None:
     scores = torch.randn(5, 5, generator=Seed(seed).generator(), dtype=torch.float64)

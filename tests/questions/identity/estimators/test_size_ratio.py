@@ -63,7 +63,7 @@ class TestSizeRatio:
         once, often = (fit_size_ratio(logs(10, 30), [log1p(30)] * times) for times in (1, 50))
         assert torch.equal(once.log_weights, often.log_weights)
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     @given(
         st.lists(st.integers(1, 10**6), min_size=2, max_size=6),
         st.lists(st.integers(1, 10**6), min_size=1, max_size=6),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import NeedsError
@@ -61,7 +61,6 @@ class TestDecompose:
         shares = Decaf().decompose(5 * OF_CLASS[0], present, BASES)
         torch.testing.assert_close(shares, torch.tensor([1.0, 0.0, 0.0]))
 
-    @settings(max_examples=40, deadline=None)
     @given(
         st.lists(st.floats(0, 5), min_size=4, max_size=4).filter(lambda mix: sum(mix) > 0.1),
         st.floats(0.01, 100),

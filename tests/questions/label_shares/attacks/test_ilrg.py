@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import NeedsError
@@ -26,7 +26,6 @@ LAYER = LastLayer("0.weight", "0.bias")
 COUNTS = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
 
 
-@settings(max_examples=25, deadline=None)
 @given(COUNTS)
 def test_recovers_the_counts_after_one_step_of_a_zero_model(counts):
     # W = 0: whatever the recovered features are, P_k = 1/3, as it truly is. Then n solves
@@ -38,7 +37,6 @@ def test_recovers_the_counts_after_one_step_of_a_zero_model(counts):
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
 @given(
     COUNTS,
     st.lists(st.floats(-2, 2), min_size=6, max_size=6),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.parties import COHORT, client
@@ -63,7 +63,6 @@ class TestRoundedShares:
             rounded_shares(shares), torch.tensor([[0.33, 0.33, 0.34], [0.0, 0.0, 1.0]])
         )
 
-    @settings(deadline=None)
     @given(st.lists(st.integers(0, 1000), min_size=2, max_size=12).filter(any))
     def test_rounded_shares_are_close_and_not_negative(self, counts):
         shares = torch.tensor([counts], dtype=torch.float64)

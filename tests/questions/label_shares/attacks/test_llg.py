@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import NeedsError
@@ -49,7 +49,6 @@ class TestGreedyCounts:
         assert count_labels_greedily(sums, offsets, 0.0, 8) == [0, 0]
         assert count_labels_greedily(sums, offsets, float("nan"), 8) == [0, 0]
 
-    @settings(max_examples=60, deadline=None)
     @given(
         st.lists(st.integers(-40, 40), min_size=2, max_size=6),
         st.integers(1, 9),

@@ -40,7 +40,7 @@ TRAINED = ["auxiliary_gradient", "auxiliary_gradient_weights"]
 
 
 @pytest.mark.parametrize("form", TRAINED)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(counts=st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
 def test_recovers_the_counts_after_one_step_of_a_zero_model(form, counts):
     # One step is linear in the examples: the change is the shares' mixture of the classes'.
@@ -186,7 +186,6 @@ class TestOntoSimplex:
     def test_large_values_keep_their_precision(self):
         assert project_onto_simplex(torch.tensor([1e30, 1e30, 0.0])).tolist() == [0.5, 0.5, 0]
 
-    @settings(max_examples=60, deadline=None)
     @given(st.lists(st.floats(-1e20, 1e20), min_size=2, max_size=6))
     def test_returns_shares_and_does_not_change_shares(self, values):
         shares = project_onto_simplex(torch.tensor(values, dtype=torch.float64))

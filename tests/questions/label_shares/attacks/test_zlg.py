@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -28,7 +28,6 @@ from tests.runs.one_step import (
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
 def test_recovers_the_counts_after_one_step_of_a_zero_model(counts):
     # p = 1/3, O = 1, s = 1, DW_c = 1/3 - n_c / K: 1/3 - DW_c = n_c / K.

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -221,7 +221,6 @@ def test_cases_without_errors_give_intervals_of_width_0():
     assert interval.high == pytest.approx(one.tolist())
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(1, 120), st.integers(0, 10**6), st.floats(0, 2))
 def test_bounds_and_probabilities_are_between_0_and_1(count, seed, spread):
     shares = drawn_shares(count, seed)

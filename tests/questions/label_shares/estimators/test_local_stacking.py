@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -47,7 +47,6 @@ class TestOverallWeights:
             [1, 0], abs=1e-4
         )
 
-    @settings(deadline=None, max_examples=50)
     @given(st.integers(1, 8), st.integers(1, 20), st.integers(0, 10**6))
     def test_pooled_estimates_are_as_good_as_the_best_one(self, count, clients, seed):
         drawn = torch.from_numpy(Seed(seed).numpy().dirichlet([1.0] * 3, (count + 1, clients)))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
@@ -59,7 +59,6 @@ class TestDoubling:
         estimate = estimate_by_doubling(Lengths(), goal=0.0, guess=100, tolerance=0.05)
         assert (estimate.examples, estimate.converged) == (1, False)
 
-    @settings(deadline=None)
     @given(st.floats(0.01, 1e6), st.integers(1, LARGEST_SIZE), st.floats(-1, 2))
     def test_tries_no_size_twice(self, goal, guess, power):
         lengths = Lengths(power)

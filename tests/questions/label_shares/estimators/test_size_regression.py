@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -144,7 +144,6 @@ def test_clients_of_equal_size_give_that_size():
     assert [told.low, told.examples, told.high] == pytest.approx([70, 70, 70])
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.integers(4, 60), st.integers(0, 10**6), st.floats(-30, 30))
 def test_the_estimated_size_is_inside_its_interval(count, seed, length):
     norms, shares, sizes = World(noise=1.0).draw(count, seed)

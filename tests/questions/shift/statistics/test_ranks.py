@@ -62,7 +62,6 @@ def test_equal_evidence_gives_a_half() -> None:
     assert estimate.low < 0.5 < estimate.high
 
 
-@settings(deadline=None, max_examples=40)
 @given(VALUES)
 def test_auc_is_the_same_for_any_increasing_scale(draws: list[tuple[int, int]]) -> None:
     shifted, control = map(list, zip(*draws, strict=True))
@@ -73,7 +72,6 @@ def test_auc_is_the_same_for_any_increasing_scale(draws: list[tuple[int, int]]) 
     assert bent == plain
 
 
-@settings(deadline=None, max_examples=40)
 @given(VALUES)
 def test_swapping_shifts_and_controls_mirrors_the_auc_at_a_half(
     draws: list[tuple[int, int]],
@@ -169,7 +167,7 @@ def test_with_too_few_controls_there_is_no_power(percent: int, least: int) -> No
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, 30), min_size=20, max_size=45))
 def test_a_further_control_exceeds_the_threshold_at_most_at_the_stated_rate(
     values: list[int],
