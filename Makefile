@@ -46,16 +46,16 @@ audit: $(VENV)/installed-for-audits ## audit the built-in plan: audit/report.htm
 	$(BIN)/overheard audit
 
 test: install ## run all tests, and the examples in the documentation
-	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20
+	$(BIN)/pytest -n 2 -q --dist worksteal --durations=20
 
 test-studies: install ## run the tests of the studies
-	$(BIN)/pytest -n 2 -q --dist loadfile --durations=20 studies/tests
+	$(BIN)/pytest -n 2 -q --dist worksteal --durations=20 studies/tests
 
 test-fast: install ## run the fast tests: without slow ones and examples
-	$(BIN)/pytest -n 2 -q --dist loadfile -m 'not slow and not deployment' tests
+	$(BIN)/pytest -n 2 -q --dist worksteal -m 'not slow and not deployment' tests
 
 check-nightly: install ## run all tests, with eight times as many generated examples
-	$(BIN)/pytest -n 2 -q --dist loadfile --hypothesis-profile=nightly --durations=20
+	$(BIN)/pytest -n 2 -q --dist worksteal --hypothesis-profile=nightly --durations=20
 
 deployments: install ## record real runs of Flower and NVFlare
 	$(BIN)/pytest -q -m deployment tests/recorders
@@ -64,7 +64,7 @@ ray-cluster: install ## let machines of a Ray cluster of two fail, for three min
 	$(BIN)/pytest -q -m deployment tests/simulation/cluster
 
 check-types: install ## run the tests with the types and shapes of all calls checked: nightly, slow
-	$(BIN)/pytest -n 2 -q --dist loadfile --jaxtyping-packages=overheard,beartype.beartype tests
+	$(BIN)/pytest -n 2 -q --dist worksteal --jaxtyping-packages=overheard,beartype.beartype tests
 
 lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/ruff check .

@@ -253,7 +253,7 @@ def run_tests(python: Path, options: Sequence[str], report: Path) -> tuple[int, 
     command = [str(python), "-m", "pytest", "-n", "2", "-q", "-p", "no:cacheprovider"]
     with report.with_suffix(".txt").open("w", encoding="utf-8") as printed:
         subprocess.run(
-            [*command, "--dist", "loadfile", f"--junitxml={report}", *options],
+            [*command, "--dist", "worksteal", f"--junitxml={report}", *options],
             cwd=ROOT,
             env=clean_variables(),
             stdout=printed,
