@@ -57,6 +57,10 @@ test-fast: install ## run the fast tests: without slow ones and examples
 check-nightly: install ## run all tests, with eight times as many generated examples
 	$(BIN)/pytest -n 2 -q --dist worksteal --hypothesis-profile=nightly --durations=20
 
+coverage: install ## print the coverage of all tests; .coverage says which test runs which line
+	$(BIN)/pytest -n 2 -q --dist worksteal --cov --cov-context=test --cov-report=
+	@echo "Coverage of lines and branches: $$($(BIN)/coverage report --format=total) %"
+
 deployments: install ## record real runs of Flower and NVFlare
 	$(BIN)/pytest -q -m deployment tests/recorders
 
@@ -100,7 +104,8 @@ bench-check: install ## compare the ratios of speed with those that bench kept; 
 
 clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
-		.matrix
+		.matrix .coverage
 
-.PHONY: help install audit test test-studies test-fast check-types check-nightly deployments ray-cluster lint docs check locks check-locks \
-	release-check matrix bench bench-check clean
+.PHONY: help install audit test test-studies test-fast check-types check-nightly coverage \\
+	deployments ray-cluster lint docs check locks check-locks release-check matrix bench \\
+	bench-check clean
