@@ -106,6 +106,6 @@ clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
 		.matrix .coverage
 
-.PHONY: help install audit test test-studies test-fast check-types check-nightly coverage \\
-	deployments ray-cluster lint docs check locks check-locks release-check matrix bench \\
+.PHONY: help install audit test test-studies test-fast check-types check-nightly coverage \
+	deployments ray-cluster lint docs check locks check-locks release-check matrix bench \
 	bench-check clean

@@ -24,7 +24,6 @@ from overheard.core.needs import (
     MODEL,
     NEEDS,
     RECIPE,
-    RECIPES,
     TEXTS,
     TRAINED_MODEL,
     UPDATES,
@@ -65,22 +64,6 @@ class Greedy(Attack[LabelShares]):
     name: ClassVar[str] = "greedy"
     claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset(NEEDS) - {DISTILLED, METADATA, TRAINED_MODEL}
-    source: ClassVar[str] = "test"
-
-    def infer(
-        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
-    ) -> Mapping[Party, LabelShares]:
-        return {}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Modest(Attack[LabelShares]):
-    """Has no needs."""
-
-    name: ClassVar[str] = "modest"
-    claim_type: ClassVar = LabelShares
-    needs: ClassVar = frozenset[Need]()
     source: ClassVar[str] = "test"
 
     def infer(
@@ -163,17 +146,6 @@ def test_a_distilled_set_needs_the_servers_of_the_same_round():
     assert missing_needs(OnSets(), server_view(UPDATE), ONE, ALL) == (DISTILLED.description,)
 
 
-def test_without_recipe_and_candidate_recipes_both_are_missing():
-    assert missing_needs(Greedy(), WHOLE, ONE, replace(ALL, recipe=None)) == (
-        RECIPE.description,
-        RECIPES.description,
-    )
-
-
-def test_updates_are_missing_for_a_target_without_updates():
-    assert missing_needs(Greedy(), WHOLE, client(2), ALL) == (UPDATES.description,)
-
-
 def test_needs_the_broadcast_of_a_round_with_an_update():
     another = Message(1, SERVER, frozenset({ONE}), Broadcast(WEIGHTS))
     assert missing_needs(Greedy(), server_view(UPDATE), ONE, ALL) == (BROADCASTS.description,)
@@ -187,10 +159,6 @@ def test_an_aggregate_counts_as_an_update_of_the_cohort_only():
     view = server_view(BROADCAST, Message(0, COHORT, frozenset({SERVER}), summed))
     assert missing_needs(Greedy(), view, COHORT, ALL) == ()
     assert missing_needs(Greedy(), view, ONE, ALL) == (UPDATES.description,)
-
-
-def test_an_attack_that_needs_nothing_can_always_run():
-    assert missing_needs(Modest(), server_view(), ONE, Knowledge(2)) == ()
 
 
 def test_the_refusal_names_attack_target_and_every_missing_need():

@@ -34,26 +34,9 @@ def test_refuses_invalid_shares(shares: list[float]):
         LabelShares(torch.tensor(shares))
 
 
-@pytest.mark.parametrize(
-    "shares", [[1.0, 0.0], [0.25] * 4, [0.5 + SUM_SLACK / 2, 0.5]], ids=str
-)
-def test_takes_shares_that_sum_to_1_up_to_rounding(shares: list[float]):
-    claim = LabelShares(torch.tensor(shares))
-    assert claim.numbers() == pytest.approx(tuple(shares))
-
-
 def test_refuses_a_number_of_verdicts_other_than_the_number_of_labels():
     with pytest.raises((ClaimError, TypeCheckError)):  # the latter in `make check-types`
         LabelShares(torch.tensor([0.5, 0.5]), torch.tensor([True]))
-
-
-def test_a_share_of_zero_is_no_verdict():
-    assert LabelShares(torch.tensor([1.0, 0.0])).absent is None
-
-
-def test_negative_weights_count_as_zero():
-    # (3, -5, 1) -> (3, 0, 1) / 4
-    assert normalize_to_shares(torch.tensor([3.0, -5.0, 1.0])).tolist() == [0.75, 0.0, 0.25]
 
 
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [-1.0, -2.0], [math.nan, 1.0]], ids=str)

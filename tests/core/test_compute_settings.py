@@ -42,12 +42,6 @@ def test_a_message_that_is_gone_is_not_taken_for_another() -> None:
         del delta
 
 
-def test_weights_without_weak_references_are_not_stored() -> None:
-    cache, start, delta = OutputCache(), Weights(), dict[str, torch.Tensor]()
-    cache.save((), start, delta, ONES)
-    assert cache.load((), start, delta) is None
-
-
 def test_the_oldest_outputs_leave_the_limited_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

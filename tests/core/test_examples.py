@@ -8,32 +8,6 @@ from jaxtyping import TypeCheckError
 
 from overheard.core.examples import Examples, concatenate_examples, without_classes
 
-THREE = Examples(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tensor([2, 0, 2]))
-
-
-def test_counts_labels_without_examples_as_zero():
-    assert THREE.label_counts(4).tolist() == [1, 0, 2, 0]
-    assert len(THREE) == 3
-
-
-def test_takes_rows_in_the_order_asked_for():
-    taken = THREE.take(torch.tensor([2, 0, 2]))
-    assert taken.inputs.tolist() == [[5.0, 6.0], [1.0, 2.0], [5.0, 6.0]]
-    assert taken.labels.tolist() == [2, 2, 2]
-
-
-def test_takes_rows_by_a_mask():
-    taken = THREE.take(torch.tensor([False, True, True]))
-    assert taken.inputs.tolist() == [[3.0, 4.0], [5.0, 6.0]]
-    assert taken.labels.tolist() == [0, 2]
-
-
-def test_takes_no_rows_as_no_examples():
-    nothing = THREE.take(torch.tensor([], dtype=torch.long))
-    assert len(nothing) == 0
-    assert nothing.inputs.shape == (0, 2)
-    assert nothing.label_counts(3).tolist() == [0, 0, 0]
-
 
 def test_refuses_an_input_without_a_label():
     with pytest.raises((ValueError, TypeCheckError)):  # the latter in `make check-types`
@@ -60,17 +34,6 @@ def test_numbers_in_place_of_classes_follow_their_inputs():
     assert len(two.tensors()) == 3
 
 
-def test_a_loss_compares_with_classes_where_there_are_some():
-    assert THREE.loss_labels is THREE.labels
-    assert len(THREE.tensors()) == 2
-
-
 def test_refuses_an_input_without_a_number():
     with pytest.raises((ValueError, TypeCheckError)):
         without_classes(torch.zeros(3, 1), torch.zeros(2, 1))
-
-
-def test_refuses_to_concatenate_classes_and_numbers():
-    numbers = without_classes(torch.zeros(1, 2), torch.zeros(1, 1))
-    with pytest.raises(ValueError, match="zip"):
-        concatenate_examples((THREE, numbers))

@@ -28,14 +28,11 @@ from overheard.core.parties import (
     SERVER,
     Party,
     client,
-    is_client,
     is_external,
     joining_round,
     late_joiner,
-    shadow_device,
 )
 from overheard.core.transcript import Transcript
-from overheard.core.view import View
 
 CLIENTS = tuple(map(client, range(3)))
 
@@ -232,16 +229,3 @@ def test_whoever_is_also_the_server_reads_its_messages_and_sees_the_masked_ones(
 def test_only_a_round_number_makes_a_late_joiner(name: str) -> None:
     assert joining_round(Party(name)) is None
     assert not is_external(Party(name))
-
-
-def test_external_observers_are_no_participants() -> None:
-    assert not any(map(is_client, (RELEASE, NETWORK, late_joiner(2), SERVER, COHORT)))
-    assert not is_client(shadow_device(0))
-    assert is_client(client(0))
-    assert is_client(Party("hospital-a"))
-
-
-def test_an_empty_run_shows_nothing_to_anybody() -> None:
-    assert Transcript(()).seen_by(RELEASE, NETWORK, late_joiner(0)) == View(
-        frozenset({RELEASE, NETWORK, late_joiner(0)}), ()
-    )

@@ -30,14 +30,3 @@ def test_refuses_knowledge_of_a_user_without_prior_examples(given: dict[str, Any
     with pytest.raises(ValueError, match=r"users without prior examples: \['eva'\]"):
         KnownUsers({"ann": SOME}, {"bob": SOME}, **given)
     KnownUsers({"ann": SOME}, {"eva": SOME}, **given)
-
-
-def test_candidates_come_before_holdout_users() -> None:
-    known = KnownUsers({"cem": SOME, "ann": SOME}, {"bob": SOME})
-    assert list(known.all_prior_examples()) == ["cem", "ann", "bob"]
-    assert all(one is SOME for one in known.all_prior_examples().values())
-
-
-def test_by_default_no_user_is_known() -> None:
-    assert KnownUsers().all_prior_examples() == {}
-    assert KnownUsers().shadow_devices == {}

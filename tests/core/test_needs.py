@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import MODEL, NEEDS, UPDATES, Need
+from overheard.core.needs import MODEL, UPDATES, Need
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -33,11 +33,6 @@ class Foreign(Attack[LabelShares]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
         return {}
-
-
-def test_each_need_has_its_own_description():
-    assert len({need.description for need in NEEDS}) == len(NEEDS)
-    assert all(" " in need.description for need in NEEDS)
 
 
 def test_needs_of_plugins_are_checked_and_named_after_built_in_ones():

@@ -1,7 +1,6 @@
 """Valid and invalid recipes, and their number of steps."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,20 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.recipe import Recipe
-
-
-@pytest.mark.parametrize(
-    ("examples", "batch", "epochs", "steps"),
-    [
-        (10, 5, 1, 2),  # two full batches
-        (11, 5, 1, 3),  # two full batches and one of 1
-        (11, 5, 4, 12),  # 3 steps, four times
-        (1, 32, 2, 2),  # one small batch, twice
-        (0, 32, 3, 0),  # nothing to step on
-    ],
-)
-def test_steps_are_batches_times_epochs(examples: int, batch: int, epochs: int, steps: int):
-    assert Recipe(rate=0.1, epochs=epochs, batch=batch).steps(examples) == steps
 
 
 @given(st.integers(0, 10_000), st.integers(1, 500), st.integers(1, 20))
@@ -60,17 +45,6 @@ def test_refuses_settings_out_of_range(settings: dict[str, Any], word: str):
     whole: dict[str, Any] = {"rate": 0.1, "epochs": 1, "batch": 8} | settings
     with pytest.raises(ValueError, match=word):
         Recipe(**whole)
-
-
-def test_its_repr_has_all_settings():
-    recipe = Recipe(rate=0.1, epochs=2, batch=8, momentum=0.9, label_smoothing=0.1)
-    assert eval(repr(recipe)) == recipe
-
-
-def test_the_repr_has_a_proximal_term_only_if_it_is_set():
-    plain = Recipe(rate=0.1, epochs=2, batch=4)
-    assert "proximal" not in repr(plain)
-    assert repr(replace(plain, proximal=0.5)).endswith("proximal=0.5)")
 
 
 def test_steps_follow_the_epochs_of_a_client():

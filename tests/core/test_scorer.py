@@ -26,12 +26,6 @@ def test_gain_is_the_improvement_over_the_best_uninformed_guess(
     assert score.gain == gain
 
 
-def test_without_uninformed_guesses_there_is_no_gain():
-    score = Score("null_precision", 0.9, "higher", {}, {"told": 1.0})
-    assert score.best_uninformed is None
-    assert score.gain is None
-
-
 def test_informed_guesses_do_not_affect_the_gain():
     score = Score("l1", 0.2, "lower", {"uniform": 0.5}, {"told": 0.0})
     assert score.gain == pytest.approx(0.3)

@@ -2,11 +2,7 @@
 
 import pytest
 
-from overheard.core.task import UTILITIES, Task, TokenWords, words_of_task
-
-
-def test_counts_its_labels():
-    assert Task((1, 8, 8), ("cat", "dog", "none")).classes == 3
+from overheard.core.task import Task, TokenWords, words_of_task
 
 
 @pytest.mark.parametrize("names", [(), ("only",)])
@@ -19,13 +15,6 @@ def test_refuses_fewer_than_two_classes(names: tuple[str, ...]):
 def test_refuses_a_shape_without_numbers(shape: tuple[int, ...]):
     with pytest.raises(ValueError, match="1 or more"):
         Task(shape, ("a", "b"))
-
-
-def test_words_are_the_tokens_from_the_first_word_on():
-    words = TokenWords(5, 2, ("and", "bread", "crumb"))
-    assert len(words) == 3
-    assert words.names() == ("and", "bread", "crumb")
-    assert TokenWords(4, 2).names() == ("word 1", "word 2")
 
 
 @pytest.mark.parametrize(
@@ -48,21 +37,7 @@ def test_a_task_says_how_many_tokens_there_are_and_whether_labels_are_tokens():
     assert words_of_task(every) == TokenWords(9, 1, first_label=0)
 
 
-def test_a_task_without_classes_has_outputs_and_one_stratum():
-    labels = Task((4,), ("warm", "loud", "late"), kind="multi_label")
-    assert (labels.outputs, labels.classes, labels.has_classes) == (3, 1, False)
-    number = Task((4,), ("age",), kind="regression")
-    assert (number.outputs, number.classes, number.has_classes) == (1, 1, False)
-    assert Task((4,), ("a", "b")).outputs == 2
-
-
 @pytest.mark.parametrize("kind", ["multi_label", "regression"])
 def test_refuses_a_task_without_outputs(kind: str):
     with pytest.raises(ValueError, match="a name for each output"):
         Task((2,), (), kind=kind)
-
-
-def test_only_classes_have_an_accuracy():
-    assert [kind for kind, name in UTILITIES.items() if name == "accuracy"] == [
-        "classification"
-    ]

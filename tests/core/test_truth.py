@@ -52,13 +52,6 @@ def test_summing_changes_no_count(truth: GroundTruth):
     assert truth.counts[0, ONE].tolist() == [2, 0]
 
 
-def test_returns_the_rounds_in_which_a_party_trained(truth: GroundTruth):
-    assert truth.rounds_of(ONE) == {0, 1}
-    assert truth.rounds_of(TWO) == {0}
-    assert truth.rounds_of(COHORT) == {0, 1}
-    assert truth.rounds_of(client(3)) == set()
-
-
 def test_without_the_observers_only_the_others_users_and_shifts_remain(
     truth: GroundTruth,
 ):

@@ -5,7 +5,6 @@ import torch
 from overheard.core.algorithm.control_variates import (
     add_change,
     corrected_history,
-    state_with_variates,
     without_correction,
 )
 from overheard.core.messages import Broadcast, Message, Update
@@ -25,21 +24,10 @@ def view(observer: Party, *, is_sent: bool = True, first: int = 0) -> View:
     return View(frozenset({observer}), tuple(sent))
 
 
-def test_broadcasts_of_all_rounds_are_the_history_of_corrected_updates() -> None:
-    assert list(corrected_history(view(SERVER))) == [0, 1]
-    assert corrected_history(view(SERVER))[1].control is ONES
-
-
 def test_there_is_no_history_without_variates_or_first_round_or_updates_of_others() -> None:
     assert not corrected_history(view(SERVER, is_sent=False))
     assert not corrected_history(view(SERVER, first=1))
     assert not corrected_history(view(client(0)))
-
-
-def test_the_state_has_all_variates_by_party() -> None:
-    state = state_with_variates(Broadcast(TWOS, control=ONES), {client(0): TWOS})
-    assert state.weights is TWOS
-    assert state.memory == {SERVER: ONES, client(0): TWOS}
 
 
 def test_changes_add_up_and_corrections_are_taken_out() -> None:

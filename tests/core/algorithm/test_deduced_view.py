@@ -39,11 +39,6 @@ def means(algorithm: Algorithm, given: View, *, is_known: bool = True) -> dict[i
     return {number: float(update.delta["w"]) for number, update in told.items()}
 
 
-def test_under_fed_avg_the_view_is_unchanged() -> None:
-    given = view()
-    assert deduce_means(given, FedAvg(), is_known=False) is given
-
-
 def test_a_server_rate_is_divided_out() -> None:
     assert means(FedAvg(rate=0.5), view()) == {0: 2.0, 1: 3.0, 3: 1.0}
 
@@ -79,8 +74,3 @@ def test_a_change_of_the_model_is_never_taken_for_the_mean(
     assert told.updates(COHORT) == {}
     assert told.cohort_sizes() == {}
     assert told.hidden_mean == why
-
-
-def test_the_server_reads_updates_under_every_algorithm() -> None:
-    told = deduce_means(view(observer="server"), FedAdam(), is_known=True)
-    assert {n: float(u.delta["w"]) for n, u in told.updates(COHORT).items()} == {0: 5.0}
