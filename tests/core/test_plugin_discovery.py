@@ -9,7 +9,10 @@ from types import ModuleType
 import pytest
 
 from overheard.core.defense import Defense
-from overheard.core.plugin_discovery import discover_plugins
+from overheard.core.plugin_discovery import discover_plugins, plugin_classes
+from overheard.plans.registries import REGISTRIES
+
+PACKAGE = Path(__file__).parents[2] / "src" / "overheard"
 
 DEFENSE = """
 from overheard.core.defense import Defense
@@ -44,25 +47,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         del sys.modules[name]
 
 
-def test_finds_the_one_class_of_each_module_in_order_of_their_names(shop: Shop):
-    shop.put("pear", DEFENSE.format(name="Pear", says="pear"))
-    shop.put("apple", DEFENSE.format(name="Apple", says="apple"))
-    found = discover_plugins(shop.open(), Defense)
-    assert list(found) == ["apple", "pear"]
-    assert found["pear"].__name__ == "Pear"
-
-
 def test_skips_a_private_module(shop: Shop):
     shop.put("_shelf", "raise RuntimeError('imported')")
     assert discover_plugins(shop.open(), Defense) == {}
-
-
-def test_an_imported_class_counts_only_where_it_is_defined(shop: Shop):
-    shop.put("apple", DEFENSE.format(name="Apple", says="apple"))
-    shop.put(
-        "pear", "from corner_shop.apple import Apple\n" + DEFENSE.format(name="P", says="pear")
-    )
-    assert list(discover_plugins(shop.open(), Defense)) == ["apple", "pear"]
 
 
 def test_an_abstract_class_beside_the_concrete_one_does_not_count(shop: Shop):
@@ -104,3 +91,26 @@ def test_refuses_a_class_without_a_name(shop: Shop):
     shop.put("apple", nameless)
     with pytest.raises(TypeError, match="named None"):
         discover_plugins(shop.open(), Defense)
+
+
+def test_finds_the_module_of_every_plugin_whose_class_name_is_its_own():
+    imported = [
+        (plugin.__name__, plugin.__module__)
+        for kind in REGISTRIES
+        for name, plugin in kind.plugins().items()
+        if kind.origin(name) is None
+    ]
+    names = [name for name, _ in imported]
+    found = plugin_classes(PACKAGE)
+    assert len(found) > 90
+    assert {name: f"overheard.{module}" for name, module in found.items()} == {
+        name: module for name, module in imported if names.count(name) == 1
+    }
+
+
+def test_finds_a_new_plugin_and_no_other_class(tmp_path: Path):
+    (tmp_path / "defenses").mkdir()
+    (tmp_path / "defenses" / "blur.py").write_text(
+        "class _Helper:\n    size: int\nclass Blur:\n    name = 'blur'\n", encoding="utf-8"
+    )
+    assert plugin_classes(tmp_path) == {"Blur": "defenses.blur"}

@@ -1,12 +1,29 @@
 """Finds the plugin classes in a package, so that no list has to be maintained."""
 
+import ast
 import inspect
+from collections import Counter
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TypeVar
 
 T = TypeVar("T")
+
+_MODULES = (
+    "algorithms/*.py",
+    "data/datasets/*.py",
+    "data/splits/*.py",
+    "defenses/*.py",
+    "learning/distillation/methods/*.py",
+    "learning/models/*.py",
+    "questions/*/attacks/*.py",
+    "questions/*/question.py",
+    "questions/*/scorer.py",
+    "questions/*/scorer/*.py",
+)
+"""Where modules with a plugin are, in the folder of Overheard."""
 
 
 def discover_plugins(package: ModuleType, base: type[T]) -> dict[str, type[T]]:
@@ -56,3 +73,40 @@ def concrete_class(module: ModuleType, base: type[T], name: str) -> type[T]:
             f"{module.__name__} defines a {base.__name__} named {found!r}: name it {name!r}"
         )
     return concrete[0]
+
+
+def plugin_classes(package: Path) -> dict[str, str]:
+    """Map the name of each plugin's class to its module, such as "algorithms.fed_avg".
+
+    A plugin is a class that states its `name`. Class names that two plugins share, such as that
+    of the data set and of the model `Own`, are left out.
+
+    Args:
+        package: the folder of Overheard, with a subfolder for each of its packages.
+
+    """
+    found = [
+        (name, ".".join(path.relative_to(package).with_suffix("").parts))
+        for pattern in _MODULES
+        for path in sorted(package.glob(pattern))
+        for name in _classes_with_a_name(path.read_text(encoding="utf-8"))
+    ]
+    names = Counter(name for name, _ in found)
+    return {name: module for name, module in found if names[name] == 1}
+
+
+def _classes_with_a_name(text: str) -> list[str]:
+    return [
+        statement.name
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.ClassDef) and any(map(_sets_name, statement.body))
+    ]
+
+
+def _sets_name(line: ast.stmt) -> bool:
+    match line:
+        case ast.AnnAssign(target=ast.Name("name"), value=ast.expr()):
+            return True
+        case ast.Assign(targets=[ast.Name("name")]):
+            return True
+    return False
