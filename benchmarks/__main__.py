@@ -22,27 +22,8 @@ SHORT = (
 )
 """The benchmarks of `make bench-check`, with their arguments."""
 
-LONG_RUNNING = {
-    "calibrate",
-    "identity",
-    "identity_scale",
-    "label_share_doubts",
-    "label_shares",
-    "membership",
-    "mm_aug",
-    "shift",
-    "shift_alarms",
-    "whispers",
-}
-"""Run by hand, as they take hours and resume if stopped."""
-
-UNTIMED = {"reference"}
-"""Run by hand, as it measures no time."""
-
-NEEDS_FOLDERS = {"adapters", "audit_scale", "words"}
-"""Run by hand, as they need the folder of a data set, or one for recordings of gigabytes."""
-
-BY_HAND = LONG_RUNNING | UNTIMED | NEEDS_FOLDERS
+BY_HAND = {"audit_scale", "identity_scale"}
+"""Run by hand, as they write gigabytes, for hours."""
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ import torch
 from overheard.archive.manifest import Manifest, is_complete
 from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
-from overheard.auditing.pseudonyms import PseudonymizedRun, pseudonymize
+from overheard.auditing.pseudonyms import draw_pseudonyms
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -159,10 +159,14 @@ def _train(
 def attack(folder: Path, users: int, row: Row) -> None:
     """Run the attack once in this process, and print its time and memory."""
     truth = GroundTruth({}, {}, users={client(n): user(n) for n in range(users)})
-    run = PseudonymizedRun(open_transcript(folder), truth)
+    transcript = open_transcript(folder)
     if not row.lasts:
-        run = pseudonymize(run.transcript, truth, Seed(0))
-    view, users_of = run.transcript.seen_by(SERVER), run.truth.users
+        pseudonyms = draw_pseudonyms(transcript, Seed(0))
+        transcript, truth = (
+            pseudonyms.rename_senders(transcript),
+            pseudonyms.rename_truth(truth),
+        )
+    view, users_of = transcript.seen_by(SERVER), truth.users
     knowledge = Knowledge(
         VOCABULARY,
         BUILD,

@@ -1,6 +1,6 @@
 """The page on papers: every table and figure that can be repeated, with its command."""
 
-from overheard_studies.registry import discover_papers
+from overheard_studies.reproduce import find_papers
 from website.site_markdown import cell, table
 
 _HEAD = """\
@@ -21,7 +21,7 @@ def paper_page() -> str:
         f"\n## {paper.title} {{#{name}}}\n\n{cell(paper.source)}\n\n"
         + table(
             ("name", "what it shows"),
-            [(f"`{name}/{key}`", cell(one.title)) for key, one in paper.experiments().items()],
+            [(f"`{name}/{key}`", cell(one.title)) for key, one in paper.studies().items()],
         )
-        for name, paper in discover_papers().items()
+        for name, paper in find_papers().items()
     )

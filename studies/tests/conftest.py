@@ -6,8 +6,7 @@ import pytest
 
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
-from overheard_studies.decaf.benchmark import MNIST, DecafBenchmark
-from overheard_studies.decaf.plans import DecafSize
+from overheard_studies.decaf.setting import MNIST, DecafBenchmark, DecafSize
 from tests.cli.conftest import overheard
 
 __all__ = ["overheard"]

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.experiment import LEFT_OUT, Experiment
 from overheard_studies.portion import Portion
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.study import LEFT_OUT, Study
+from overheard_studies.values import ReproducedValue
 
 
 def run_one_arm_then_all(
-    experiment: Experiment, arm: str, folder: Path, resources: Resources
+    experiment: Study, arm: str, folder: Path, resources: Resources
 ) -> tuple[ReproducedValue, ...]:
     """The values of all arms, of which those of the first run must be a part."""
     first, whole = (

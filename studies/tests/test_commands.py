@@ -1,21 +1,16 @@
 """`overheard reproduce`: one experiment, all, or only their page."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from overheard.core.errors import DataError
-from overheard.plans.plan import Plan
 from overheard_studies import commands
 from overheard_studies.commands import print_reproduction
-from overheard_studies.experiment import Experiment
-from overheard_studies.registry import discover_papers, find_experiment
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.runs import ExperimentRuns
-from overheard_studies.values_file import write_values
+from overheard_studies.reproduce import find_papers
+from overheard_studies.study import Study
+from overheard_studies.values import ReproducedValue, StoredValues, write_values
 from tests.cli.conftest import Command, assert_user_error
 
 
@@ -39,8 +34,8 @@ def test_refuses_an_unknown_experiment(overheard: Command):
 def test_lists_every_experiment_by_the_name_that_reproduce_takes(overheard: Command):
     said = overheard("list", "papers")
     assert said.code == 0
-    for name, paper in discover_papers().items():
-        for experiment in paper.experiments():
+    for name, paper in find_papers().items():
+        for experiment in paper.studies():
             assert f"{name}/{experiment}  " in said.out
 
 
@@ -81,7 +76,7 @@ def test_all_runs_what_it_can_names_the_rest_and_writes_the_page(
             raise DataError("there are no clothes")
         ran.append(name)
         folder.mkdir(parents=True)
-        write_values(find_experiment(name), (), folder, quick=quick)
+        write_values(StoredValues(name, quick, "", ()), folder)
 
     monkeypatch.setattr(commands, "reproduce", reproduce)
     said = overheard("reproduce", "--all", "--quick", "--rerun", "--out", tmp_path)
@@ -93,25 +88,14 @@ def test_all_runs_what_it_can_names_the_rest_and_writes_the_page(
     assert overheard("reproduce", "--report", "--out", tmp_path).code == 0
 
 
-@dataclass(frozen=True)
-class Small(Experiment):
-    name: str = "table1"
-    title: str = "A table"
-    differences: str = "Ours is smaller."
-
-    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        return {}
-
-    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
-        return ()
-
-
 def test_prints_reproduced_and_published_values(capsys):
     figures = (
         ReproducedValue("l1", "mnist", 0.1234, 0.1, 0.15, 0.12, "lower"),
         ReproducedValue("l2", "mnist", 0.5, None, None, None, "lower"),
     )
-    print_reproduction(Small(), figures, Console(width=120))
+    print_reproduction(
+        Study("table1", "A table", "Ours is smaller.", ()), figures, Console(width=120)
+    )
     told = capsys.readouterr().out
     lines = {line.split("│")[1].strip(): line for line in told.splitlines() if "│" in line}
     assert "0.123" in lines["l1"]

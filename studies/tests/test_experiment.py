@@ -1,7 +1,6 @@
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import final
 
 import pytest
 
@@ -11,48 +10,30 @@ from overheard.core.errors import DataError, OutputError, PlanError
 from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard_studies import experiment as module
 from overheard_studies import portion as portion_module
-from overheard_studies.decaf.benchmark import FER2013, DecafBenchmark
-from overheard_studies.decaf.plans import DecafSize, build_plan
-from overheard_studies.experiment import Experiment
+from overheard_studies import study as module
+from overheard_studies.decaf.setting import FER2013, DecafBenchmark, DecafSize, build_plan
 from overheard_studies.portion import Portion
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.runs import ExperimentRuns
+from overheard_studies.study import Panel, PanelRun, Study
+from overheard_studies.values import ReproducedValue
 
 RESOURCES = Resources(engine="sequential")
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Counting(Experiment):
-    """Counts the findings of two audits of one round."""
+def counting(benchmark: DecafBenchmark, second: DecafBenchmark | None = None) -> Study:
+    """Return a study that counts the findings of two audits of one round."""
 
-    benchmark: DecafBenchmark
-    name: str = "counting"
-    second: DecafBenchmark | None = None
-
-    @property
-    def title(self) -> str:
-        return "Findings"
-
-    @property
-    def differences(self) -> str:
-        return "No paper counts them."
-
-    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+    def plan(one: DecafBenchmark, quick: bool) -> Plan:
         size = DecafSize(rounds=1, seeds=(0,) if quick else (0, 1), test=50)
-        first, second = (
-            build_plan(one, size, (MeanSoftmax(),))
-            for one in (self.benchmark, self.second or self.benchmark)
-        )
-        return {"first": first, "second": second}
+        return build_plan(one, size, (MeanSoftmax(),))
 
-    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
-        return tuple(
-            ReproducedValue(name, "", float(len(one.findings)), None, None, None, "higher")
-            for name, one in runs.audits.items()
-        )
+    def read(run: PanelRun) -> Iterator[ReproducedValue]:
+        count = float(len(run.audit.findings))
+        yield ReproducedValue(run.key, "", count, None, None, None, "higher")
+
+    audits = {"first": benchmark, "second": second or benchmark}
+    panels = [Panel(key, "Digits", partial(plan, one), read) for key, one in audits.items()]
+    return Study("counting", "Findings", "No paper counts them.", tuple(panels))
 
 
 @pytest.mark.slow
@@ -60,7 +41,7 @@ def test_each_audit_writes_its_report_and_reports_its_steps(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     steps: list[ProgressStep] = []
-    experiment = Counting(tiny_benchmark)
+    experiment = counting(tiny_benchmark)
     run = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=steps.append)
     # Ten users, one seed.
     assert [(one.name, one.value) for one in run] == [("first", 10), ("second", 10)]
@@ -75,7 +56,7 @@ def test_each_audit_writes_its_report_and_reports_its_steps(
 def test_every_experiment_writes_a_page_of_its_values(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
-    experiment = Counting(tiny_benchmark)
+    experiment = counting(tiny_benchmark)
     experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     # Ten findings of each audit, no figures, and a link to each report.
@@ -90,7 +71,7 @@ def test_every_experiment_writes_a_page_of_its_values(
 def test_a_second_run_in_the_same_folder_reuses_all_results(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
-    experiment = Counting(tiny_benchmark)
+    experiment = counting(tiny_benchmark)
     first = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("cells/*")}
     again = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
@@ -103,7 +84,7 @@ def test_a_second_run_in_the_same_folder_reuses_all_results(
 def test_a_given_seed_replaces_the_experiments_seeds(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
-    experiment = Counting(tiny_benchmark)
+    experiment = counting(tiny_benchmark)
     run = experiment.run(
         tmp_path, quick=False, resources=RESOURCES, on_step=None, portion=Portion(seeds=(7,))
     )
@@ -116,7 +97,7 @@ def test_a_given_seed_replaces_the_experiments_seeds(
 def test_an_audit_without_data_is_left_out_and_reported(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
-    experiment = Counting(tiny_benchmark, second=FER2013)
+    experiment = counting(tiny_benchmark, second=FER2013)
     empty_folder = Resources(data=tmp_path, engine="sequential")
     first, missing = experiment.run(
         tmp_path / "out", quick=True, resources=empty_folder, on_step=None
@@ -129,7 +110,7 @@ def test_an_audit_without_data_is_left_out_and_reported(
 def test_without_any_data_the_experiment_names_the_missing_file(tmp_path: Path) -> None:
     empty_folder = Resources(data=tmp_path, engine="sequential")
     with pytest.raises(DataError, match="fer2013_subset"):
-        Counting(FER2013).run(
+        counting(FER2013).run(
             tmp_path / "out", quick=True, resources=empty_folder, on_step=None
         )
 
@@ -138,7 +119,7 @@ def test_without_any_data_the_experiment_names_the_missing_file(tmp_path: Path) 
 def test_an_audit_that_was_not_selected_is_reported_without_a_value(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
-    first, left_out = Counting(tiny_benchmark).run(
+    first, left_out = counting(tiny_benchmark).run(
         tmp_path, quick=True, resources=RESOURCES, on_step=None, portion=Portion(("first",))
     )
     assert (first.name, first.value) == ("first", 10)
@@ -150,7 +131,7 @@ def test_an_experiment_that_compares_its_arms_runs_none_of_them_alone(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
     with pytest.raises(PlanError, match="no arms that can be run alone: leave out --arm"):
-        Counting(tiny_benchmark).run(
+        counting(tiny_benchmark).run(
             tmp_path,
             quick=True,
             resources=RESOURCES,
@@ -163,7 +144,7 @@ def test_an_experiment_that_compares_its_arms_runs_none_of_them_alone(
 def test_values_of_an_audit_that_was_finished_earlier_stay(
     tiny_benchmark: DecafBenchmark, tmp_path: Path
 ) -> None:
-    experiment = Counting(tiny_benchmark)
+    experiment = counting(tiny_benchmark)
 
     def run(name: str, *seeds: int) -> list[float | None]:
         values = experiment.run(
@@ -196,7 +177,7 @@ def test_fewer_seeds_than_the_full_size_has_are_a_reduced_size(
     quick: bool,
     is_reduced: bool,
 ) -> None:
-    experiment, portion = Counting(tiny_benchmark), Portion(seeds=seeds)
+    experiment, portion = counting(tiny_benchmark), Portion(seeds=seeds)
     assert experiment.is_reduced(tmp_path, quick=quick, portion=portion) == is_reduced
 
 
@@ -207,7 +188,7 @@ def test_a_finished_audit_with_fewer_seeds_makes_all_a_reduced_size(
         return plan.model_copy(update={"seeds": (0,)}) if folder.name == "first" else None
 
     monkeypatch.setattr(portion_module, "_finished_plan", finished)
-    experiment = Counting(tiny_benchmark)
+    experiment = counting(tiny_benchmark)
     assert experiment.is_reduced(tmp_path, quick=False, portion=Portion(("second",)))
     assert not experiment.is_reduced(tmp_path, quick=False)
 
@@ -233,7 +214,7 @@ def test_an_audit_of_other_code_stops_only_a_run_that_selects_it(
     monkeypatch.setattr(Portion, "add_finished", all_are_finished)
 
     def run(name: str, *, rerun: bool = False) -> tuple[ReproducedValue, ...]:
-        return Counting(tiny_benchmark).run(
+        return counting(tiny_benchmark).run(
             tmp_path,
             quick=True,
             resources=RESOURCES,

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import OutputError
 from overheard_studies.overview import all_experiments, compare_value, write_overview
-from overheard_studies.registry import find_experiment
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.values_file import write_values
+from overheard_studies.reproduce import find_study
+from overheard_studies.values import ReproducedValue, StoredValues, write_values
 
 TABLE = "decaf/table3"
 
@@ -55,7 +54,8 @@ def test_a_value_of_a_reduced_size_is_never_compared(
 
 def write(folder: Path, *values: ReproducedValue, quick: bool = False) -> None:
     folder.mkdir()
-    write_values(find_experiment(TABLE), values, folder, quick=quick)
+    differences = find_study(TABLE).differences
+    write_values(StoredValues("table3", quick, differences, values), folder)
 
 
 def test_the_page_lists_every_experiment_and_draws_those_that_were_run(tmp_path: Path):

@@ -10,9 +10,9 @@ from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import PlanError
 from overheard_studies import portion as portion_module
 from overheard_studies.portion import ALL, Portion
-from overheard_studies.registry import find_experiment
+from overheard_studies.reproduce import find_study
 
-PLANS = find_experiment("whispers/table3").plans(quick=True)
+PLANS = find_study("whispers/table3").plans(quick=True)
 
 
 def test_the_whole_experiment_keeps_its_plans():
@@ -26,19 +26,19 @@ def test_only_the_named_audits_are_selected_with_the_new_seeds():
 
 
 def test_only_the_named_arms_and_the_one_without_defenses_are_selected():
-    plans = find_experiment("whispers/table4").plans(quick=True)
+    plans = find_study("whispers/table4").plans(quick=True)
     (plan,) = Portion(arms=("epsilon 5",)).select("whispers/table4", plans).values()
     assert [arm.name for arm in plan.arms] == ["no defense", "epsilon 5"]
     assert ALL.select("whispers/table4", plans) == plans
 
 
 def test_an_audit_without_the_named_arms_is_left_out():
-    plans = {**find_experiment("whispers/table4").plans(quick=True), **PLANS}
+    plans = {**find_study("whispers/table4").plans(quick=True), **PLANS}
     assert list(Portion(arms=("epsilon 5",)).select("both", plans)) == ["audit"]
 
 
 def test_an_unknown_arm_is_refused_with_the_known_ones_of_the_selected_audits():
-    plans = {**find_experiment("whispers/table4").plans(quick=True), **PLANS}
+    plans = {**find_study("whispers/table4").plans(quick=True), **PLANS}
     with pytest.raises(PlanError, match="no arm 'epsilon 3'; its arms: no defense, epsilon 1,"):
         Portion(("audit",), arms=("epsilon 3",)).select("both", plans)
     with pytest.raises(
@@ -50,7 +50,7 @@ def test_an_unknown_arm_is_refused_with_the_known_ones_of_the_selected_audits():
 def test_a_selected_audit_keeps_the_arms_of_which_its_folder_has_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    plans = find_experiment("whispers/table4").plans(quick=True)
+    plans = find_study("whispers/table4").plans(quick=True)
     selected = Portion(arms=("epsilon 1",)).select("table4", plans)
     kept = partial(Portion().add_finished, selected, plans, tmp_path)
     assert kept() == selected

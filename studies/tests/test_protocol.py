@@ -1,12 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
-from overheard_studies.decaf.benchmark import DecafBenchmark
-from overheard_studies.decaf.plans import DecafSize, build_plan
-from overheard_studies.protocol import ProtocolExperiment, ProtocolPanel
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.decaf.setting import DecafBenchmark, DecafSize, build_plan
+from overheard_studies.protocol import protocol
+from overheard_studies.values import ReproducedValue
 
 pytestmark = pytest.mark.slow
 
@@ -19,14 +20,9 @@ def values(
 ) -> dict[str, ReproducedValue]:
     attacks = (MeanSoftmax(), Ramakrishna(form="auxiliary_gradient"))
     one = build_plan(tiny_benchmark, tiny_size, attacks)
-    experiment = ProtocolExperiment(
-        "top1",
-        "",
-        "",
-        (ProtocolPanel("Digits", one, one, published=0.9),),
-        ("top1", "top3"),
-        "higher",
-    )
+    panels = {"Digits": lambda quick: one}
+    experiment = protocol("ppa", "top1", "", panels, ("top1", "top3"), "higher")
+    experiment = replace(experiment, panels=(replace(experiment.panels[0], key="mnist"),))
     run = experiment.run(
         tmp_path_factory.mktemp("top1"),
         quick=True,
@@ -43,8 +39,8 @@ def test_each_attack_has_values_over_all_rounds_and_per_round(
     # 2 attacks, 2 scores, 2 rounds and both together; and 2 scores of the guess.
     assert len(values) == 14
     assert {
-        "digits_attack_1_mean_softmax_top1_all_rounds",
-        "digits_attack_2_ramakrishna_top3_round_2",
+        "mnist_attack_1_mean_softmax_top1_all_rounds",
+        "mnist_attack_2_ramakrishna_top3_round_2",
     } <= values.keys()
 
 
@@ -54,11 +50,11 @@ def test_only_the_first_attack_has_a_published_value(
     published = {
         name: one.published for name, one in values.items() if one.published is not None
     }
-    assert published == {"digits_attack_1_mean_softmax_top1_all_rounds": 0.9}
+    assert published == {"mnist_attack_1_mean_softmax_top1_all_rounds": 0.9}
 
 
 def test_the_uninformed_guess_names_the_largest_of_ten_classes_by_chance(
     values: dict[str, ReproducedValue],
 ) -> None:
     # 1/10 if one class is the largest; users 1 and 10 have several, which is easier.
-    assert 0.1 <= values["digits_uniform_top1"].value < 0.3
+    assert 0.1 <= values["mnist_uniform_top1"].value < 0.3

@@ -8,9 +8,8 @@ from overheard.core.errors import TranscriptError
 from overheard.core.parties import SERVER, client
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard_studies.decaf.benchmark import DecafBenchmark
-from overheard_studies.decaf.plans import DecafSize, build_plan
-from overheard_studies.runs import ExperimentRuns
+from overheard_studies.decaf.setting import DecafBenchmark, DecafSize, build_plan
+from overheard_studies.runs import StudyRuns
 
 
 def test_audits_with_different_seeds_are_combined_by_those_that_all_have(
@@ -19,7 +18,7 @@ def test_audits_with_different_seeds_are_combined_by_those_that_all_have(
     one = build_plan(tiny_benchmark, tiny_size, (MeanSoftmax(),))
     seeds = {"first": (4, 0, 1), "second": (0, 2, 4), "third": (7,)}
     plans = {name: one.model_copy(update={"seeds": some}) for name, some in seeds.items()}
-    runs = ExperimentRuns({}, plans, tmp_path)
+    runs = StudyRuns({}, plans, tmp_path)
     assert runs.common_seeds(("first", "second")) == (4, 0)
     assert runs.common_seeds(("first", "second", "third")) == ()
     assert runs.common_seeds(("third",)) == (7,)
@@ -36,7 +35,7 @@ def test_opens_the_transcript_of_a_run(
 ) -> None:
     one = build_plan(tiny_benchmark, tiny_size, (MeanSoftmax(),))
     done = audit(one, tmp_path / "first", resources=Resources(engine="sequential"))
-    runs = ExperimentRuns({"first": done}, {"first": one}, tmp_path)
+    runs = StudyRuns({"first": done}, {"first": one}, tmp_path)
     view = runs.transcript("first", UNDEFENDED, 0).seen_by(SERVER)
     assert set(view.updates(client(9))) == {0, 1}
     with pytest.raises(TranscriptError):

@@ -1,7 +1,5 @@
 from overheard_studies.setting_description import describe_setting
-from overheard_studies.whispers.benchmark import MNIST
-from overheard_studies.whispers.plans import build_plan
-from overheard_studies.whispers.scenario import iid_scenario
+from overheard_studies.whispers.setting import MNIST, build_plan, iid_scenario
 
 FULL = build_plan(iid_scenario(MNIST), MNIST.full, quick=False)
 QUICK = build_plan(iid_scenario(MNIST), MNIST.reduced, quick=True)

@@ -4,32 +4,30 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import OutputError
-from overheard_studies.registry import find_experiment
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.values_file import load_values, write_values
+from overheard_studies.values import ReproducedValue, StoredValues, load_values, write_values
 
 VALUES = (
     ReproducedValue("mean_l1", "MNIST", 0.18, 0.17, 0.19, 0.185, "lower"),
     ReproducedValue("null_recall", "MNIST", 1.0, None, None, None, "higher"),
     ReproducedValue("fer2013_not_measured", "no data", None, None, None, None, None),
 )
-EXPERIMENT = find_experiment("decaf/table3")
+STORED = StoredValues("table3", True, "The data are ours.", VALUES)
 
 
 def test_values_read_back_as_they_were_written(tmp_path: Path) -> None:
-    write_values(EXPERIMENT, VALUES, tmp_path, quick=True)
-    assert load_values(tmp_path) == VALUES
+    write_values(STORED, tmp_path)
+    assert load_values(tmp_path) == STORED
 
 
 def test_the_file_has_the_setting_once_and_an_entry_per_value(tmp_path: Path) -> None:
-    path = write_values(EXPERIMENT, VALUES, tmp_path, quick=True)
+    path = write_values(STORED, tmp_path)
     content = json.loads(path.read_text())
     first, second, _ = content.pop("values")
     assert path.name == "figures.json"
     assert content == {
         "experiment": "table3",
         "quick": True,
-        "differences": EXPERIMENT.differences,
+        "differences": "The data are ours.",
     }
     assert first == {
         "name": "mean_l1",

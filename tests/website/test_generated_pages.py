@@ -13,7 +13,7 @@ from overheard.gate.policy_schema import policy_schema
 from overheard.plans.registries import REGISTRIES
 from overheard.plans.schema.plan_schema import plan_tables, schema_tables
 from overheard.report.terms import read_terms
-from overheard_studies.registry import discover_papers
+from overheard_studies.reproduce import find_papers
 from website.generated_pages import generated_pages
 
 PAGES = generated_pages()
@@ -87,6 +87,6 @@ def test_every_term_is_on_the_glossary():
 
 
 def test_every_experiment_of_every_paper_is_named():
-    for name, paper in discover_papers().items():
-        for key in paper.experiments():
+    for name, paper in find_papers().items():
+        for key in paper.studies():
             assert f"`{name}/{key}`" in PAGES["papers.md"]

@@ -12,11 +12,10 @@ from overheard.auditing.inputs import Resources
 from overheard.cli.list_entries import ListEntry
 from overheard.cli.progress import progress_bar
 from overheard.core.errors import AuditError, OutputError
-from overheard_studies.experiment import PAGE_FILE, Experiment
 from overheard_studies.overview import all_experiments, experiment_folder, write_overview
-from overheard_studies.registry import discover_papers, find_experiment
-from overheard_studies.reproduce import reproduce
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.reproduce import find_papers, find_study, reproduce
+from overheard_studies.study import PAGE_FILE, Study
+from overheard_studies.values import ReproducedValue
 
 FOLDER = Path("reproduced")
 """Folder of experiments, unless another one is named."""
@@ -30,11 +29,11 @@ def list_papers() -> tuple[ListEntry, ...]:
             paper.title,
             tuple(
                 f"{name}/{key}  {experiment.title}"
-                for key, experiment in paper.experiments().items()
+                for key, experiment in paper.studies().items()
             ),
             paper.source,
         )
-        for name, paper in discover_papers().items()
+        for name, paper in find_papers().items()
     )
 
 
@@ -50,7 +49,7 @@ def reproduce_one(
     quiet: bool,
 ) -> None:
     """Run one experiment, and print its values."""
-    experiment = find_experiment(name)
+    experiment = find_study(name)
     folder = out or FOLDER / experiment_folder(name, quick=quick)
     with progress_bar(Console(stderr=True), quiet) as on_step:
         values = reproduce(
@@ -120,7 +119,7 @@ def write_report_of_all(out: Path | None, quiet: bool) -> None:
 
 
 def print_reproduction(
-    experiment: Experiment, figures: Sequence[ReproducedValue], console: Console
+    experiment: Study, figures: Sequence[ReproducedValue], console: Console
 ) -> None:
     """Print one table per setting with one row per value, and the differences to the paper."""
     console.print(Text(experiment.title, style="bold"))

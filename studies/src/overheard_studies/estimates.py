@@ -9,7 +9,7 @@ import numpy as np
 
 from overheard.core.errors import NeedsError
 from overheard.core.parties import Party
-from overheard.core.scorer import Better, Score
+from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
@@ -18,7 +18,6 @@ from overheard.plans.plan import UNDEFENDED
 from overheard.plans.registries import questions
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
-from overheard_studies.reproduced_value import ReproducedValue
 
 BOOTSTRAP_SEED = Seed(0).child("papers")
 
@@ -117,15 +116,6 @@ def find_best_round(audit: Audit, attack: str, score: str, rounds: Iterable[int]
     return min(
         rounds,
         key=lambda number: mean_score(audit, FindingFilter(attack, (number,)), score).mean,
-    )
-
-
-def reproduced_value(
-    name: str, setting: str, measured: Estimate, published: float | None, better: Better | None
-) -> ReproducedValue:
-    """Make a reproduced value from an estimate."""
-    return ReproducedValue(
-        name, setting, measured.mean, measured.low, measured.high, published, better
     )
 
 

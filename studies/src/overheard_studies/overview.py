@@ -14,10 +14,9 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER
 from overheard.report.reproductions_page import ExperimentSummary, reproductions_page
 from overheard.statistics.estimate import Estimate
-from overheard_studies.experiment import LEFT_OUT, PAGE_FILE, Experiment
-from overheard_studies.registry import discover_papers
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.values_file import VALUES_FILE, StoredValues, load_stored_values
+from overheard_studies.reproduce import find_papers
+from overheard_studies.study import LEFT_OUT, PAGE_FILE, Study
+from overheard_studies.values import VALUES_FILE, ReproducedValue, StoredValues, load_values
 
 OVERVIEW_FILE = "index.html"
 
@@ -37,10 +36,10 @@ COMPARED: tuple[Comparison, ...] = ("reproduced", "stronger here", "weaker here"
 """The comparisons of values that can be compared."""
 
 
-def all_experiments() -> Iterator[tuple[str, Experiment]]:
+def all_experiments() -> Iterator[tuple[str, Study]]:
     """Yield every experiment with its name on the command line, such as "decaf/table3"."""
-    for paper, library in discover_papers().items():
-        for name, experiment in library.experiments().items():
+    for paper, library in find_papers().items():
+        for name, experiment in library.studies().items():
             yield f"{paper}/{name}", experiment
 
 
@@ -101,7 +100,7 @@ def overview_page(folder: Path) -> str:
         for quick in (True, False):
             place = experiment_folder(name, quick=quick)
             if (folder / place / VALUES_FILE).exists():
-                stored = load_stored_values(folder / place)
+                stored = load_values(folder / place)
                 link = f"{place}/{PAGE_FILE}" if (folder / place / PAGE_FILE).exists() else ""
         summaries.append(_summary(name, experiment, stored, link))
         rows.append(_count_row(name, experiment, stored))
@@ -111,7 +110,7 @@ def overview_page(folder: Path) -> str:
 
 
 def _summary(
-    name: str, experiment: Experiment, stored: StoredValues | None, link: str
+    name: str, experiment: Study, stored: StoredValues | None, link: str
 ) -> ExperimentSummary:
     if stored is None:
         return ExperimentSummary(name, experiment.title, "", "", None, None)
@@ -125,9 +124,7 @@ def _summary(
     )
 
 
-def _count_row(
-    name: str, experiment: Experiment, stored: StoredValues | None
-) -> tuple[str, ...]:
+def _count_row(name: str, experiment: Study, stored: StoredValues | None) -> tuple[str, ...]:
     title = make_printable(experiment.title)
     if stored is None:
         return (name, title, "not run", *("" for _ in range(1 + len(COMPARED))))

@@ -1,7 +1,7 @@
 """The portion of an experiment that is run: some of its audits, with other seeds."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
@@ -34,6 +34,14 @@ class Portion:
     only: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     arms: tuple[str, ...] = ()
+
+    def without(self, names: Iterable[str]) -> "Portion | None":
+        """Return the portion without these audits; None if it selects nothing else."""
+        if not self.only:
+            return self
+        others = set(self.only) - set(names)
+        left = tuple(one for one in self.only if one in others)
+        return replace(self, only=left) if left else None
 
     def select(self, experiment: str, plans: Mapping[str, Plan]) -> dict[str, Plan]:
         """Return the selected plans with the seeds and arms of this portion.

@@ -1,14 +1,56 @@
-"""Reproduction of a paper's experiment by name."""
+"""Reproduction of a table or figure of a paper by its name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep
+from overheard.core.errors import PlanError
+from overheard_studies import protocol
+from overheard_studies.deanonymization import paper as deanonymization
+from overheard_studies.decaf import studies as decaf
+from overheard_studies.flip import paper as flip
+from overheard_studies.own import paper as own
 from overheard_studies.portion import Portion
-from overheard_studies.registry import find_experiment
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.values_file import write_values
+from overheard_studies.shift import paper as shift
+from overheard_studies.study import Paper, Study, Values
+from overheard_studies.whispers import studies as whispers
+
+
+@cache
+def find_papers() -> Mapping[str, Paper]:
+    """Return every paper that can be reproduced, by name in alphabetical order."""
+    papers = (
+        deanonymization.PAPER,
+        decaf.PAPER,
+        flip.PAPER,
+        own.PAPER,
+        *protocol.PAPERS,
+        shift.PAPER,
+        whispers.PAPER,
+    )
+    return {one.name: one for one in sorted(papers, key=lambda one: one.name)}
+
+
+def find_study(name: str) -> Study:
+    """Return the study with this name, such as "decaf/table3".
+
+    Raises:
+        PlanError: if there is none; the message lists the known names.
+
+    """
+    paper, _, key = name.partition("/")
+    known = find_papers()
+    if paper not in known:
+        raise PlanError(f"unknown paper {paper!r}; known papers: {', '.join(known)}")
+    studies = known[paper].studies()
+    if key not in studies:
+        raise PlanError(
+            f"{paper} has no experiment {key!r}; use {paper}/NAME with one of: "
+            + ", ".join(studies)
+        )
+    return studies[key]
 
 
 def reproduce(
@@ -22,7 +64,7 @@ def reproduce(
     rerun: bool = False,
     resources: Resources | None = None,
     on_step: OnStep | None = None,
-) -> tuple[ReproducedValue, ...]:
+) -> Values:
     """Reproduce a table or figure of a paper and return its values with the published ones.
 
     Writes `figures.json`, `figures.html` and the reports of the audits to the folder. Results
@@ -46,16 +88,11 @@ def reproduce(
         AuditError: if an audit fails; the message says what to change. Finished work is kept.
 
     """
-    chosen = find_experiment(experiment)
-    portion = Portion(tuple(only), tuple(seeds), tuple(arms))
-    values = chosen.run(
+    return find_study(experiment).run(
         folder,
         quick=quick,
         resources=resources or Resources(),
         on_step=on_step,
-        portion=portion,
+        portion=Portion(tuple(only), tuple(seeds), tuple(arms)),
         rerun=rerun,
     )
-    is_reduced = chosen.is_reduced(folder, quick=quick, portion=portion)
-    write_values(chosen, values, folder, quick=is_reduced)
-    return values

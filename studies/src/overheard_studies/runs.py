@@ -1,4 +1,4 @@
-"""The finished audits of an experiment and their plans."""
+"""The finished audits of a study and their plans."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,14 +16,14 @@ from overheard.plans.plan import Plan
 
 @final
 @dataclass(frozen=True, slots=True)
-class ExperimentRuns:
-    """The finished audits of an experiment, each in its own sub-folder.
+class StudyRuns:
+    """The finished audits of a study, each in its own sub-folder.
 
     Args:
         audits: results by sub-folder; audits whose data are missing are left out.
-        plans: plans by sub-folder; with other seeds than the experiment's if those were
+        plans: plans by sub-folder; with other seeds than the study's if those were
             requested. Audits of one folder may have different seeds.
-        folder: folder of the experiment.
+        folder: folder of the study.
         resources: data folder, device and workers.
         on_step: told of measurements that take minutes after the audits; None = no reports.
 
@@ -45,7 +45,7 @@ class ExperimentRuns:
         first, *others = (self.plans[name].seeds for name in names)
         return tuple(seed for seed in first if all(seed in one for one in others))
 
-    def with_common_seeds(self, names: Collection[str]) -> "ExperimentRuns":
+    def with_common_seeds(self, names: Collection[str]) -> "StudyRuns":
         """Return these runs, of the named audits only those of their common seeds."""
         seeds = self.common_seeds(names)
         plans = {name: self.plans[name].model_copy(update={"seeds": seeds}) for name in names}

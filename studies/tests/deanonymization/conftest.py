@@ -10,7 +10,7 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.data.datasets.own import Own
 from overheard.learning.models.mlp import Mlp
-from overheard_studies.deanonymization.scenarios import WISDM, IdentityScenario
+from overheard_studies.deanonymization.setting import WISDM, IdentityScenario
 
 USERS, EACH, LABELS = 12, 24, 3
 

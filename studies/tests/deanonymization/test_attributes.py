@@ -3,16 +3,17 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.deanonymization.attributes import AttributePanel, AttributesExperiment
-from overheard_studies.deanonymization.scenarios import IdentityScenario
+from overheard_studies.deanonymization.other_claims import attributes
+from overheard_studies.deanonymization.setting import IdentityScenario
+from overheard_studies.deanonymization.studies import Varied
 
 
 @pytest.mark.slow
 def test_an_attribute_without_a_trace_is_inferred_for_known_users_only(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    panels = (AttributePanel(tiny, ("kind",), 6),)
-    experiment = AttributesExperiment(panels, panels)
+    panels = (Varied(tiny, {"kind": 6}),)
+    experiment = attributes(panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     # Kinds alternate and leave no other trace: only recognizing the user reveals them.

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.deanonymization.bias import BiasExperiment, UserBiases
-from overheard_studies.deanonymization.scenarios import IdentityScenario
+from overheard_studies.deanonymization.setting import IdentityScenario
+from overheard_studies.deanonymization.variation import UserBiases, bias
 
 
 def test_proportional_biases_correlate_and_reversed_ones_anticorrelate() -> None:
@@ -18,7 +18,7 @@ def test_proportional_biases_correlate_and_reversed_ones_anticorrelate() -> None
 def test_own_biases_correlate_more_than_those_of_others_and_are_drawn(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    experiment = BiasExperiment((tiny,), (tiny,))
+    experiment = bias((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     own_value, other = by_name["tiny_own_correlation"], by_name["tiny_other_correlation"]

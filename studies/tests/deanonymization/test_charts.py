@@ -6,7 +6,7 @@ from overheard_studies.deanonymization.charts import (
     scatter_chart,
     series_figure,
 )
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.values import ReproducedValue
 
 
 def figure(value: float | None) -> ReproducedValue:

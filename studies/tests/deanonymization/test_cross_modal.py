@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from overheard.statistics.roc import ScoredPairs
-from overheard_studies.deanonymization.cross_modal import balanced_precision
+from overheard_studies.deanonymization.other_claims import balanced_precision
 
 
 def pairs(scores: list[float], same: list[bool]) -> ScoredPairs:

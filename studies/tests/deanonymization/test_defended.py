@@ -5,31 +5,31 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.plans.plan import UNDEFENDED
 from overheard_studies.deanonymization.defended import (
-    DefendedIdentityExperiment,
+    DefensePanel,
     attacks_by_name,
+    defended,
     published_decrease,
 )
-from overheard_studies.deanonymization.defense_panel import DefensePanel
-from overheard_studies.deanonymization.scenarios import WISDM, IdentityScenario
+from overheard_studies.deanonymization.setting import WISDM, IdentityScenario
 from studies.tests.separate_arms import run_one_arm_then_all
 
 
 def test_every_published_setting_has_its_arm() -> None:
-    names = [arm.name for arm in DefensePanel(WISDM, 24).arms()]
+    names = [arm.name for arm in DefensePanel(WISDM, 24).arms(adapted=False)]
     # 4 + 3 + 3 data defenses, 5 + 5 update defenses, and the undefended arm.
     assert len(names) == 10 + 10 + 1
     assert {"bkg_repl 1", "rand_aug 2", "mm_aug 0.5", "dp_fedavg 1e-05", "noise 100"} < {*names}
 
 
 def test_shadow_devices_apply_the_defense_in_adapted_arms_only() -> None:
-    assert not any(arm.shadows_defended for arm in DefensePanel(WISDM, 24).arms())
-    adapted = DefensePanel(WISDM, 24).adapted_arms()
+    assert not any(arm.shadows_defended for arm in DefensePanel(WISDM, 24).arms(adapted=False))
+    adapted = DefensePanel(WISDM, 24).arms(adapted=True)
     assert [arm.shadows_defended for arm in adapted] == [False, *[True] * 10]
 
 
 def test_every_attack_of_both_audits_has_an_attackers_name(tiny: IdentityScenario) -> None:
     panel = DefensePanel(tiny, 8)
-    plain, adapted = DefendedIdentityExperiment((panel,), (panel,)).plans(quick=False).values()
+    plain, adapted = defended((panel,), (panel,)).plans(quick=False).values()
     names = attacks_by_name(plain)
     # An adaptive attacker differs from the non-adaptive one only in that.
     assert "pieces" not in names["simulated"]
@@ -45,7 +45,7 @@ def test_full_replacement_hides_users_and_each_arm_has_a_utility(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (DefensePanel(tiny, 8, (1.0,), (), (), ()),)
-    experiment = DefendedIdentityExperiment(panels, panels)
+    experiment = defended(panels, panels)
     run = run_one_arm_then_all(experiment, UNDEFENDED, tmp_path, resources)
     values = {one.name: one for one in run}
     assert len(values) == len(run)

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.deanonymization.depth import DepthExperiment, LayeredScenario
-from overheard_studies.deanonymization.scenarios import IdentityScenario
+from overheard_studies.deanonymization.setting import IdentityScenario
+from overheard_studies.deanonymization.studies import Varied, depth
 
 
 @pytest.mark.slow
@@ -13,11 +13,9 @@ def test_each_layer_has_its_own_precision_and_the_first_reveals_users(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     panels = (
-        LayeredScenario(
-            replace(tiny, paper="blog"), {"embedding": 0, "output_bias": "last_bias"}
-        ),
+        Varied(replace(tiny, paper="blog"), {"embedding": 0, "output_bias": "last_bias"}),
     )
-    experiment = DepthExperiment("table5", panels, panels)
+    experiment = depth("table5", panels, panels)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     values = {one.name: one for one in run}
     first = values["tiny_simulated_embedding_mean_average_precision"].value

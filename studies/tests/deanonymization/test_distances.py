@@ -5,8 +5,8 @@ import torch
 
 from overheard.auditing.inputs import Resources
 from overheard.core.seeds import Seed
-from overheard_studies.deanonymization.distances import DistancesExperiment, measure_distances
-from overheard_studies.deanonymization.scenarios import IdentityScenario
+from overheard_studies.deanonymization.setting import IdentityScenario
+from overheard_studies.deanonymization.variation import distances, measure_distances
 
 
 def test_two_opposite_users_are_close_to_themselves_and_far_from_each_other() -> None:
@@ -27,7 +27,7 @@ def test_a_user_with_one_example_is_left_out() -> None:
 def test_distinct_users_are_above_the_diagonal_and_permuted_ones_less_often(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    experiment = DistancesExperiment((tiny,), (tiny,))
+    experiment = distances((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     original, permuted = (

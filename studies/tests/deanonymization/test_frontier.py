@@ -1,4 +1,4 @@
-from overheard_studies.deanonymization.frontier import (
+from overheard_studies.deanonymization.charts import (
     TradeOffPoint,
     frontier_figure,
     undominated_arms,

@@ -3,15 +3,15 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.deanonymization.iid import IidExperiment
-from overheard_studies.deanonymization.scenarios import IdentityScenario
+from overheard_studies.deanonymization.setting import IdentityScenario
+from overheard_studies.deanonymization.studies import iid
 
 
 @pytest.mark.slow
 def test_the_iid_control_hides_users_that_the_attack_identifies(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    experiment = IidExperiment((tiny,), (tiny,))
+    experiment = iid((tiny,), (tiny,))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     control, own_value = (

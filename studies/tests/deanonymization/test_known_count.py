@@ -7,18 +7,18 @@ import torch
 from overheard.auditing.inputs import Resources
 from overheard.core.seeds import Seed
 from overheard.linkage.known_updates import KnownUpdates
-from overheard_studies.deanonymization.identity_attacks import build_published_attack
-from overheard_studies.deanonymization.known_count import (
-    KnownCountExperiment,
+from overheard_studies.deanonymization.run_studies import (
+    known_count,
     sample_per_user,
     select_counts,
 )
-from overheard_studies.deanonymization.plans import (
+from overheard_studies.deanonymization.setting import (
+    IdentityScenario,
     build_known_user_settings,
     build_plan,
-    threat_per_sender,
+    build_published_attack,
+    build_threat,
 )
-from overheard_studies.deanonymization.scenarios import IdentityScenario
 
 
 def test_each_user_has_the_given_number_of_updates_or_all() -> None:
@@ -33,7 +33,7 @@ def test_counts_that_leave_no_update_out_are_dropped(
     tiny: IdentityScenario,
 ) -> None:
     scenario = replace(tiny, rounds=9, most_rounds=8)
-    threats = (threat_per_sender((build_published_attack(scenario, "simulated"),)),)
+    threats = (build_threat((build_published_attack(scenario, "simulated"),)),)
     run = build_plan(scenario, build_known_user_settings("random"), threats)
     assert select_counts(scenario, run, (1, 4, 8, 16)) == (1, 4)
 
@@ -42,7 +42,7 @@ def test_counts_that_leave_no_update_out_are_dropped(
 def test_all_updates_give_at_least_the_precision_of_one(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    experiment = KnownCountExperiment((tiny,), (tiny,), (1, 2), steps=400)
+    experiment = known_count((tiny,), (tiny,), (1, 2), steps=400)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     one, all_updates = by_name["tiny_updates_1"], by_name["tiny_updates_all"]

@@ -6,12 +6,12 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.learning.models.logistic import Logistic
-from overheard_studies.deanonymization.model_utility import (
+from overheard_studies.deanonymization.measures import (
     chance_utility,
     mean_over_seeds,
     measure_utility,
 )
-from overheard_studies.deanonymization.scenarios import WISDM
+from overheard_studies.deanonymization.setting import WISDM
 
 TASK = Task((2,), ("a", "b"))
 ALWAYS_A = {"1.weight": torch.zeros(2, 2), "1.bias": torch.tensor([1.0, 0.0])}

@@ -4,15 +4,14 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.findings.audit import Audit
-from overheard_studies.deanonymization.open_world import OpenWorldExperiment
-from overheard_studies.deanonymization.result_rows import PRECISION
-from overheard_studies.deanonymization.scenarios import IdentityScenario
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.runs import ExperimentRuns
+from overheard_studies.deanonymization.setting import PRECISION, IdentityScenario
+from overheard_studies.deanonymization.studies import open_world
+from overheard_studies.runs import StudyRuns
+from overheard_studies.values import ReproducedValue
 
 
 def test_the_share_of_seen_users_sets_the_number_of_unseen_ones(tiny: IdentityScenario) -> None:
-    plans = OpenWorldExperiment((tiny,), (tiny,)).plans(quick=True)
+    plans = open_world((tiny,), (tiny,)).plans(quick=True)
     # Of 12 users 4 are held out; of the 8 others 2, 4, 6 and 8 are known.
     unseen = [plan.data.people.unseen for plan in plans.values() if plan.data.people]
     assert unseen == [6, 4, 2, 0]
@@ -22,7 +21,7 @@ def test_the_share_of_seen_users_sets_the_number_of_unseen_ones(tiny: IdentitySc
 def test_the_figure_has_the_shares_that_were_run(
     tiny: IdentityScenario, tmp_path: Path
 ) -> None:
-    experiment = OpenWorldExperiment((tiny,), (tiny,))
+    experiment = open_world((tiny,), (tiny,))
     plans = {
         name: plan
         for name, plan in experiment.plans(quick=True).items()
@@ -37,19 +36,19 @@ def test_the_figure_has_the_shares_that_were_run(
         for attack in plan.threats[0].attacks
         for score in (PRECISION, "matching_auc")
     ]
-    content = experiment.page_content(ExperimentRuns(audits, plans, tmp_path), values)
-    assert [one.title for one in content.figures] == [
+    figures = experiment.figures(StudyRuns(audits, plans, tmp_path), values)
+    assert [one.title for one in figures] == [
         "Figure 6: Tiny, mean average precision",
         "Figure 6: Tiny, matching auc",
     ]
-    assert experiment.page_content(ExperimentRuns({}, {}, tmp_path), ()).figures == ()
+    assert list(experiment.figures(StudyRuns({}, {}, tmp_path), ())) == []
 
 
 @pytest.mark.slow
 def test_false_positives_are_reported_with_unseen_users_and_senders_are_linked(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    experiment = OpenWorldExperiment((tiny,), (tiny,), (50,), pairs=1000)
+    experiment = open_world((tiny,), (tiny,), (50,), pairs=1000)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     values = {one.name: one for one in run}
     assert "tiny_seen_50_reidentify_mlp_dir_at_1_percent" in values

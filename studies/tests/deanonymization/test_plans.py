@@ -1,17 +1,17 @@
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
-from overheard_studies.deanonymization.identity_attacks import (
+from overheard_studies.deanonymization.setting import (
+    BLOGS,
     PUBLISHED_ATTACKS,
+    QUICK_SCENARIO,
+    SCENARIOS,
+    WISDM,
     build_identity_attacks,
-    build_published_attack,
-)
-from overheard_studies.deanonymization.plans import (
     build_known_user_settings,
     build_plan,
+    build_published_attack,
+    build_threat,
     describe_setting,
-    threat_per_sender,
-    threat_per_update,
 )
-from overheard_studies.deanonymization.scenarios import BLOGS, QUICK_SCENARIO, SCENARIOS, WISDM
 
 
 def test_both_devices_of_a_user_take_part_as_published() -> None:
@@ -19,7 +19,7 @@ def test_both_devices_of_a_user_take_part_as_published() -> None:
         made = build_plan(
             scenario,
             build_known_user_settings("random"),
-            (threat_per_update((build_published_attack(scenario, "shadow"),)),),
+            (build_threat((build_published_attack(scenario, "shadow"),)),),
         )
         assert made.data.people is not None
         assert made.data.people.shadow_devices
@@ -28,10 +28,10 @@ def test_both_devices_of_a_user_take_part_as_published() -> None:
 
 def test_every_update_has_its_own_pseudonym_as_published() -> None:
     attacks = (build_published_attack(BLOGS, "shadow"),)
-    assert threat_per_update(attacks).pseudonyms == "round"
-    assert threat_per_sender(attacks).pseudonyms == "run"
-    assert "defenses" in threat_per_update(attacks, adapts=True).knows
-    assert "defenses" not in threat_per_update(attacks).knows
+    assert build_threat(attacks).pseudonyms == "round"
+    assert build_threat(attacks, by_sender=True).pseudonyms == "run"
+    assert "defenses" in build_threat(attacks, adapts=True).knows
+    assert "defenses" not in build_threat(attacks).knows
 
 
 def test_published_attacks_read_the_scenarios_layer_and_wccn_comes_last() -> None:
@@ -42,12 +42,12 @@ def test_published_attacks_read_the_scenarios_layer_and_wccn_comes_last() -> Non
 
 
 def test_the_setting_of_a_quick_run_says_what_is_reduced() -> None:
-    threats = (threat_per_update((build_published_attack(WISDM, "shadow"),)),)
+    threats = (build_threat((build_published_attack(WISDM, "shadow"),)),)
     run, full = (
         build_plan(scenario, build_known_user_settings("random"), threats)
         for scenario in (QUICK_SCENARIO, WISDM)
     )
-    description = describe_setting(WISDM, run, full)
+    description = describe_setting(WISDM.name, run, full)
     assert "1 instead of 3 seeds" in description
     assert "10 instead of 24 rounds" in description
-    assert "changed" not in describe_setting(WISDM, full)
+    assert "changed" not in describe_setting(WISDM.name, full, full)

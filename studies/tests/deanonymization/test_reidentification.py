@@ -3,12 +3,9 @@ from dataclasses import replace
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.deanonymization.reidentification import (
-    PriorPanel,
-    ReidentificationExperiment,
-)
-from overheard_studies.deanonymization.scenarios import IdentityScenario
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.deanonymization.setting import IdentityScenario
+from overheard_studies.deanonymization.studies import Varied, reidentification
+from overheard_studies.values import ReproducedValue
 
 pytestmark = pytest.mark.slow
 
@@ -17,8 +14,8 @@ pytestmark = pytest.mark.slow
 def values(
     tiny: IdentityScenario, resources: Resources, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, ReproducedValue]:
-    panels = (PriorPanel(replace(tiny, paper="blog"), ("random",)),)
-    experiment = ReidentificationExperiment(panels, panels)
+    panels = (Varied(replace(tiny, paper="blog"), ("random",)),)
+    experiment = reidentification(panels, panels)
     folder = tmp_path_factory.mktemp("table3")
     run = experiment.run(folder, quick=True, resources=resources, on_step=None)
     values = {one.name: one for one in run}
@@ -55,7 +52,7 @@ def test_only_single_updates_with_shadow_devices_have_published_values(
 
 
 def test_a_full_run_has_every_scenario_and_a_quick_one_no_text() -> None:
-    experiment = ReidentificationExperiment()
+    experiment = reidentification()
     assert set(experiment.plans(quick=True)) == {"wisdm_random", "wisdm_chronological"}
     assert {name.partition("_")[0] for name in experiment.plans(quick=False)} == {
         "blogs", "ages", "wisdm",

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.deanonymization.scenarios import IdentityScenario
-from overheard_studies.deanonymization.stages import StagesExperiment, split_rounds
+from overheard_studies.deanonymization.run_studies import split_rounds, stages
+from overheard_studies.deanonymization.setting import IdentityScenario
 
 
 def test_ranges_contain_every_round_once() -> None:
@@ -17,7 +17,7 @@ def test_ranges_contain_every_round_once() -> None:
 def test_every_pair_of_ranges_has_a_value_and_is_drawn(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    experiment = StagesExperiment((tiny,), (tiny,), 2)
+    experiment = stages((tiny,), (tiny,), 2)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     # Two by two pairs, the mean of the diagonal, and the mean of the rest.

@@ -3,15 +3,15 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.deanonymization.scenarios import IdentityScenario
-from overheard_studies.deanonymization.utility import UtilityExperiment
+from overheard_studies.deanonymization.run_studies import utility
+from overheard_studies.deanonymization.setting import IdentityScenario
 
 
 @pytest.mark.slow
 def test_both_models_are_better_than_chance(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
-    experiment = UtilityExperiment((tiny,), (tiny,), ("random",))
+    experiment = utility((tiny,), (tiny,), ("random",))
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     # Three labels.

@@ -4,22 +4,21 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.questions.label_shares.attacks.decaf import Decaf
-from overheard_studies.decaf.ablation import AblationExperiment
-from overheard_studies.decaf.benchmark import DecafBenchmark
-from overheard_studies.decaf.plans import DecafSize
+from overheard_studies.decaf.setting import DecafBenchmark, DecafSize
+from overheard_studies.decaf.studies import ablation
 
 
 @pytest.mark.slow
 def test_the_ablated_attack_is_compared_with_the_whole_one(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
-    experiment = AblationExperiment(
+    experiment = ablation(
         "figure9",
         "null removal",
         Decaf(bases="published", null_removal=False),
         "table14",
         tiny_benchmark,
-        reduced=tiny_size,
+        sizes=(tiny_size, tiny_size),
     )
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None

@@ -3,7 +3,7 @@ import torch
 
 from overheard.data.apportion import apportion
 from overheard.data.datasets import fer2013
-from overheard_studies.decaf.benchmark import (
+from overheard_studies.decaf.setting import (
     BENCHMARKS,
     CIFAR10,
     FASHION_MNIST,

@@ -3,10 +3,9 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.decaf.benchmark import FER2013, DecafBenchmark
-from overheard_studies.decaf.by_round import RoundsExperiment
-from overheard_studies.decaf.plans import DecafSize
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.decaf.setting import FER2013, DecafBenchmark, DecafSize
+from overheard_studies.decaf.studies import by_round
+from overheard_studies.values import ReproducedValue
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +14,7 @@ def values(
     tiny_size: DecafSize,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, ReproducedValue]:
-    experiment = RoundsExperiment((tiny_benchmark,), tiny_benchmark, reduced=tiny_size)
+    experiment = by_round((tiny_benchmark,), tiny_benchmark, sizes=(tiny_size, tiny_size))
     folder: Path = tmp_path_factory.mktemp("figure6")
     run = experiment.run(
         folder, quick=True, resources=Resources(engine="sequential"), on_step=None
@@ -46,7 +45,7 @@ def test_no_value_has_a_published_one(values: dict[str, ReproducedValue]) -> Non
 def test_data_sets_that_are_missing_do_not_stop_the_others(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
-    experiment = RoundsExperiment((tiny_benchmark, FER2013), FER2013, reduced=tiny_size)
+    experiment = by_round((tiny_benchmark, FER2013), FER2013, sizes=(tiny_size, tiny_size))
     run = experiment.run(
         tmp_path / "out",
         quick=True,

@@ -4,9 +4,8 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.learning.models.mlp import Mlp
-from overheard_studies.decaf.benchmark import FER2013, DecafBenchmark
-from overheard_studies.decaf.deep_networks import DeepNetwork, DeepNetworksExperiment
-from overheard_studies.decaf.plans import DecafSize
+from overheard_studies.decaf.setting import FER2013, DecafBenchmark, DecafSize
+from overheard_studies.decaf.studies import NETWORKS, DeepNetwork, deep_networks
 
 
 @pytest.mark.slow
@@ -14,7 +13,7 @@ def test_each_network_is_compared_with_its_own_table(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
     network = DeepNetwork(tiny_benchmark, Mlp((8,)), "table12")
-    experiment = DeepNetworksExperiment((network,), reduced=tiny_size)
+    experiment = deep_networks((network,), sizes=(tiny_size, tiny_size))
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
     )
@@ -26,7 +25,7 @@ def test_each_network_is_compared_with_its_own_table(
 
 
 def test_the_larger_network_has_the_larger_published_distances() -> None:
-    networks = {one.key: one.table for one in DeepNetworksExperiment().networks}
+    networks = {one.key: one.table for one in NETWORKS}
     assert networks["cifar10_resnet18"] == "table12"
     assert networks["cifar10_vgg16"] == "table13"
 
@@ -39,7 +38,7 @@ def test_networks_whose_data_are_missing_do_not_stop_the_others(
         DeepNetwork(tiny_benchmark, Mlp((8,)), "table12"),
         DeepNetwork(FER2013, Mlp(), "table9"),
     )
-    run = DeepNetworksExperiment(networks, reduced=tiny_size).run(
+    run = deep_networks(networks, sizes=(tiny_size, tiny_size)).run(
         tmp_path / "out",
         quick=True,
         resources=Resources(data=tmp_path, engine="sequential"),

@@ -3,9 +3,8 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.decaf.benchmark import DecafBenchmark
-from overheard_studies.decaf.defended import DefendedDecafExperiment
-from overheard_studies.decaf.plans import DecafSize
+from overheard_studies.decaf.setting import DecafBenchmark, DecafSize
+from overheard_studies.decaf.studies import defended
 from studies.tests.separate_arms import run_one_arm_then_all
 
 pytest.importorskip("dp_accounting")
@@ -15,7 +14,7 @@ pytest.importorskip("dp_accounting")
 def test_each_arm_has_its_distances_and_its_accuracy(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
-    experiment = DefendedDecafExperiment(tiny_benchmark, multipliers=(16.0,), reduced=tiny_size)
+    experiment = defended(tiny_benchmark, multipliers=(16.0,), sizes=(tiny_size, tiny_size))
     resources = Resources(engine="sequential")
     run = run_one_arm_then_all(experiment, "dropout", tmp_path, resources)
     values = {one.name: one for one in run}

@@ -1,6 +1,12 @@
 from overheard.questions.label_shares.attacks.decaf import Decaf
-from overheard_studies.decaf.benchmark import FER2013, MNIST, SKIN_CANCER
-from overheard_studies.decaf.plans import DecafSize, build_plan, describe_setting
+from overheard_studies.decaf.setting import (
+    FER2013,
+    MNIST,
+    SKIN_CANCER,
+    DecafSize,
+    build_plan,
+    describe_setting,
+)
 
 SIZE = DecafSize(rounds=2, seeds=(0, 1))
 
@@ -24,8 +30,8 @@ def test_users_hold_the_shares_of_the_table() -> None:
 def test_the_setting_says_what_a_quick_run_leaves_out() -> None:
     full = build_plan(MNIST, DecafSize(rounds=5, seeds=(0, 1, 2)), (Decaf(),))
     quick = build_plan(MNIST, DecafSize(rounds=5, seeds=(0,), examples=240), (Decaf(),))
-    assert describe_setting(MNIST, full, full).endswith("seeds 0, 1, 2")
-    description = describe_setting(MNIST, quick, full)
+    assert describe_setting(MNIST.name, full, full).endswith("seeds 0, 1, 2")
+    description = describe_setting(MNIST.name, quick, full)
     assert description.endswith(
         "(changed from the full size: 1 instead of 3 seeds, "
         "240 instead of 1200 examples per user)"

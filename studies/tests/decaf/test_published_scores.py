@@ -1,11 +1,11 @@
 import pytest
 
-from overheard_studies.decaf.benchmark import BENCHMARKS, FASHION_MNIST, MNIST
-from overheard_studies.decaf.published_scores import (
+from overheard_studies.decaf.published import (
     mean_published_guess_score,
     mean_published_score,
     score_published_claim,
 )
+from overheard_studies.decaf.setting import BENCHMARKS, FASHION_MNIST, MNIST
 
 
 def test_the_papers_mean_l1_on_mnist_is_that_of_its_table() -> None:

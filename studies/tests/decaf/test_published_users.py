@@ -1,6 +1,6 @@
 import pytest
 
-from overheard_studies.decaf.published_users import published_accuracies, published_tables
+from overheard_studies.decaf.published import published_accuracies, published_tables
 
 MNIST, WITHOUT_CALIBRATOR = "table3", "table15"
 

@@ -3,16 +3,15 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.decaf.benchmark import DecafBenchmark
-from overheard_studies.decaf.plans import DecafSize
-from overheard_studies.decaf.sweep import AuxiliaryExperiment, NeuronsExperiment
+from overheard_studies.decaf.setting import DecafBenchmark, DecafSize
+from overheard_studies.decaf.studies import auxiliary, neurons
 
 
 @pytest.mark.slow
 def test_returns_each_distance_for_each_number_of_auxiliary_examples(
     tiny_benchmark: DecafBenchmark, tiny_size: DecafSize, tmp_path: Path
 ) -> None:
-    experiment = AuxiliaryExperiment(tiny_benchmark, auxiliary_counts=(2, 5), reduced=tiny_size)
+    experiment = auxiliary(tiny_benchmark, counts=(2, 5), sizes=(tiny_size, tiny_size))
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential"), on_step=None
     )
@@ -25,7 +24,7 @@ def test_returns_each_distance_for_each_number_of_auxiliary_examples(
 
 
 def test_each_width_has_its_own_network() -> None:
-    plans = NeuronsExperiment().plans(quick=False)
+    plans = neurons().plans(quick=False)
     assert {name: one.training.model.hidden for name, one in plans.items()} == {
         "neurons_64": 64,
         "neurons_128": 128,

@@ -3,10 +3,9 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.decaf.benchmark import DecafBenchmark
-from overheard_studies.decaf.plans import DecafSize
-from overheard_studies.decaf.table import DecafTableExperiment
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.decaf.setting import DecafBenchmark, DecafSize
+from overheard_studies.decaf.studies import table
+from overheard_studies.values import ReproducedValue
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +18,7 @@ def values(
     tiny_size: DecafSize,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, ReproducedValue]:
-    experiment = DecafTableExperiment("table3", tiny_benchmark, reduced=tiny_size)
+    experiment = table("table3", tiny_benchmark, sizes=(tiny_size, tiny_size))
     folder: Path = tmp_path_factory.mktemp("table3")
     run = experiment.run(folder, quick=True, resources=RESOURCES, on_step=None)
     assert len({one.name for one in run}) == len(run)

@@ -7,12 +7,13 @@ from overheard.auditing.inputs import Resources
 from overheard.data.datasets.digits import Digits
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
-from overheard_studies.flip.accuracy import AccuracyExperiment
-from overheard_studies.flip.published_numbers import (
-    published_accuracy,
-    published_membership_accuracy,
+from overheard_studies.flip.setting import (
+    PUBLISHED,
+    QUICK_MNIST,
+    FlipScenario,
+    plain_descent_arm,
 )
-from overheard_studies.flip.scenarios import QUICK_MNIST, FlipScenario, plain_descent_arm
+from overheard_studies.flip.studies import accuracy
 from studies.tests.separate_arms import run_one_arm_then_all
 
 TINY = replace(
@@ -35,17 +36,16 @@ def tiny() -> FlipScenario:
 
 
 def test_the_table_is_as_published() -> None:
-    assert published_accuracy("mnist", "conv_net", "fedavg") == pytest.approx(0.9932)
-    assert published_accuracy("cifar10", "alexnet", "15") == pytest.approx(0.7048)
-    assert published_accuracy("mnist", "mlp", "10") is None
-    assert published_membership_accuracy("flip") == pytest.approx(0.4975)
+    assert PUBLISHED.number("mnist", "conv_net", "fedavg", scale=100) == pytest.approx(0.9932)
+    assert PUBLISHED.number("cifar10", "alexnet", "15") == 70.48
+    assert PUBLISHED.number("mnist", "mlp", "10") is None
 
 
 @pytest.mark.slow
 def test_every_arm_has_an_accuracy_after_its_own_rounds(
     tiny: FlipScenario, tmp_path: Path
 ) -> None:
-    experiment = AccuracyExperiment(scenarios=(tiny,), reduced=(tiny,))
+    experiment = accuracy(scenarios=(tiny,), reduced=(tiny,))
     values = {
         one.name: one
         for one in run_one_arm_then_all(
@@ -70,7 +70,7 @@ def test_every_arm_has_an_accuracy_after_its_own_rounds(
 
 
 def test_differences_are_described_and_a_full_run_has_more_data_sets() -> None:
-    experiment = AccuracyExperiment()
+    experiment = accuracy()
     assert "inferred" in experiment.differences
     assert set(experiment.plans(quick=False)) == {"mnist", "cifar10"}
     (quick,) = experiment.plans(quick=True).values()

@@ -9,9 +9,9 @@ from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.logistic import Logistic
 from overheard.plans.plan import parse_plan
-from overheard_studies.flip.attribute import REDUCED, AttributeExperiment
+from overheard_studies.flip.attribute import REDUCED, attribute
 from overheard_studies.flip.attribute_tests import AFFINITY, TESTS
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.values import ReproducedValue
 from studies.tests.flip.planted import plant
 
 pytestmark = pytest.mark.slow
@@ -28,11 +28,9 @@ TINY = replace(
     seeds=(0, 1),
 )
 
-EXPERIMENT = AttributeExperiment(
-    full=TINY,
-    reduced=TINY,
-    rows=(1,),
-    reduced_rows=(1,),
+EXPERIMENT = attribute(
+    (TINY, TINY),
+    ((1,), (1,)),
     auxiliary=40,
     schedule=FitSchedule(epochs=10, batch=16),
 )
@@ -118,12 +116,12 @@ def test_the_page_draws_the_row_and_outcomes_are_cached(
 
 
 def test_a_task_that_several_rows_share_is_trained_once() -> None:
-    experiment = AttributeExperiment()
+    experiment = attribute()
     assert len(experiment.plans(quick=True)) == 6
     assert len(experiment.plans(quick=False)) == 14
 
 
 def test_the_classes_of_a_plan_survive_a_file() -> None:
-    plan = AttributeExperiment().plans(quick=False)["horse-cat"]
+    plan = attribute().plans(quick=False)["horse-cat"]
     source = parse_plan(plan.toml(), "here").data.source
     assert source == Cifar10(only=("cat", "horse"))

@@ -1,6 +1,6 @@
-from overheard_studies.flip.attribute_charts import TEST_LABELS, attribute_figure
+from overheard_studies.flip.attribute import TEST_LABELS, attribute_figure
 from overheard_studies.flip.attribute_tests import OTHER_START, TESTS
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.values import ReproducedValue
 
 
 def test_every_row_has_a_chart_with_one_line_per_test() -> None:

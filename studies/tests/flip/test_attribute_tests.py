@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
+import overheard_studies.flip.attribute as module
 from overheard.auditing import plan_code
 from overheard.findings.audit import Audit
-from overheard_studies.flip.attribute import AttributeExperiment
-from overheard_studies.flip.attribute_tests import (
-    TESTS,
-    AttributeTests,
-    QuadrupleOutcome,
+from overheard_studies.flip.attribute import (
+    SCHEDULE,
+    attribute,
+    find_outcomes,
+    read_attribute_rows,
 )
-from overheard_studies.flip.published_numbers import read_attribute_rows
-from overheard_studies.runs import ExperimentRuns
+from overheard_studies.flip.attribute_tests import TESTS, AttributeTests, QuadrupleOutcome
+from overheard_studies.runs import StudyRuns
 
 
 def test_outcomes_depend_on_the_plan_of_each_task_and_on_the_code(
@@ -27,14 +28,14 @@ def test_outcomes_depend_on_the_plan_of_each_task_and_on_the_code(
         yield from (QuadrupleOutcome(test, "frog-cat", seed, 2, 2) for test in TESTS)
 
     monkeypatch.setattr(AttributeTests, "run_tests", run_tests)
-    experiment, row = AttributeExperiment(), read_attribute_rows()[0]
+    experiment, row = attribute(), read_attribute_rows()[0]
     plans, last = experiment.plans(quick=True), row.quadruple.tasks[3].key
 
     def answer(rounds: int) -> int:
         """Return how often the tests have been run after answering with these rounds."""
         training = plans[last].training.model_copy(update={"rounds": rounds})
         changed = plans[last].model_copy(update={"training": training})
-        experiment._answers(row, ExperimentRuns({}, {**plans, last: changed}, tmp_path))
+        find_outcomes(row, StudyRuns({}, {**plans, last: changed}, tmp_path), SCHEDULE)
         return len(answered)
 
     seeds = len(plans[last].seeds)
@@ -58,8 +59,8 @@ def test_a_row_is_tested_with_the_seeds_that_all_its_tasks_have(
         yield from (QuadrupleOutcome(test, "frog-cat", seed, 2, 2) for test in TESTS)
 
     monkeypatch.setattr(AttributeTests, "run_tests", run_tests)
-    monkeypatch.setattr(AttributeExperiment, "_accuracies", lambda *_: [])
-    experiment = AttributeExperiment()
+    monkeypatch.setattr(module, "_accuracies", lambda *_: [])
+    experiment = attribute()
     keys = [task.key for task in read_attribute_rows()[0].quadruple.tasks]
     some_plans = experiment.plans(quick=True)
     plans = {
@@ -69,7 +70,7 @@ def test_a_row_is_tested_with_the_seeds_that_all_its_tasks_have(
     audits = {
         key: Audit("", "", (), (), (), (), plan.toml(), {}) for key, plan in plans.items()
     }
-    values = experiment.read_values(ExperimentRuns(audits, plans, tmp_path))
+    values = experiment.read_values(StudyRuns(audits, plans, tmp_path))
     found = [one for one in values if one.name == "row1_samples"]
     assert len(found) == (expected is not None)
     for one in found:

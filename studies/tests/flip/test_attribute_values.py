@@ -1,6 +1,15 @@
+from pathlib import Path
+
 import pytest
 
 from overheard.statistics.exact_intervals import estimate_proportion
+from overheard_studies.flip.attribute import (
+    attribute,
+    estimate_success_rate,
+    make_pooled_values,
+    make_row_values,
+    read_attribute_rows,
+)
 from overheard_studies.flip.attribute_tests import (
     AFFINITY,
     OTHER_START,
@@ -8,15 +17,9 @@ from overheard_studies.flip.attribute_tests import (
     TESTS,
     QuadrupleOutcome,
 )
-from overheard_studies.flip.attribute_values import (
-    SAMPLES_AS_TRIALS,
-    estimate_success_rate,
-    make_pooled_values,
-    make_row_values,
-    make_unavailable_value,
-)
-from overheard_studies.flip.published_numbers import read_attribute_rows
+from overheard_studies.runs import StudyRuns
 
+SAMPLES_AS_TRIALS = f"{SAMPLES}_each_a_trial"
 FLIP = AFFINITY.format("flip")
 
 
@@ -98,14 +101,19 @@ def test_pooled_rows_have_the_mean_of_the_published_values() -> None:
         QuadrupleOutcome(SAMPLES, "a-c", 0, 1, 2),
     ]
     samples = next(
-        one for one in make_pooled_values(rows, "all", answers) if one.name == "all_samples"
+        one for one in make_pooled_values(rows, answers) if one.name == "all_samples"
     )
     # The mean of 0.4688 and 0.4838.
     assert samples.published == pytest.approx(0.4763)
 
 
 def test_a_row_without_data_has_only_the_published_value() -> None:
-    value = make_unavailable_value(read_attribute_rows()[-1])
+    row = read_attribute_rows()[-1]
+    (value,) = [
+        one
+        for one in attribute().read_values(StudyRuns({}, {}, Path()))
+        if one.name == f"row{row.number}_samples"
+    ]
     assert value.value is None
     assert value.published == pytest.approx(0.6337)
     assert "not run" in value.setting

@@ -9,11 +9,7 @@ from overheard.core.task import Task
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.logistic import Logistic
-from overheard_studies.flip.class_affinity import (
-    AffinityTest,
-    compute_affinity,
-    fit_affinity_test,
-)
+from overheard_studies.flip.classifiers import AffinityTest, compute_affinity, fit_affinity_test
 
 BUILD = partial(Logistic().build, Task((3,), ("other", "primary")))
 

@@ -3,7 +3,7 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard_studies.flip.class_similarity import (
+from overheard_studies.flip.pictures import (
     is_nearest_to_own_class,
     measure_class_similarity,
     own_class_margin,

@@ -10,9 +10,11 @@ from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.lira_pooled import LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
-from overheard_studies.flip.membership import ATTACKS, REDUCED_ATTACKS, MembershipExperiment
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.flip.studies import MEMBERSHIP_ATTACKS, membership
+from overheard_studies.values import ReproducedValue
 from studies.tests.flip.test_accuracy import TINY
+
+ATTACKS, REDUCED_ATTACKS = MEMBERSHIP_ATTACKS
 
 pytestmark = pytest.mark.slow
 
@@ -30,8 +32,8 @@ FEW_MODELS = {
 
 @pytest.fixture(scope="module")
 def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReproducedValue]:
-    experiment = MembershipExperiment(
-        SCENARIO, SCENARIO, FEW_MODELS, FEW_MODELS, CANDIDATES, auxiliary=100
+    experiment = membership(
+        (SCENARIO, SCENARIO), (FEW_MODELS, FEW_MODELS), CANDIDATES, auxiliary=100
     )
     folder = tmp_path_factory.mktemp("membership")
     run = experiment.run(folder, quick=True, resources=RESOURCES, on_step=None)
@@ -82,7 +84,7 @@ def test_rates_over_records_have_their_own_intervals(
 
 def test_the_arms_are_the_papers_two() -> None:
     for quick in (True, False):
-        plan = MembershipExperiment().plans(quick=quick)["audit"]
+        plan = membership().plans(quick=quick)["audit"]
         assert [arm.name for arm in plan.arms] == ["FedAvg", "FLiP 20"]
 
 
@@ -90,7 +92,7 @@ def test_a_full_run_has_the_papers_attack() -> None:
     assert ATTACKS.keys() == REDUCED_ATTACKS.keys()
     shadow = ATTACKS["shadow"]
     assert shadow == ShadowMembership(models=128, booster="catboost")
-    plan = MembershipExperiment().plans(quick=False)["audit"]
+    plan = membership().plans(quick=False)["audit"]
     assert plan.threats[0].attacks == tuple(ATTACKS.values())
     assert plan.rounds_of(plan.arms[1]) == 100
 
@@ -100,9 +102,7 @@ def test_a_missing_extra_is_reported_and_other_attacks_are_measured(
 ) -> None:
     monkeypatch.setitem(sys.modules, "catboost", None)
     attacks = {"shadow": ShadowMembership(booster="catboost"), "loss": LossMembership()}
-    experiment = MembershipExperiment(
-        SCENARIO, SCENARIO, attacks, attacks, CANDIDATES, auxiliary=100
-    )
+    experiment = membership((SCENARIO, SCENARIO), (attacks, attacks), CANDIDATES, auxiliary=100)
     run = experiment.run(tmp_path, quick=True, resources=RESOURCES, on_step=None)
     values = {one.name: one for one in run}
     unmeasured = values["fedavg_shadow_membership_accuracy"]

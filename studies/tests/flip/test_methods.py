@@ -6,14 +6,14 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
 from overheard.plans.plan import ArmPlan
-from overheard_studies.experiment import PAGE_FILE
-from overheard_studies.flip.methods import (
+from overheard_studies.flip.studies import (
     MATCHING,
     METHODS,
     TEN_PER_STEP,
     DistillationMethods,
-    MethodsExperiment,
+    methods,
 )
+from overheard_studies.study import PAGE_FILE
 from studies.tests.flip.test_accuracy import TINY
 
 SCENARIO = replace(TINY, seeds=(0,), samples=(1,), flip_rounds=5, extra_arms=())
@@ -32,7 +32,7 @@ SMALL = DistillationMethods(
 
 @pytest.mark.slow
 def test_methods_are_reported_by_accuracy_and_by_time(tmp_path: Path) -> None:
-    experiment = MethodsExperiment(SMALL, SMALL)
+    experiment = methods((SMALL, SMALL))
     run = experiment.run(tmp_path, quick=True, resources=Resources(workers=1), on_step=None)
     by_name = {one.name: one for one in run}
     seconds = {key: by_name[f"{key}_seconds"].value for key in ("one_by_one", "together")}
@@ -53,7 +53,7 @@ def test_methods_are_reported_by_accuracy_and_by_time(tmp_path: Path) -> None:
 
 def test_all_methods_have_the_same_number_of_synthetic_examples() -> None:
     for quick in (True, False):
-        (plan,) = MethodsExperiment().plans(quick=quick).values()
-        assert [arm.name for arm in plan.arms] == ["FedAvg", *METHODS]
+        (plan,) = methods().plans(quick=quick).values()
+        assert [arm.name for arm in plan.arms] == ["FedAvg", *METHODS.values()]
         samples = {arm.distillation.samples for arm in plan.arms if arm.distillation}
         assert samples == {10}

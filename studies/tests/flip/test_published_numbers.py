@@ -1,8 +1,8 @@
 import pytest
 
 from overheard.data.datasets.cifar10 import CLASS_NAMES
-from overheard_studies.flip.published_numbers import read_attribute_rows
-from overheard_studies.flip.quadruple import BinaryTask
+from overheard_studies.flip.attribute import read_attribute_rows
+from overheard_studies.flip.attribute_tests import BinaryTask
 
 
 def test_the_rows_of_table_two_are_as_published() -> None:

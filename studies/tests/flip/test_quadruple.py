@@ -1,4 +1,4 @@
-from overheard_studies.flip.quadruple import BinaryTask, Quadruple
+from overheard_studies.flip.attribute_tests import BinaryTask, Quadruple
 
 
 def test_an_attack_learns_from_the_tasks_of_one_class_and_is_tested_on_another() -> None:

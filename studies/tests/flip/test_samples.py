@@ -7,8 +7,9 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.models.logistic import Logistic
-from overheard_studies.flip.samples import REDUCED, SamplesExperiment
-from overheard_studies.reproduced_value import ReproducedValue
+from overheard_studies.flip.attribute import REDUCED
+from overheard_studies.flip.samples import samples
+from overheard_studies.values import ReproducedValue
 from studies.tests.flip.planted import plant
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def values(folder: Path) -> Mapping[str, ReproducedValue]:
     plant(folder / "data")
-    run = SamplesExperiment(scenarios=(TINY,), reduced=(TINY,)).run(
+    run = samples(scenarios=(TINY,), reduced=(TINY,)).run(
         folder / "run",
         quick=True,
         resources=Resources(data=folder / "data", workers=1),

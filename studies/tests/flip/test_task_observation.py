@@ -4,7 +4,7 @@ import torch
 from overheard.core.messages import Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.view import View
-from overheard_studies.flip.task_observation import MAX_MODELS, TaskObservation
+from overheard_studies.flip.attribute_tests import MAX_MODELS, TaskObservation
 
 ONE, TWO = client(0), client(1)
 

@@ -8,7 +8,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.mlp import Mlp
-from overheard_studies.flip.transfer import transfer_linear_svm, transfer_network
+from overheard_studies.flip.classifiers import transfer_linear_svm, transfer_network
 
 BUILD = partial(Mlp(hidden=(8,)).build, Task((6,), ("first", "second")))
 

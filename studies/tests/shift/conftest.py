@@ -7,7 +7,7 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
-from overheard_studies.shift.scenarios import MNIST, ShiftScenario, ShiftSize
+from overheard_studies.shift.setting import MNIST, ShiftScenario, ShiftSize
 
 TINY = ShiftSize(
     Digits(), Mlp((8,)), rounds=9, shift_round=7, examples={2: 100, 3: 60, 5: 40, 10: 30},

@@ -4,11 +4,10 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.shift.centralised import CentralisedExperiment
-from overheard_studies.shift.experiment import AuditMeasurements
-from overheard_studies.shift.measure import LEAKAGE_SOURCES, LOSS, LeakageMeasure
-from overheard_studies.shift.measured_series import MeasuredSeries
-from overheard_studies.shift.scenarios import ShiftScenario
+from overheard_studies.shift.measured import MeasuredSeries
+from overheard_studies.shift.setting import LEAKAGE_SOURCES, LOSS, LeakageMeasure, ShiftScenario
+from overheard_studies.shift.studies import centralised
+from studies.tests.shift.planted import judge
 
 CONSTANT = dict.fromkeys(range(9), 1.0)
 
@@ -28,7 +27,7 @@ def test_the_centralized_model_has_values_and_a_page(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     hostile = replace(tiny, name="<script>alert(1)</script>")
-    experiment = CentralisedExperiment(hostile, reduced=tiny.reduced)
+    experiment = centralised(hostile, reduced=tiny.reduced)
     values = {
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
@@ -47,27 +46,27 @@ def test_the_centralized_model_has_values_and_a_page(
     assert "All SoL show the DDS" in page
 
 
-def test_sources_that_all_jump_show_the_shift_and_a_constant_loss_does_not() -> None:
+def test_sources_that_all_jump_show_the_shift_and_a_constant_loss_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     followed = (
         *(runs_of(source, (1.0, 1.1, 0.9)) for source in LEAKAGE_SOURCES),
         runs_of(LOSS, (0.0, 0.0, 0.0)),
     )
-    verdicts = CentralisedExperiment().check_statements(
-        {"audit": AuditMeasurements(followed, ())}
-    )
+    verdicts = judge(monkeypatch, centralised(), {"audit": followed})
     assert verdicts["every_source_shows"].holds == "yes"
     assert verdicts["loss_is_silent"].holds == "yes"
 
 
-def test_one_constant_source_refutes_that_every_source_shows_the_shift() -> None:
+def test_one_constant_source_refutes_that_every_source_shows_the_shift(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     followed = (
         *(runs_of(source, (1.0, 1.1, 0.9)) for source in LEAKAGE_SOURCES[1:]),
         runs_of(LEAKAGE_SOURCES[0], (0.0, 0.0, 0.0)),
         runs_of(LOSS, (1.0, 1.1, 0.9)),
     )
-    verdicts = CentralisedExperiment().check_statements(
-        {"audit": AuditMeasurements(followed, ())}
-    )
+    verdicts = judge(monkeypatch, centralised(), {"audit": followed})
     assert verdicts["every_source_shows"].holds == "no"
     assert verdicts["every_source_shows"].evidence.endswith("no: cosine of weights")
     assert verdicts["loss_is_silent"].holds == "no"
@@ -75,7 +74,7 @@ def test_one_constant_source_refutes_that_every_source_shows_the_shift() -> None
 
 @pytest.mark.parametrize(("weights", "others", "holds"), [(1, 9, "yes"), (9, 1, "no")])
 def test_weights_are_least_if_all_other_sources_diverge_more(
-    weights: int, others: int, holds: str
+    weights: int, others: int, holds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wobble = {**CONSTANT, 2: 1.1}
     followed = [
@@ -90,7 +89,5 @@ def test_weights_are_least_if_all_other_sources_diverge_more(
         )
         for one in (*LEAKAGE_SOURCES, LOSS)
     ]
-    verdicts = CentralisedExperiment().check_statements(
-        {"audit": AuditMeasurements(tuple(followed), ())}
-    )
+    verdicts = judge(monkeypatch, centralised(), {"audit": followed})
     assert verdicts["weights_are_least"].holds == holds

@@ -1,16 +1,15 @@
 import pytest
 
 from overheard.drawing.band_charts import MeanAndDeviation
-from overheard_studies.reproduced_value import ReproducedValue
 from overheard_studies.shift.charts import (
     bands_figure,
     make_bands,
     measure_spreads,
     normalize_series,
 )
-from overheard_studies.shift.measure import LOSS
-from overheard_studies.shift.measured_series import MeasuredSeries
-from overheard_studies.values_table import tabulate_values
+from overheard_studies.shift.measured import MeasuredSeries
+from overheard_studies.shift.setting import LOSS
+from overheard_studies.values import ReproducedValue, tabulate_values
 
 TWO = MeasuredSeries(
     LOSS, 1, ({0: 1.0, 1: 3.0}, {0: 1.0, 1: 5.0}), ({0: 1.0, 1: 1.0}, {0: 1.0})

@@ -3,19 +3,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.statistics.estimate import Estimate
-from overheard_studies.shift.divergence import (
+from overheard_studies.shift.measured import (
     Divergence,
-    all_hold,
-    any_holds,
-    is_above,
+    MeasuredSeries,
     mean_over_runs,
     mean_within_runs,
     measure_divergence,
-    negate,
     subtract_runs,
 )
-from overheard_studies.shift.measure import LOSS
-from overheard_studies.shift.measured_series import MeasuredSeries
+from overheard_studies.shift.setting import LOSS
+from overheard_studies.study import all_hold, any_holds, is_above, negate
 
 STRAIGHT = {number: float(number) for number in range(6)}
 

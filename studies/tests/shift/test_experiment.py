@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from overheard_studies.registry import find_experiment
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.runs import ExperimentRuns
-from overheard_studies.shift.experiment import ShiftExperiment
-from overheard_studies.shift.measure import source_of_leakage
-from overheard_studies.shift.scalability import ScalabilityExperiment
-from overheard_studies.shift.scenarios import ShiftScenario
+from overheard.report.experiment_page import PaperStatement
+from overheard_studies.reproduce import find_study
+from overheard_studies.runs import StudyRuns
+from overheard_studies.shift.federated import scalability
+from overheard_studies.shift.setting import ShiftScenario, source_of_leakage
 from studies.tests.shift.planted import empty_runs, plant_series
 
 COSINE = source_of_leakage("gradients", "cosine")
@@ -22,7 +20,7 @@ def test_further_seeds_count_in_a_folder_with_fewer(
     tiny: ShiftScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant_series(monkeypatch)
-    experiment = ScalabilityExperiment("figure8", tiny, COSINE)
+    experiment = scalability("figure8", tiny, COSINE)
 
     def divergence(*seeds: int) -> float:
         values = experiment.read_values(empty_runs(experiment, tmp_path, seeds))
@@ -51,51 +49,47 @@ def test_an_audit_may_be_missing_but_then_no_statement_is_checked(
     name: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant_series(monkeypatch)
-    experiment = find_experiment(f"shift/{name}")
-    assert isinstance(experiment, ShiftExperiment)
+    experiment = find_study(f"shift/{name}")
     runs = empty_runs(experiment, tmp_path)
     whole = {one.name for one in experiment.read_values(runs)}
-    statements = {one for one in whole if one.startswith("reading_")}
-    assert len(experiment.page_content(runs, ()).statements) == len(statements) > 0
+    assert len(experiment.conclude(runs, ())) == len(experiment.conclusions) > 0
 
     runs = empty_runs(experiment, tmp_path, without=missing)
     values = experiment.read_values(runs)
     assert {one.name for one in values} == {
-        one for one in whole - statements if not one.startswith(f"{missing}_")
+        one for one in whole if not one.startswith(f"{missing}_")
     }
-    content = experiment.page_content(runs, values)
-    assert len(content.figures) == 1
-    assert content.statements == ()
+    assert len(list(experiment.figures(runs, values))) == 1
+    assert experiment.conclude(runs, values) == ()
 
 
 def test_statements_compare_the_runs_of_seeds_that_all_audits_have(
     tiny: ShiftScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant_series(monkeypatch)
-    experiment = ScalabilityExperiment("figure8", tiny, COSINE)
+    experiment = scalability("figure8", tiny, COSINE)
 
-    def statements(seeds: dict[str, tuple[int, ...]]) -> set[ReproducedValue]:
+    def statements(seeds: dict[str, tuple[int, ...]]) -> tuple[PaperStatement, ...]:
         runs = empty_runs(experiment, tmp_path, (0, 5))
         plans = {
             name: plan.model_copy(update={"seeds": seeds.get(name, plan.seeds)})
             for name, plan in runs.plans.items()
         }
-        values = experiment.read_values(replace(runs, plans=plans))
-        return {one for one in values if one.name.startswith("reading_")}
+        return experiment.conclude(replace(runs, plans=plans), ())
 
     equal = statements({})
     assert len(equal) == 4
     assert statements({"clients_2": (9, 5, 0), "clients_10": (0, 2, 5)}) == equal
-    assert statements({"clients_2": (9,)}) == set()
+    assert statements({"clients_2": (9,)}) == ()
 
 
 def test_the_values_of_one_audit_alone_have_the_names_of_the_whole_experiment(
     tiny: ShiftScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant_series(monkeypatch)
-    experiment = ScalabilityExperiment("figure8", tiny, COSINE)
+    experiment = scalability("figure8", tiny, COSINE)
     runs = empty_runs(experiment, tmp_path)
-    alone = ExperimentRuns(
+    alone = StudyRuns(
         {"clients_2": runs.audits["clients_2"]},
         {"clients_2": runs.plans["clients_2"]},
         tmp_path,

@@ -5,10 +5,10 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.learning.models.shift_conv import ShiftConv
-from overheard_studies.shift.experiment import AuditMeasurements
-from overheard_studies.shift.layers import LAYERS, LayersExperiment
-from overheard_studies.shift.measured_series import MeasuredSeries
-from overheard_studies.shift.scenarios import ShiftScenario
+from overheard_studies.shift.measured import MeasuredSeries
+from overheard_studies.shift.setting import INFORMATION, ShiftScenario, source_of_leakage
+from overheard_studies.shift.studies import LAYERS, layers
+from studies.tests.shift.planted import judge
 
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
@@ -18,7 +18,7 @@ def test_every_layer_is_measured_and_drawn(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     size = replace(tiny.reduced, model=ShiftConv(), seeds=(0,), rounds=8)
-    values = LayersExperiment(tiny, reduced=size).run(
+    values = layers(tiny, reduced=size).run(
         tmp_path, quick=True, resources=resources, on_step=None
     )
     # Three kinds by four layers by six values, and three statements.
@@ -31,10 +31,14 @@ def test_every_layer_is_measured_and_drawn(
         assert words in page
 
 
-def test_later_layers_tell_more_only_if_the_last_diverges_more_than_the_first() -> None:
-    experiment = LayersExperiment()
+def test_later_layers_tell_more_only_if_the_last_diverges_more_than_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measures = [
+        source_of_leakage(kind, "cosine", layer) for kind in INFORMATION for layer in LAYERS
+    ]
 
-    def measurements(last_jumps: bool) -> dict[str, AuditMeasurements]:
+    def holds(last_jumps: bool) -> str:
         followed = tuple(
             MeasuredSeries(
                 one,
@@ -45,14 +49,10 @@ def test_later_layers_tell_more_only_if_the_last_diverges_more_than_the_first() 
                 ),
                 (WOBBLE, WOBBLE),
             )
-            for one in experiment.measures()
+            for one in measures
         )
-        return {"audit": AuditMeasurements(followed, ())}
+        verdicts = judge(monkeypatch, layers(), {"audit": followed})
+        return verdicts["later_layers_tell_more"].holds
 
-    assert (
-        experiment.check_statements(measurements(True))["later_layers_tell_more"].holds == "yes"
-    )
-    assert (
-        experiment.check_statements(measurements(False))["later_layers_tell_more"].holds
-        != "yes"
-    )
+    assert holds(last_jumps=True) == "yes"
+    assert holds(last_jumps=False) != "yes"

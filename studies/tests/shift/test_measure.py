@@ -1,4 +1,4 @@
-from overheard_studies.shift.measure import ACCURACY, LEAKAGE_SOURCES, LOSS, source_of_leakage
+from overheard_studies.shift.setting import ACCURACY, LEAKAGE_SOURCES, LOSS, source_of_leakage
 
 
 def test_every_source_has_a_unique_name_and_key() -> None:

@@ -2,19 +2,18 @@ import pytest
 
 from overheard.auditing.work_items import run_kinds
 from overheard.core.parties import COHORT, client
-from overheard_studies.shift.measure import LEAKAGE_SOURCES, LOSS
-from overheard_studies.shift.plans import (
+from overheard_studies.shift.setting import (
+    CENSUS,
+    CLIENTS,
+    FASHION_MNIST,
+    LEAKAGE_SOURCES,
+    LOSS,
+    MNIST,
+    ShiftScenario,
     build_centralized_plan,
     build_federated_plan,
     format_ratio,
     plan_target,
-)
-from overheard_studies.shift.scenarios import (
-    CENSUS,
-    CLIENTS,
-    FASHION_MNIST,
-    MNIST,
-    ShiftScenario,
 )
 
 IMAGES, PEOPLE = (6700, 4400, 2600, 1300), (3900, 2600, 1500, 800)

@@ -4,29 +4,31 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.shift.experiment import AuditMeasurements
-from overheard_studies.shift.measure import LOSS, source_of_leakage
-from overheard_studies.shift.measured_series import MeasuredSeries
-from overheard_studies.shift.scalability import ScalabilityExperiment
-from overheard_studies.shift.scenarios import CLIENTS, MNIST, ShiftScenario
+from overheard_studies.shift.federated import scalability
+from overheard_studies.shift.measured import MeasuredSeries
+from overheard_studies.shift.setting import (
+    CLIENTS,
+    LOSS,
+    MNIST,
+    ShiftScenario,
+    source_of_leakage,
+)
+from studies.tests.shift.planted import judge
 
 COSINE = source_of_leakage("gradients", "cosine")
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
 
-def measurements(heights: dict[int, float]) -> dict[str, AuditMeasurements]:
+def measurements(heights: dict[int, float]) -> dict[str, tuple[MeasuredSeries, ...]]:
     return {
-        f"clients_{clients}": AuditMeasurements(
-            tuple(
-                MeasuredSeries(
-                    one,
-                    6,
-                    tuple({**WOBBLE, 6: 1.0 + run + height} for run in (0.0, 0.01)),
-                    (WOBBLE, WOBBLE),
-                )
-                for one, height in ((COSINE, heights[clients]), (LOSS, 0.0))
-            ),
-            (),
+        f"clients_{clients}": tuple(
+            MeasuredSeries(
+                one,
+                6,
+                tuple({**WOBBLE, 6: 1.0 + run + height} for run in (0.0, 0.01)),
+                (WOBBLE, WOBBLE),
+            )
+            for one, height in ((COSINE, heights[clients]), (LOSS, 0.0))
         )
         for clients in CLIENTS
     }
@@ -37,7 +39,7 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     scenario = replace(tiny, reduced=replace(tiny.reduced, seeds=(0,)))
-    experiment = ScalabilityExperiment("figure8", scenario, COSINE)
+    experiment = scalability("figure8", scenario, COSINE)
     values = {
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
@@ -52,20 +54,24 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
         assert page.count(f"<bdi>{clients} clients</bdi>") == 1
 
 
-def test_a_shift_hidden_among_ten_clients_does_not_show_at_every_number() -> None:
-    experiment = ScalabilityExperiment("figure8", MNIST, COSINE)
-    verdicts = experiment.check_statements(measurements(dict.fromkeys(CLIENTS, 5.0)))
+def test_a_shift_hidden_among_ten_clients_does_not_show_at_every_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment = scalability("figure8", MNIST, COSINE)
+    verdicts = judge(monkeypatch, experiment, measurements(dict.fromkeys(CLIENTS, 5.0)))
     assert verdicts["shows_at_every_number"].holds == "yes"
     assert verdicts["loss_is_silent"].holds == "yes"
-    hidden = experiment.check_statements(
-        measurements(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02})
+    hidden = judge(
+        monkeypatch, experiment, measurements(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02})
     )
     assert hidden["shows_at_every_number"].holds != "yes"
 
 
-def test_a_shifting_client_is_diluted_if_five_clients_diverge_less_than_two() -> None:
-    experiment = ScalabilityExperiment("figure8", MNIST, COSINE)
+def test_a_shifting_client_is_diluted_if_five_clients_diverge_less_than_two(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment = scalability("figure8", MNIST, COSINE)
     fading = {2: 9.0, 3: 5.0, 5: 1.0, 10: 1.0}
-    assert experiment.check_statements(measurements(fading))["is_diluted"].holds == "yes"
+    assert judge(monkeypatch, experiment, measurements(fading))["is_diluted"].holds == "yes"
     growing = {2: 1.0, 3: 5.0, 5: 9.0, 10: 9.0}
-    assert experiment.check_statements(measurements(growing))["is_diluted"].holds == "no"
+    assert judge(monkeypatch, experiment, measurements(growing))["is_diluted"].holds == "no"

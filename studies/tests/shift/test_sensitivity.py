@@ -4,15 +4,22 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.shift.experiment import AuditMeasurements
-from overheard_studies.shift.measure import LOSS, source_of_leakage
-from overheard_studies.shift.measured_series import MeasuredSeries, RoundSeries
-from overheard_studies.shift.scenarios import MNIST, ShiftScenario
-from overheard_studies.shift.sensitivity import EVEN_SHARES, SensitivityExperiment
+from overheard.report.experiment_page import PaperStatement
+from overheard_studies.shift.federated import EVEN_SHARES, sensitivity
+from overheard_studies.shift.measured import MeasuredSeries, RoundSeries
+from overheard_studies.shift.setting import LOSS, MNIST, ShiftScenario, source_of_leakage
+from studies.tests.shift.planted import judge
 
 CMD = source_of_leakage("gradients", "cmd")
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
-EXPERIMENT = SensitivityExperiment("figure7a", MNIST, CMD)
+
+
+def verdicts_of(
+    monkeypatch: pytest.MonkeyPatch, measured: dict[str, tuple[MeasuredSeries, ...]]
+) -> dict[str, PaperStatement]:
+    """Judge the statements of all parts of Figure 7."""
+    parts = [sensitivity(f"figure7{part}", MNIST, CMD) for part in "abc"]
+    return {k: v for one in parts for k, v in judge(monkeypatch, one, measured).items()}
 
 
 def jumped(height: float) -> tuple[RoundSeries, RoundSeries]:
@@ -22,14 +29,11 @@ def jumped(height: float) -> tuple[RoundSeries, RoundSeries]:
 
 def measurements(
     source: dict[float, float], loss: dict[float, float]
-) -> dict[str, AuditMeasurements]:
+) -> dict[str, tuple[MeasuredSeries, ...]]:
     return {
-        f"even_{100 * even:.0f}": AuditMeasurements(
-            tuple(
-                MeasuredSeries(one, 6, jumped(heights[even]), (WOBBLE, WOBBLE))
-                for one, heights in ((CMD, source), (LOSS, loss))
-            ),
-            (),
+        f"even_{100 * even:.0f}": tuple(
+            MeasuredSeries(one, 6, jumped(heights[even]), (WOBBLE, WOBBLE))
+            for one, heights in ((CMD, source), (LOSS, loss))
         )
         for even in EVEN_SHARES
     }
@@ -40,7 +44,7 @@ def test_each_severity_and_the_control_are_points(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     size = replace(tiny.reduced, seeds=(0,))
-    experiment = SensitivityExperiment("figure7a", replace(tiny, reduced=size), CMD)
+    experiment = sensitivity("figure7a", replace(tiny, reduced=size), CMD)
     values = {
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
@@ -57,10 +61,12 @@ def test_each_severity_and_the_control_are_points(
         assert f">{name}</text>" in page
 
 
-def test_a_source_that_rises_with_severity_and_a_constant_loss_confirm_the_paper() -> None:
+def test_a_source_that_rises_with_severity_and_a_constant_loss_confirm_the_paper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rising = {even: 20 * (even - 0.5) for even in EVEN_SHARES}
     late = {0.6: 0.0, 0.7: 0.0, 0.8: 0.0, 0.9: 1.0}
-    verdicts = EXPERIMENT.check_statements(measurements(rising, late))
+    verdicts = verdicts_of(monkeypatch, measurements(rising, late))
     assert verdicts["subtle_shifts_show"].holds == "yes"
     assert verdicts["loss_is_silent_at_subtle"].holds == "yes"
     assert verdicts["above_the_diagonal"].holds == "yes"
@@ -68,18 +74,22 @@ def test_a_source_that_rises_with_severity_and_a_constant_loss_confirm_the_paper
     assert verdicts["severity_is_not_told"].holds == "no"
 
 
-def test_a_subtle_shift_above_a_severe_one_hides_the_severity() -> None:
+def test_a_subtle_shift_above_a_severe_one_hides_the_severity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     wild = {0.6: 5.0, 0.7: 3.0, 0.8: 9.0, 0.9: 1.0}
-    verdicts = EXPERIMENT.check_statements(measurements(wild, wild))
+    verdicts = verdicts_of(monkeypatch, measurements(wild, wild))
     assert verdicts["severity_is_not_told"].holds == "yes"
     assert verdicts["severity_is_told"].holds == "no"
     assert verdicts["above_the_diagonal"].holds != "yes"
 
 
 @pytest.mark.parametrize(("early", "holds"), [(0.5, "yes"), (-0.015, "no")])
-def test_a_loss_that_diverges_at_subtle_shifts_is_not_silent(early: float, holds: str) -> None:
+def test_a_loss_that_diverges_at_subtle_shifts_is_not_silent(
+    early: float, holds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The line through 1, 1.1, 1, 1, 1 gives 0.99 at round 6: controls diverge by 0.01, and runs
     # at 0.985 and 0.995 by 0.005.
     loss = {0.6: early, 0.7: early, 0.8: 1.0, 0.9: 1.0}
-    verdicts = EXPERIMENT.check_statements(measurements(loss, loss))
+    verdicts = verdicts_of(monkeypatch, measurements(loss, loss))
     assert (verdicts["loss_is_not_silent"].holds == "yes") == (holds == "yes")

@@ -8,8 +8,13 @@ from overheard.data.datasets.digits import Digits
 from overheard.learning.models.mlp import Mlp
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.whispers import Whispers
-from overheard_studies.whispers.benchmark import MNIST, WhispersBenchmark, WhispersSize
-from overheard_studies.whispers.methods import DECAF, Method, single_size_method
+from overheard_studies.whispers.setting import (
+    DECAF,
+    MNIST,
+    Method,
+    WhispersBenchmark,
+    WhispersSize,
+)
 
 TINY = WhispersSize(
     Digits(),
@@ -35,6 +40,6 @@ def tiny() -> WhispersBenchmark:
 def few_methods() -> tuple[Method, ...]:
     return (
         DECAF,
-        single_size_method("the paper's own", Whispers(size="doubling", epochs=3)),
-        single_size_method("Overheard's", Amortised(most_rounds=1, steps=50)),
+        Method("the paper's own", Whispers(size="doubling", epochs=3)),
+        Method("Overheard's", Amortised(most_rounds=1, steps=50)),
     )

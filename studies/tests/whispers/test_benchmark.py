@@ -4,10 +4,13 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources, load_data, partition_for_plan
-from overheard_studies.whispers.benchmark import AG_NEWS, FASHION_MNIST, FER2013, MNIST
-from overheard_studies.whispers.plans import build_plan
-from overheard_studies.whispers.scenario import (
+from overheard_studies.whispers.setting import (
+    AG_NEWS,
+    FASHION_MNIST,
+    FER2013,
+    MNIST,
     WhispersScenario,
+    build_plan,
     dirichlet_scenarios,
     few_labels_scenario,
     iid_scenario,

@@ -4,10 +4,8 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard_studies.whispers.benchmark import WhispersBenchmark
-from overheard_studies.whispers.defended import DefendedWhispersExperiment
-from overheard_studies.whispers.methods import DECAF
-from overheard_studies.whispers.scenario import WhispersScenario
+from overheard_studies.whispers.setting import DECAF, WhispersBenchmark, WhispersScenario
+from overheard_studies.whispers.studies import defended
 from studies.tests.separate_arms import run_one_arm_then_all
 
 pytest.importorskip("dp_accounting")
@@ -18,7 +16,7 @@ def test_noise_makes_the_attack_and_the_model_worse(
     tiny: WhispersBenchmark, tmp_path: Path
 ) -> None:
     scenario = WhispersScenario("digits", "Digits Dirichlet(1)", tiny, Dirichlet(1.0))
-    experiment = DefendedWhispersExperiment(scenario, epsilons=(0.01, 40.0), methods=(DECAF,))
+    experiment = defended(scenario, epsilons=(0.01, 40.0), methods=(DECAF,))
     resources = Resources(engine="sequential", workers=1)
     run = run_one_arm_then_all(experiment, "epsilon 40", tmp_path, resources)
     values = {one.name: one for one in run}
@@ -32,7 +30,7 @@ def test_noise_makes_the_attack_and_the_model_worse(
 
 
 def test_all_clients_of_a_full_run_have_the_size_that_the_noise_assumes() -> None:
-    plan = DefendedWhispersExperiment().plans(quick=False)["audit"]
+    plan = defended().plans(quick=False)["audit"]
     assert plan.data.sizes == (4000, 4000)
     assert plan.training.rounds == 10
     assert [arm.name for arm in plan.arms] == [

@@ -1,8 +1,7 @@
-from overheard_studies.whispers.benchmark import AG_NEWS, MNIST
-from overheard_studies.whispers.differences import common_differences
+from overheard_studies.whispers.setting import AG_NEWS, MNIST, iid_scenario
+from overheard_studies.whispers.studies import table
 
 
 def test_each_data_set_adds_its_note_once() -> None:
-    description = common_differences([AG_NEWS, MNIST, AG_NEWS])
-    assert description.count(AG_NEWS.note) == 1
-    assert common_differences([MNIST]) in description
+    scenarios = tuple(map(iid_scenario, (AG_NEWS, MNIST, AG_NEWS)))
+    assert table("table2", "", scenarios).differences.count("AG-News: The data folder") == 1

@@ -3,20 +3,16 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.whispers.benchmark import WhispersBenchmark
-from overheard_studies.whispers.lines import LinesExperiment
-from overheard_studies.whispers.methods import DECAF
-from overheard_studies.whispers.scenario import few_labels_scenario
+from overheard_studies.values import ReproducedValue
+from overheard_studies.whispers.setting import DECAF, WhispersBenchmark, few_labels_scenario
+from overheard_studies.whispers.studies import lines
 
 
 @pytest.fixture(scope="module")
 def values(
     tiny: WhispersBenchmark, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, ReproducedValue]:
-    experiment = LinesExperiment(
-        "figure4", "tiny", (few_labels_scenario(tiny),), methods=(DECAF,)
-    )
+    experiment = lines("figure4", "tiny", (few_labels_scenario(tiny),), methods=(DECAF,))
     run = experiment.run(
         tmp_path_factory.mktemp("figure4"),
         quick=True,
@@ -49,7 +45,7 @@ def test_the_error_is_the_mean_over_all_clients(values: dict[str, ReproducedValu
 @pytest.mark.slow
 def test_with_noise_the_defended_arm_is_read(tiny: WhispersBenchmark, tmp_path: Path) -> None:
     pytest.importorskip("dp_accounting")
-    experiment = LinesExperiment(
+    experiment = lines(
         "figure6", "tiny", (few_labels_scenario(tiny),), epsilon=0.01, methods=(DECAF,)
     )
     run = experiment.run(

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard_studies.whispers.local_noise import CLIP, build_noise_arm, noise_deviation
+from overheard_studies.whispers.setting import CLIP, build_noise_arm, noise_deviation
 
 
 def test_the_noise_is_that_of_the_formula() -> None:

@@ -1,9 +1,13 @@
 from overheard.plans.plan import UNDEFENDED
-from overheard_studies.whispers.benchmark import MNIST, WhispersBenchmark
-from overheard_studies.whispers.local_noise import build_noise_arm
-from overheard_studies.whispers.methods import METHODS
-from overheard_studies.whispers.plans import build_finding_filter, build_plan
-from overheard_studies.whispers.scenario import dirichlet_scenarios
+from overheard_studies.whispers.setting import (
+    METHODS,
+    MNIST,
+    WhispersBenchmark,
+    build_finding_filter,
+    build_noise_arm,
+    build_plan,
+    dirichlet_scenarios,
+)
 
 
 def test_virtual_clients_are_made_like_the_real_ones(tiny: WhispersBenchmark) -> None:

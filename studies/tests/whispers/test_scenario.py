@@ -1,7 +1,8 @@
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.quantity import Quantity
-from overheard_studies.whispers.benchmark import AG_NEWS, MNIST
-from overheard_studies.whispers.scenario import (
+from overheard_studies.whispers.setting import (
+    AG_NEWS,
+    MNIST,
     dirichlet_scenarios,
     few_labels_scenario,
     iid_scenario,

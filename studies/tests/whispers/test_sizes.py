@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.whispers.benchmark import WhispersBenchmark
-from overheard_studies.whispers.sizes import SizesExperiment
+from overheard_studies.whispers.setting import WhispersBenchmark
+from overheard_studies.whispers.studies import sizes
 
 
 @pytest.mark.slow
 def test_updates_of_larger_clients_are_longer(tiny: WhispersBenchmark, tmp_path: Path) -> None:
     size = replace(tiny.reduced, clients=2, rounds=1, batch=64, virtual=8)
-    experiment = SizesExperiment(tiny, sizes=(300, 30), full=size, reduced=size)
+    experiment = sizes(replace(tiny, full=size, reduced=size), (300, 30))
     run = experiment.run(
         tmp_path, quick=True, resources=Resources(engine="sequential", workers=1), on_step=None
     )
@@ -25,7 +25,7 @@ def test_updates_of_larger_clients_are_longer(tiny: WhispersBenchmark, tmp_path:
 
 
 def test_the_attacker_does_not_know_the_size() -> None:
-    for plan in SizesExperiment().plans(quick=False).values():
+    for plan in sizes().plans(quick=False).values():
         (threat,) = plan.threats
         assert threat.virtual.examples == (100, 4000)
         assert {attack.size for attack in threat.attacks} == {"doubling", "bisection"}

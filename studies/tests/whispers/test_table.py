@@ -2,11 +2,15 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.whispers.benchmark import FER2013, WhispersBenchmark
-from overheard_studies.whispers.methods import Method
-from overheard_studies.whispers.scenario import WhispersScenario, iid_scenario
-from overheard_studies.whispers.table import WhispersTableExperiment
+from overheard_studies.values import ReproducedValue
+from overheard_studies.whispers.setting import (
+    FER2013,
+    Method,
+    WhispersBenchmark,
+    WhispersScenario,
+    iid_scenario,
+)
+from overheard_studies.whispers.studies import table
 
 pytestmark = pytest.mark.slow
 
@@ -21,9 +25,7 @@ def values(
 ) -> dict[str, ReproducedValue]:
     # A column of Table 3 with an impossible cell, and one whose data are not in the folder.
     scenario = WhispersScenario("mnist_alpha_2", "Digits Dirichlet(2)", tiny, Dirichlet(2.0))
-    experiment = WhispersTableExperiment(
-        "table3", "tiny", (scenario, iid_scenario(FER2013)), few_methods
-    )
+    experiment = table("table3", "tiny", (scenario, iid_scenario(FER2013)), few_methods)
     empty = tmp_path_factory.mktemp("data")
     run = experiment.run(
         tmp_path_factory.mktemp("table3"),

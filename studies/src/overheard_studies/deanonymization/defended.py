@@ -1,55 +1,48 @@
 """Figure 12: precision of the attackers and utility of the model for each defense."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from functools import partial
+from math import sqrt
+from typing import final
 
 from overheard.auditing.inputs import load_data
+from overheard.core.defense import Defense
 from overheard.data.datasets.blogs import Blogs
-from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan
+from overheard.defenses.bkg_repl import BkgRepl
+from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.defenses.mm_aug import MmAug
+from overheard.defenses.noise import Noise
+from overheard.defenses.rand_aug import RandAug
+from overheard.drawing.figures import ReportFigure
+from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan, ThreatPlan
 from overheard.statistics.estimate import Estimate
-from overheard_studies.deanonymization.defense_panel import DefensePanel
-from overheard_studies.deanonymization.differences import common_differences
-from overheard_studies.deanonymization.frontier import (
+from overheard_studies.deanonymization.charts import (
     ADAPTIVE_SUFFIX,
     TradeOffPoint,
     frontier_figure,
 )
-from overheard_studies.deanonymization.identity_attacks import (
-    UPDATE_SOURCES,
-    build_published_attack,
-    build_wccn_attack,
-)
-from overheard_studies.deanonymization.model_utility import (
-    mean_over_seeds,
-    measure_arm_utilities,
-)
-from overheard_studies.deanonymization.plans import (
-    build_known_user_settings,
-    build_plan,
-    describe_setting,
-    threat_per_update,
-)
-from overheard_studies.deanonymization.published_numbers import published_in_text
-from overheard_studies.deanonymization.result_rows import (
-    PRECISION,
-    ResultRows,
-    build_result_rows,
-)
-from overheard_studies.deanonymization.scenarios import (
+from overheard_studies.deanonymization.measures import mean_over_seeds, measure_arm_utilities
+from overheard_studies.deanonymization.setting import (
     BLOGS,
+    PRECISION,
+    PUBLISHED,
     QUICK_SCENARIO,
+    UPDATE_SOURCES,
     WISDM,
     IdentityScenario,
+    ResultRows,
+    build_known_user_settings,
+    build_plan,
+    build_published_attack,
+    build_threat,
+    build_wccn_attack,
+    describe_differences,
+    describe_setting,
 )
-from overheard_studies.estimates import reproduced_value
-from overheard_studies.experiment import Experiment
-from overheard_studies.page_content import IllustratedExperiment, PageContent
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.runs import ExperimentRuns
-
-ADAPTED_SUFFIX = "adapted"
-"""Suffix of the audit in which shadow devices apply the defenses too."""
+from overheard_studies.runs import StudyRuns
+from overheard_studies.study import Panel, PanelRun, Study, Values
+from overheard_studies.values import ReproducedValue
 
 PRIOR_CHUNKS = 4
 """Chunks into which the adaptive published attack splits a prior; each draws its own mode. The
@@ -63,10 +56,71 @@ ATTACKER_NAMES = (
     f"pieces{ADAPTIVE_SUFFIX}",
     f"ours{ADAPTIVE_SUFFIX}",
 )
-"""Names of the attackers, in the order of `_threats`."""
+"""Names of the attackers, in the order of the threats."""
 
-PUBLISHED_ALPHA = 0.5
-"""The alpha for which the text gives the decrease of the average precision."""
+CLIP = 50.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DefensePanel:
+    """A scenario, its participating users, and the defenses that are run on it.
+
+    Args:
+        scenario: data set and federation.
+        clients: number of participating users; the background is data of others, or a file.
+        replacement_alphas: alphas of `bkg_repl`; the published 0 is the undefended arm.
+        augmentation_alphas: alphas of `rand_aug` and `mm_aug`; the same.
+        multipliers: multipliers of `dp_fedavg`.
+        variances: variances of `noise`.
+
+    """
+
+    scenario: IdentityScenario
+    clients: int
+    replacement_alphas: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    augmentation_alphas: tuple[float, ...] = (0.5, 1.0, 2.0)
+    multipliers: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    variances: tuple[float, ...] = (1e-2, 1e-1, 1.0, 10.0, 100.0)
+
+    def arms(self, *, adapted: bool) -> tuple[ArmPlan, ...]:
+        """Return the undefended arm, and one arm per defense.
+
+        Args:
+            adapted: whether to return only the defenses that mix in examples, which shadow
+                devices then apply too.
+
+        """
+        alphas, modes = self.augmentation_alphas, self.scenario.modes
+        defenses: dict[str, Defense] = {
+            **{f"bkg_repl {one:g}": BkgRepl(one) for one in self.replacement_alphas},
+            **{f"rand_aug {one:g}": RandAug(one) for one in alphas},
+            **{f"mm_aug {one:g}": MmAug(one, modes) for one in alphas},
+        }
+        if not adapted:
+            for one in self.multipliers:
+                defenses[f"dp_fedavg {one:g}"] = DpFedavg(clip=CLIP, noise_multiplier=one)
+            defenses |= {f"noise {one:g}": Noise(sqrt(one)) for one in self.variances}
+        return (
+            ArmPlan(name=UNDEFENDED),
+            *(
+                ArmPlan(name=name, defenses=(one,), shadows_defended=adapted)
+                for name, one in defenses.items()
+            ),
+        )
+
+    def plan(self, *, adapted: bool) -> Plan:
+        """Return the plan of an audit; in an adapted one shadow devices apply the defenses."""
+        scenario = self.scenario
+        return build_plan(
+            scenario,
+            build_known_user_settings("random"),
+            _threats(scenario, adapted=adapted),
+            arms=self.arms(adapted=adapted),
+            clients=self.clients,
+            background=scenario.background,
+        )
+
 
 SHORT_BLOGS = replace(
     BLOGS,
@@ -78,132 +132,72 @@ SHORT_BLOGS = replace(
 )
 """Because there are many arms, only every twelfth word and one run are used, to save time."""
 
+SHORT_WISDM = replace(QUICK_SCENARIO, rounds=6, most_rounds=6)
+
 PANELS = (
     DefensePanel(SHORT_BLOGS, 89, (0.5, 1.0), (0.5, 2.0), (1e-3, 1e-1), (1e-2, 1.0)),
     DefensePanel(WISDM, 24),
 )
 
+REDUCED = (DefensePanel(SHORT_WISDM, 24, (0.5,), (0.5, 2.0), (1e-1,), (1e-2,)),)
 
-@final
-@dataclass(frozen=True, slots=True)
-class DefendedIdentityExperiment(Experiment, IllustratedExperiment):
-    """The published attack, non-adaptive and adaptive, against each defense.
 
-    Args:
-        panels: data sets and defenses.
-        reduced: the same for a quick run.
-        name: name of the figure.
+def _threats(scenario: IdentityScenario, *, adapted: bool) -> tuple[ThreatPlan, ...]:
+    """Return a non-adaptive threat with both sources of updates, and an adaptive one.
 
+    In an adapted audit the only attacker adapts through its shadow devices.
     """
-
-    has_separate_arms: ClassVar[bool] = True
-
-    panels: tuple[DefensePanel, ...] = PANELS
-    reduced: tuple[DefensePanel, ...] = (
-        DefensePanel(
-            replace(QUICK_SCENARIO, rounds=6, most_rounds=6),
-            24,
-            (0.5,),
-            (0.5, 2.0),
-            (1e-1,),
-            (1e-2,),
-        ),
+    if adapted:
+        return (build_threat((build_published_attack(scenario, "shadow"),)),)
+    simulating = (
+        build_published_attack(scenario, "simulated", pieces=PRIOR_CHUNKS),
+        build_wccn_attack(scenario, "simulated"),
     )
-    name: str = "figure12"
+    published = tuple(build_published_attack(scenario, source) for source in UPDATE_SOURCES)
+    return build_threat((*published, *simulating)), build_threat(simulating, adapts=True)
 
-    @property
-    def title(self) -> str:
-        """Title of the figure."""
-        return "Re-identification and utility for each defense"
 
-    @property
-    def differences(self) -> str:
-        """Describe how Overheard's setting differs from the paper's."""
-        return (
-            f"{common_differences(one.scenario for one in self.panels)} The figure's points "
-            "are lost. The "
-            "text says for OpenImages how far the average precision falls at alpha 0.5. The "
-            "paper's attacker does not adapt: its shadow devices apply no defense. Three "
-            "other attackers are run. One has shadow devices that apply the defense. One "
-            f"trains known users itself. One first splits each prior into {PRIOR_CHUNKS} "
-            "chunks and "
-            "trains these with or without the defense. Under the defense each chunk draws its "
-            "own mode and examples, as the attack would otherwise learn one draw per user. "
-            "Chunks also help without adaptation, so only the two attackers with chunks show "
-            "what adaptation gains. Overheard's own attack is run in both ways too. The "
-            "background of blogs is of other bloggers (the paper: Wikipedia), and that of "
-            "WISDM of 12 people who do not take part. Modes are 300 of 4,000 windows of "
-            "words, as published, and 20 of 1,000 examples for WISDM, which is this project's "
-            "choice and leaves 50 examples in each on average. All modes are in the features "
-            "of the inputs. dp_fedavg adds its noise at the server. The server is the "
-            "attacker, so it sees clipped updates without noise; clip 50 and these "
-            "multipliers give no meaningful differential privacy. Utility is the last model's "
-            "accuracy divided by that without defenses, top-5 for blogs. Blogs are one run of "
-            "every twelfth word and have two of the published settings of each defense. On "
-            "WISDM training did not diverge at the largest noise; on blogs the two largest "
-            "variances are not run."
+def defended(
+    panels: tuple[DefensePanel, ...] = PANELS, reduced: tuple[DefensePanel, ...] = REDUCED
+) -> Study:
+    """Return Figure 12: the published attack, non-adaptive and adaptive, on each defense."""
+    quick = {one.scenario.key: one for one in reduced}
+
+    def panel(one: DefensePanel, adapted: bool) -> Panel:
+        key = one.scenario.key
+        both = one, quick.get(key)
+        return Panel(
+            _key(one.scenario, adapted),
+            one.scenario.name,
+            lambda q: None if (each := both[q]) is None else each.plan(adapted=adapted),
+            partial(_read, one.scenario),
         )
 
-    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """Return two plans per data set; in the second, shadow devices apply the defenses."""
-        plans = {}
-        for one in self.reduced if quick else self.panels:
-            scenario = one.scenario
-            for key, threats, arms in (
-                (scenario.key, _threats(scenario), one.arms()),
-                (_adapted(scenario), (_with_shadows(scenario),), one.adapted_arms()),
-            ):
-                plans[key] = build_plan(
-                    scenario,
-                    build_known_user_settings("random"),
-                    threats,
-                    arms=arms,
-                    clients=one.clients,
-                    background=scenario.background,
-                )
-        return plans
-
-    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
-        """Return the utility and the average precision of each attacker, by arm."""
-        full = self.plans(quick=False)
-        return tuple(
-            one
-            for panel in self.panels
-            for key in (panel.scenario.key, _adapted(panel.scenario))
-            if key in runs.audits
-            for one in _of_audit(
-                runs,
-                key,
-                panel.scenario,
-                describe_setting(panel.scenario, runs.plans[key], full.get(key)),
-            )
-        )
-
-    def page_content(
-        self, runs: ExperimentRuns, values: Sequence[ReproducedValue]
-    ) -> PageContent:
-        """Draw the frontier of each data set."""
+    def draw(runs: StudyRuns, values: Values) -> Iterator[ReportFigure]:
         by_name = {one.name: one.value for one in values}
-        page_figures = []
-        for panel in self.panels:
-            points: dict[str, list[TradeOffPoint]] = {}
-            for key in (panel.scenario.key, _adapted(panel.scenario)):
-                if key not in runs.audits:
-                    continue
-                run = runs.plans[key]
-                for arm in run.arms:
-                    utility = by_name[f"{key}_{_plain(arm.name)}_utility"]
-                    for name in attacks_by_name(run):
-                        precision = by_name[f"{key}_{_plain(arm.name)}_{name}_{PRECISION}"]
+        for one in panels:
+            points = dict[str, list[TradeOffPoint]]()
+            for key in (_key(one.scenario, adapted) for adapted in (False, True)):
+                for arm in runs.plans[key].arms if key in runs.audits else ():
+                    prefix = f"{key}_{_plain(arm.name)}"
+                    utility = by_name[f"{prefix}_utility"]
+                    for name in attacks_by_name(runs.plans[key]):
+                        precision = by_name[f"{prefix}_{name}_{PRECISION}"]
                         if precision is not None and utility is not None:
-                            points.setdefault(name, []).append(
-                                TradeOffPoint(arm.name, precision, utility)
-                            )
+                            point = TradeOffPoint(arm.name, precision, utility)
+                            points.setdefault(name, []).append(point)
             if points:
-                page_figures.append(
-                    frontier_figure(f"Figure 12: {panel.scenario.name}", points)
-                )
-        return PageContent(tuple(page_figures))
+                yield frontier_figure(f"Figure 12: {one.scenario.name}", points)
+
+    return Study(
+        "figure12",
+        "Re-identification and utility for each defense",
+        describe_differences((one.scenario for one in panels), "figure12"),
+        tuple(panel(one, adapted) for one in panels for adapted in (False, True)),
+        describe_setting,
+        figures=draw,
+        has_separate_arms=True,
+    )
 
 
 def attacks_by_name(run: Plan) -> Mapping[str, str]:
@@ -214,124 +208,60 @@ def attacks_by_name(run: Plan) -> Mapping[str, str]:
 
 
 def published_decrease(arm: str) -> float | None:
-    """Return the published relative decrease of the average precision under a defense."""
+    """Return the published relative decrease of the average precision under a defense.
+
+    The text gives it for alpha 0.5.
+    """
     kind, _, alpha = arm.partition(" ")
-    published_kinds = {"bkg_repl", "rand_aug", "mm_aug"}
-    return (
-        published_in_text(f"{kind}_decrease")
-        if kind in published_kinds and float(alpha) == PUBLISHED_ALPHA
-        else None
-    )
+    return PUBLISHED.number("text", f"{kind}_decrease") if alpha == "0.5" else None
 
 
-def _threats(scenario: IdentityScenario) -> tuple[ThreatPlan, ...]:
-    """Return a non-adaptive threat with both sources of updates, and an adaptive one."""
-    return (
-        threat_per_update(
-            (
-                *(build_published_attack(scenario, source) for source in UPDATE_SOURCES),
-                build_published_attack(scenario, "simulated", pieces=PRIOR_CHUNKS),
-                build_wccn_attack(scenario, "simulated"),
-            )
-        ),
-        threat_per_update(
-            (
-                build_published_attack(scenario, "simulated", pieces=PRIOR_CHUNKS),
-                build_wccn_attack(scenario, "simulated"),
-            ),
-            adapts=True,
-        ),
-    )
-
-
-def _with_shadows(scenario: IdentityScenario) -> ThreatPlan:
-    """Return a threat that adapts through its shadow devices."""
-    return threat_per_update((build_published_attack(scenario, "shadow"),))
-
-
-def _adapted(scenario: IdentityScenario) -> str:
-    return f"{scenario.key}_{ADAPTED_SUFFIX}"
-
-
-def _of_audit(
-    runs: ExperimentRuns, key: str, scenario: IdentityScenario, context: str
-) -> list[ReproducedValue]:
-    run, rows = runs.plans[key], build_result_rows(runs.audits[key])
-    utilities, values = _utilities(runs, key, scenario), list[ReproducedValue]()
-    for arm in run.arms:
-        values += _of_arm(rows, run, key, arm.name, context)
-        values.append(
-            reproduced_value(
-                f"{key}_{_plain(arm.name)}_utility",
-                f"{context}; {arm.name}: utility, 1 = without defenses",
-                utilities[arm.name],
-                None,
-                "higher",
-            )
-        )
-    return values
-
-
-def _of_arm(
-    rows: ResultRows, run: Plan, key: str, arm: str, context: str
-) -> list[ReproducedValue]:
-    values = []
-    for name, attack in attacks_by_name(run).items():
-        prefix = f"{key}_{_plain(arm)}_{name}"
-        description = f"{context}; {arm}, {name.replace('_', ' ')}"
-        values += [
-            rows.reproduced_value(
-                f"{prefix}_{score}",
-                f"{description}: {score.replace('_', ' ')}",
-                (attack, score),
-                None,
-                arm,
-            )
-            for score in (PRECISION, "times_chance")
-        ]
-        row, undefended = rows.find(attack, PRECISION, arm), rows.find(attack, PRECISION)
-        if (
-            row is not None
-            and undefended is not None
-            and arm != UNDEFENDED
-            and undefended.value.mean > 0
-        ):
-            published_share = published_decrease(arm) if name == "shadow" else None
-            values.append(
-                ReproducedValue(
-                    f"{prefix}_decrease",
-                    f"{description}: relative decrease of the average precision"
-                    + ("" if published_share is None else " (published: OpenImages)"),
-                    1 - row.value.mean / undefended.value.mean,
-                    None,
-                    None,
-                    published_share,
-                    None,
-                )
-            )
-    return values
-
-
-def _utilities(
-    runs: ExperimentRuns, key: str, scenario: IdentityScenario
-) -> Mapping[str, Estimate]:
-    run = runs.plans[key]
-    dataset = load_data(run, runs.resources)
-    undefended = measure_arm_utilities(runs, key, UNDEFENDED, scenario, dataset)
-    return {
-        arm.name: mean_over_seeds(
-            [
-                value / whole if whole else 0.0
-                for value, whole in zip(
-                    measure_arm_utilities(runs, key, arm.name, scenario, dataset),
-                    undefended,
-                    strict=True,
-                )
-            ]
-        )
-        for arm in run.arms
-    }
+def _key(scenario: IdentityScenario, adapted: bool) -> str:
+    return f"{scenario.key}_adapted" if adapted else scenario.key
 
 
 def _plain(arm: str) -> str:
     return arm.replace(" ", "_")
+
+
+def _read(scenario: IdentityScenario, one: PanelRun) -> Iterator[ReproducedValue]:
+    rows, utilities = ResultRows.of(one), _utilities(one, scenario)
+    for arm in (arm.name for arm in one.plan.arms):
+        for name, attack in attacks_by_name(one.plan).items():
+            prefix = f"{one.key}_{_plain(arm)}_{name}"
+            words = f"{arm}, {name.replace('_', ' ')}: "
+            for score in (PRECISION, "times_chance"):
+                described = words + score.replace("_", " ")
+                yield rows.value(f"{prefix}_{score}", described, (attack, score), None, arm)
+            row, undefended = rows.find(attack, PRECISION, arm), rows.find(attack, PRECISION)
+            if arm == UNDEFENDED or row is None or undefended is None:
+                continue
+            if undefended.value.mean > 0:
+                published = published_decrease(arm) if name == "shadow" else None
+                yield one.value(
+                    f"{prefix}_decrease",
+                    f"{words}relative decrease of the average precision"
+                    + ("" if published is None else " (published: OpenImages)"),
+                    1 - row.value.mean / undefended.value.mean,
+                    published,
+                )
+        words, name = (
+            f"{arm}: utility, 1 = without defenses",
+            f"{one.key}_{_plain(arm)}_utility",
+        )
+        yield one.value(name, words, utilities[arm], None, "higher")
+
+
+def _utilities(one: PanelRun, scenario: IdentityScenario) -> Mapping[str, Estimate]:
+    dataset = load_data(one.plan, one.runs.resources)
+    measured = {
+        arm.name: measure_arm_utilities(one.runs, one.key, arm.name, scenario, dataset)
+        for arm in one.plan.arms
+    }
+    whole = measured[UNDEFENDED]
+    return {
+        arm: mean_over_seeds(
+            [value / most if most else 0.0 for value, most in zip(values, whole, strict=True)]
+        )
+        for arm, values in measured.items()
+    }

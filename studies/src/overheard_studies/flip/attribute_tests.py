@@ -7,26 +7,164 @@ from types import MappingProxyType
 from typing import final
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
+from pydantic import TypeAdapter
 from torch import Tensor
 
+from overheard.archive.reader import open_transcript
+from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import load_data, partition_for_plan
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
+from overheard.core.messages import Update, Weights
+from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
+from overheard.core.view import View
 from overheard.data.partition.data_partition import DataPartition
 from overheard.learning.device import choose_device
-from overheard.learning.fitting.share_network import FitSchedule
+from overheard.learning.fitting.share_network import (
+    FitSchedule,
+)
 from overheard.plans.plan import Plan
-from overheard_studies.flip.class_affinity import AffinityTest, fit_affinity_test
-from overheard_studies.flip.quadruple import BinaryTask, Quadruple
-from overheard_studies.flip.task_observation import TaskObservation, observe_task
-from overheard_studies.flip.transfer import (
+from overheard.questions.shift.estimators.target_models import TargetModels
+from overheard.statistics.evenly_spaced import select_evenly_spaced
+from overheard_studies.flip.classifiers import (
+    AffinityTest,
     CollectionPair,
+    fit_affinity_test,
     transfer_linear_svm,
     transfer_network,
 )
-from overheard_studies.runs import ExperimentRuns
+from overheard_studies.runs import StudyRuns
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinaryTask:
+    """One class against another, M_{A,B} in FLiP (arXiv 2410.19548), Section V-A.
+
+    Args:
+        primary: the class A, which the task is about.
+        other: the class B, whose examples are all that is "not A".
+
+    """
+
+    primary: str
+    other: str
+
+    @property
+    def key(self) -> str:
+        """Name of the task in keys of values and in names of folders."""
+        return f"{self.primary}-{self.other}"
+
+    @property
+    def classes(self) -> tuple[str, str]:
+        """Return the classes by label: 0 = not A, 1 = A (equation (6))."""
+        return (self.other, self.primary)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quadruple:
+    """Two primary classes, A1 and A2, and two other classes, B1 and B2.
+
+    An attack learns to distinguish B1 from B2 in the federations of A1's tasks, and is tested
+    on those of A2's tasks.
+
+    Args:
+        primary: A1 and A2.
+        other: B1 and B2.
+
+    """
+
+    primary: tuple[str, str]
+    other: tuple[str, str]
+
+    @property
+    def training_tasks(self) -> tuple[BinaryTask, BinaryTask]:
+        """Return the tasks of A1 against B1 and against B2."""
+        return self._tasks(self.primary[0])
+
+    @property
+    def test_tasks(self) -> tuple[BinaryTask, BinaryTask]:
+        """Return the tasks of A2 against B1 and against B2."""
+        return self._tasks(self.primary[1])
+
+    @property
+    def tasks(self) -> tuple[BinaryTask, ...]:
+        """Return all four tasks, in the order of the paper's table."""
+        return (*self.training_tasks, *self.test_tasks)
+
+    def _tasks(self, primary: str) -> tuple[BinaryTask, BinaryTask]:
+        first, second = self.other
+        return BinaryTask(primary, first), BinaryTask(primary, second)
+
+
+MAX_SETS = 100
+"""Largest number of rounds whose distilled sets are read, as in the paper."""
+
+MAX_MODELS = 20
+"""Largest number of rounds whose models are read; the paper's has 78,000 parameters."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TaskObservation:
+    """The server's observation of one federation with one seed.
+
+    Args:
+        view: the server's view; under FLiP it includes models derived from distilled sets.
+
+    """
+
+    view: View
+
+    def synthetic_inputs(self) -> Float[Tensor, "samples ..."]:
+        """Return the server's synthetic inputs of all rounds but the first, which are noise."""
+        sets = self.view.distilled_sets(SERVER)
+        rounds = select_evenly_spaced(sorted(sets)[1:], MAX_SETS)
+        return torch.cat([sets[number].inputs for number in rounds])
+
+    def normalized_updates(self) -> Float[Tensor, "updates params"]:
+        """Return the clients' updates, derived ones under FLiP, each with L2 norm 1."""
+        vectors = [
+            torch.cat([one.flatten() for one in update.delta.values()]).double()
+            for sender in self.clients()
+            for update in self._updates(sender)
+        ]
+        return torch.stack([one / one.norm().clamp(min=1e-12) for one in vectors])
+
+    def client_models(self, sender: Party) -> Iterator[Weights]:
+        """Iterate over a client's trained models by round."""
+        view = self.view.during(
+            select_evenly_spaced(self.view.rounds_with_updates(sender), MAX_MODELS)
+        )
+        return TargetModels(view, sender).models()
+
+    def clients(self) -> tuple[Party, ...]:
+        """Return the clients that sent messages."""
+        return self.view.senders()
+
+    def _updates(self, sender: Party) -> list[Update]:
+        updates = self.view.updates(sender)
+        return [updates[number] for number in select_evenly_spaced(sorted(updates), MAX_MODELS)]
+
+
+def observe_task(runs: StudyRuns, name: str, arm: str, seed: int) -> TaskObservation:
+    """Return what the server observes in one run, with models derived from distilled sets.
+
+    Args:
+        runs: the runs of the experiment.
+        name: name of the audit's folder.
+        arm: name of the arm.
+        seed: seed of the run.
+
+    """
+    run = AuditFolder(runs.folder / name).run_path(arm, seed)
+    rebuilt = run / "rebuilt"
+    folder = rebuilt if rebuilt.is_dir() else run
+    return TaskObservation(open_transcript(folder).seen_by(SERVER))
+
 
 SAMPLES = "samples"
 OTHER_START = "samples_other_start"
@@ -92,7 +230,7 @@ class AttributeTests:
 
     """
 
-    runs: ExperimentRuns
+    runs: StudyRuns
     quadruple: Quadruple
     arms: tuple[str, str]
     schedule: FitSchedule
@@ -248,3 +386,7 @@ class AttributeTests:
 def _all_examples(partition: DataPartition) -> Examples:
     """Return the images of all clients."""
     return partition.pool.take(torch.cat(partition.rows[0]))
+
+
+OUTCOMES = TypeAdapter(tuple[str, tuple[QuadrupleOutcome, ...]])
+"""The file that keeps the outcomes of a row, with the settings that determine them."""

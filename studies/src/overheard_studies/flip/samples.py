@@ -1,6 +1,6 @@
 """Figure 4: distilled samples, and their similarity to their class."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -15,30 +15,30 @@ from overheard.core.messages import DistilledSet
 from overheard.core.parties import SERVER
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.drawing.figures import Panel, ReportFigure
-from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.plans.plan import ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.run_means import estimate_mean
-from overheard_studies.estimates import reproduced_value
-from overheard_studies.experiment import Experiment
-from overheard_studies.flip.accuracy import COMMON_DIFFERENCES
-from overheard_studies.flip.class_similarity import (
+from overheard_studies.flip.pictures import (
+    Picture,
+    draw_picture_row,
     is_nearest_to_own_class,
     measure_class_similarity,
     own_class_margin,
 )
-from overheard_studies.flip.pictures import Picture, draw_picture_row
-from overheard_studies.flip.scenarios import (
+from overheard_studies.flip.setting import (
     CIFAR10,
     MNIST,
+    PUBLISHED,
     QUICK_MNIST,
     TEN_PER_STEP_FLIP,
     FlipScenario,
+    build_panels,
+    distilled_arm,
 )
-from overheard_studies.page_content import IllustratedExperiment, PageContent
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.runs import ExperimentRuns
+from overheard_studies.runs import StudyRuns
 from overheard_studies.setting_description import describe_setting
-from overheard_studies.values_table import tabulate_values
+from overheard_studies.study import PanelRun, Study, Values
+from overheard_studies.values import ReproducedValue, tabulate_values
 
 SHOWN_SAMPLES = 2
 """Number of samples of each class that are drawn, as in the paper."""
@@ -74,87 +74,40 @@ LabelledInputs = tuple[Float[Tensor, "examples ..."], Tensor]
 """Inputs and the class of each."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class SamplesExperiment(Experiment, IllustratedExperiment):
-    """Original images and the last set that the server shared.
+def samples(
+    scenarios: tuple[FlipScenario, ...] = FULL, reduced: tuple[FlipScenario, ...] = REDUCED
+) -> Study:
+    """Return Figure 4: original images, the last set that the server shared, and scores."""
+    threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
+    return Study(
+        "figure4",
+        "Original images, and the samples that clients share instead",
+        PUBLISHED.differences("common", "figure4"),
+        build_panels(
+            scenarios, reduced, lambda one: one.build_plan((threat,), auxiliary=100), _read
+        ),
+        lambda name, run, full: (
+            f"{describe_setting(name, run, full)}, {run.rounds_of(distilled_arm(run))} rounds "
+            "of FLiP"
+        ),
+        figures=_draw,
+    )
 
-    Args:
-        scenarios: scenarios of a full run.
-        reduced: scenarios of a quick run.
-        name: name of the figure.
 
-    """
-
-    scenarios: tuple[FlipScenario, ...] = FULL
-    reduced: tuple[FlipScenario, ...] = REDUCED
-    name: str = "figure4"
-
-    @property
-    def title(self) -> str:
-        """Title of the figure."""
-        return "Original images, and the samples that clients share instead"
-
-    @property
-    def differences(self) -> str:
-        """Describe how Overheard's setting differs from the paper's."""
-        return (
-            f"{COMMON_DIFFERENCES} The paper says that samples are visually obfuscated, and "
-            "shows some. "
-            "Those shown here are the first of each class in the first run, without "
-            "selection. Overheard adds a score: how often a sample of the last set is more "
-            "similar to the mean image of its own class than to those of all other classes. "
-            "The similarity is the cosine after the overall mean is subtracted from both, "
-            "over the clients' images. A sample's class is its highest soft label. Images of "
-            "the test set and the initial noise of the samples are scored in the same way. "
-            "The samples of a set were optimized together, so intervals that resample them "
-            "one by one within runs are too narrow. A sample that looks like nothing may "
-            "still leak; flip/table2 and flip/membership measure this. In a quick run images "
-            "have half the pixels per side, clients have 1,800 images, and sets have ten "
-            "samples per class, ten of which are learned from at a time."
+def _draw(runs: StudyRuns, values: Values) -> Iterator[ReportFigure]:
+    """Draw an original and two samples of each class from the first run."""
+    for name, audit in runs.audits.items():
+        run, title = _Run.of(runs, name, runs.plans[name].seeds[0]), f"Figure 4: {name}"
+        shown = [one for one in values if one.name.startswith(f"{name}_")]
+        yield ReportFigure(
+            title,
+            "Left: an image of a client. Right: samples that the server shared last, with "
+            "their highest soft labels. All have the same brightness scale.",
+            None,
+            run.panels(audit.class_names, title),
+            tabulate_values(title, shown),
+            False,
         )
-
-    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
-        """Return one plan per data set."""
-        threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
-        scenarios = self.reduced if quick else self.scenarios
-        return {one.name: one.build_plan((threat,), auxiliary=100) for one in scenarios}
-
-    def read_values(self, runs: ExperimentRuns) -> tuple[ReproducedValue, ...]:
-        """Return the similarity of each data set's samples to their classes."""
-        full, figures = self.plans(quick=False), list[ReproducedValue]()
-        for name in runs.audits:
-            run = runs.plans[name]
-            context = describe_setting(name, run, full.get(name, run))
-            figures += _likeness_figures(
-                name,
-                f"{context}, {run.rounds_of(_distilled(run))} rounds of FLiP",
-                {seed: _Run.of(runs, name, seed) for seed in run.seeds},
-            )
-        return tuple(figures)
-
-    def page_content(
-        self, runs: ExperimentRuns, figures: Sequence[ReproducedValue]
-    ) -> PageContent:
-        """Draw an original and two samples of each class from the first run."""
-        page_figures = []
-        for name in runs.audits:
-            run = runs.plans[name]
-            title = f"Figure 4: {name}"
-            names = runs.audits[name].class_names
-            scenario_values = [one for one in figures if one.name.startswith(f"{name}_")]
-            page_figures.append(
-                ReportFigure(
-                    title,
-                    "Left: an image of a client. Right: samples that the server shared last, "
-                    "with their highest soft labels. All have the same brightness scale.",
-                    None,
-                    _Run.of(runs, name, run.seeds[0]).panels(names, title),
-                    tabulate_values(title, scenario_values),
-                    False,
-                )
-            )
-        return PageContent(tuple(page_figures))
 
 
 @final
@@ -176,11 +129,11 @@ class _Run:
     last: DistilledSet
 
     @staticmethod
-    def of(runs: ExperimentRuns, name: str, seed: int) -> "_Run":
+    def of(runs: StudyRuns, name: str, seed: int) -> "_Run":
         """Read the run with a seed from an audit."""
         plan = runs.plans[name]
         partition = partition_for_plan(plan, load_data(plan, runs.resources), seed)
-        transcript = runs.transcript(name, _distilled(plan).name, seed)
+        transcript = runs.transcript(name, distilled_arm(plan).name, seed)
         sets = transcript.seen_by(SERVER).distilled_sets(SERVER)
         held = partition.pool.take(torch.cat(partition.rows[0]))
         return _Run(held, partition.test, sets[min(sets)], sets[max(sets)])
@@ -217,11 +170,10 @@ GROUP_NAMES = {
 }
 
 
-def _likeness_figures(
-    name: str, context: str, runs: Mapping[int, _Run]
-) -> list[ReproducedValue]:
+def _read(one: PanelRun) -> Iterator[ReproducedValue]:
+    """Read the similarity of each group of images to their classes."""
+    runs = {seed: _Run.of(one.runs, one.key, seed) for seed in one.plan.seeds}
     classes = next(iter(runs.values())).last.labels.shape[1]
-    figures = []
     for group, words in GROUP_NAMES.items():
         hits, margins, seeds = list[float](), list[float](), list[int]()
         for seed, run in runs.items():
@@ -230,34 +182,11 @@ def _likeness_figures(
             hits += is_nearest_to_own_class(similarities, labels).double().tolist()
             margins += own_class_margin(similarities, labels).tolist()
             seeds += [seed] * len(labels)
-        run_seeds = np.array(seeds)
-        figures += [
-            reproduced_value(
-                f"{name}_{group}_{key}",
-                f"{context}; {words}: {meaning}",
-                estimate_mean(np.array(values), run_seeds),
-                None,
-                "higher",
-            )
-            for key, meaning, values in (
-                (
-                    "own_class",
-                    f"most similar to their own class; a guess has {1 / classes:.3f}",
-                    hits,
-                ),
-                (
-                    "lead",
-                    "cosine with the own class's mean minus that with others; a guess has 0",
-                    margins,
-                ),
-            )
-        ]
-    return figures
-
-
-def _distilled(plan: Plan) -> ArmPlan:
-    """Return the arm with distilled samples."""
-    return next(arm for arm in plan.arms if arm.distillation is not None)
+        own = f"most similar to their own class; a guess has {1 / classes:.3f}"
+        lead = "cosine with the own class's mean minus that with others; a guess has 0"
+        for key, meaning, values in (("own_class", own, hits), ("lead", lead, margins)):
+            mean, name = estimate_mean(np.array(values), np.array(seeds)), f"{group}_{key}"
+            yield one.value(f"{one.key}_{name}", f"{words}: {meaning}", mean, None, "higher")
 
 
 def _scores(soft: Float[Tensor, " classes"], names: Sequence[str]) -> tuple[str, ...]:

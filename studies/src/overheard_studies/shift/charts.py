@@ -12,9 +12,8 @@ from overheard.drawing.band_charts import (
     bands_legend,
 )
 from overheard.drawing.figures import Panel, ReportFigure
-from overheard_studies.reproduced_value import ReproducedValue
-from overheard_studies.shift.measured_series import MeasuredSeries, RoundSeries
-from overheard_studies.values_table import tabulate_values
+from overheard_studies.shift.measured import MeasuredSeries, RoundSeries
+from overheard_studies.values import ReproducedValue, tabulate_values
 
 
 def make_bands(

@@ -1,1 +1,0 @@
-"""The parts of the benchmark `label_shares.py`."""

@@ -1,1 +1,0 @@
-"""Parts of the benchmark that searches for the setting of the Whispers paper."""

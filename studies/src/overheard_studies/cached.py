@@ -1,0 +1,37 @@
+"""Measurements that take minutes, kept in a file with what they depend on."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from overheard.archive.atomic import write_text
+
+T = TypeVar("T")
+
+
+def load_or_measure(
+    path: Path, origin: str, adapter: TypeAdapter[tuple[str, T]], measure: Callable[[], T]
+) -> T:
+    """Return what a file keeps; if it is missing, or of another origin or form, measure it.
+
+    Args:
+        path: the file; it is written atomically.
+        origin: what the measurement depends on, from `describe_origin`.
+        adapter: reads and writes the origin and what was measured.
+        measure: measures it.
+
+    Raises:
+        OutputError: if the file cannot be written.
+
+    """
+    try:
+        kept_origin, kept = adapter.validate_json(path.read_bytes())
+    except (ValidationError, FileNotFoundError):
+        kept_origin = ""
+    if kept_origin == origin:
+        return kept
+    measured = measure()
+    write_text(path, adapter.dump_json((origin, measured), indent=1).decode() + "\n")
+    return measured

@@ -1,0 +1,204 @@
+"""The setting of the experiments: the paper's federations and their sizes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import final
+
+from overheard.data.dataset import DataSource
+from overheard.data.datasets.cifar10 import Cifar10
+from overheard.data.datasets.mnist import Mnist
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.learning.distillation.methods.flip import Flip
+from overheard.learning.model import Model
+from overheard.learning.models.conv_net import ConvNet
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard_studies.study import Panel, Read
+from overheard_studies.values import Published
+
+PUBLISHED = Published("flip")
+
+IID_SPLIT = Dirichlet(alpha=10_000.0)
+"""A split that is practically IID, as in the paper."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FlipScenario:
+    """A data set, a network and the training of a federation.
+
+    Args:
+        name: name of the data set in the paper's table.
+        source: data source.
+        model: network.
+        examples: examples of each client.
+        rounds: rounds of FedAvg.
+        flip: distillation of the clients.
+        flip_rounds: rounds of distillation.
+        samples: numbers of synthetic examples per class, one arm each.
+        seeds: seeds of the runs.
+        extra_arms: additional arms with other distillation settings.
+        rate: learning rate of FedAvg's local training.
+        batch: batch size of FedAvg's local training.
+        epochs: epochs of FedAvg's local training.
+
+    """
+
+    name: str
+    source: DataSource
+    model: Model
+    examples: int
+    rounds: int
+    flip: Flip
+    flip_rounds: int
+    samples: tuple[int, ...]
+    seeds: tuple[int, ...]
+    extra_arms: tuple[ArmPlan, ...] = ()
+    rate: float = 0.1
+    batch: int = 64
+    epochs: int = 1
+
+    def build_plan(
+        self,
+        threats: tuple[ThreatPlan, ...],
+        *,
+        auxiliary: int,
+        candidates: CandidateSettings | None = None,
+    ) -> Plan:
+        """Build a plan of five clients, with FedAvg and with distillation arms."""
+        return Plan(
+            title=f"FLiP, {self.name}",
+            seeds=self.seeds,
+            data=DataPlan(
+                source=self.source,
+                split=IID_SPLIT,
+                clients=5,
+                examples=self.examples,
+                auxiliary=auxiliary,
+                candidates=candidates,
+            ),
+            training=TrainingPlan(
+                model=self.model,
+                rounds=self.rounds,
+                rate=self.rate,
+                batch=self.batch,
+                epochs=self.epochs,
+            ),
+            arms=(
+                ArmPlan(name="FedAvg"),
+                *(
+                    ArmPlan(
+                        name=flip_arm_name(samples),
+                        distillation=replace(self.flip, samples=samples),
+                        rounds=self.flip_rounds,
+                    )
+                    for samples in self.samples
+                ),
+                *self.extra_arms,
+            ),
+            threats=threats,
+        )
+
+
+def distilled_arm(plan: Plan) -> ArmPlan:
+    """Return the first arm with distilled samples."""
+    return next(arm for arm in plan.arms if arm.distillation is not None)
+
+
+def flip_arm_name(samples: int) -> str:
+    """Return the name of the arm with `samples` synthetic examples per class."""
+    return f"FLiP {samples}"
+
+
+PLAIN_DESCENT = "plain descent"
+"""Name of the arm whose distillation is plain gradient descent, as in the paper."""
+
+
+def plain_descent_arm(rounds: int, at_once: int) -> ArmPlan:
+    """Build an arm that distils by plain gradient descent at the paper's rate of 0.01.
+
+    The other arms use Adam and other rates.
+
+    Args:
+        rounds: rounds of distillation.
+        at_once: synthetic examples per training step.
+
+    """
+    return ArmPlan(
+        name=PLAIN_DESCENT,
+        distillation=Flip(
+            batch=512,
+            optimizer="sgd",
+            input_rate=0.01,
+            label_rate=0.01,
+            rate_rate=0.01,
+            at_once=at_once,
+        ),
+        rounds=rounds,
+    )
+
+
+TEN_PER_STEP_FLIP = Flip(
+    batch=256, first_rate=0.03, rate_rate=0.002, halve_every=100, at_once=10
+)
+"""Ten synthetic examples per step. A round takes a third of the time of one per step."""
+
+QUICK_MNIST = FlipScenario(
+    "mnist",
+    Mnist(shrink=2),
+    ConvNet(blocks=2, width=16),
+    examples=11_000,
+    rounds=8,
+    flip=TEN_PER_STEP_FLIP,
+    flip_rounds=250,
+    samples=(10,),
+    seeds=(0, 1, 2),
+    extra_arms=(plain_descent_arm(20, 10),),
+)
+"""MNIST in a quick run: half the pixels per side."""
+
+MNIST = FlipScenario(
+    "mnist",
+    Mnist(),
+    ConvNet(blocks=2, width=16),
+    examples=11_000,
+    rounds=10,
+    flip=Flip(batch=256, halve_every=100),
+    flip_rounds=250,
+    samples=(10, 15, 20),
+    seeds=(0, 1, 2),
+    extra_arms=(plain_descent_arm(100, 1),),
+)
+
+CIFAR10 = FlipScenario(
+    "cifar10",
+    Cifar10(),
+    ConvNet(blocks=2, width=16),
+    examples=1_800,
+    rounds=30,
+    flip=Flip(batch=256, halve_every=150),
+    flip_rounds=400,
+    samples=(10,),
+    seeds=(0, 1, 2),
+    epochs=2,
+)
+"""The part of CIFAR-10 in the data folder; more data and wider networks need a GPU."""
+
+
+def build_panels(
+    scenarios: Sequence[FlipScenario],
+    reduced: Sequence[FlipScenario],
+    plan: Callable[[FlipScenario], Plan],
+    read: Read,
+) -> tuple[Panel, ...]:
+    """Return one audit for each data set of a full or of a quick run."""
+    sizes = [{one.name: one for one in several} for several in (scenarios, reduced)]
+
+    def build(name: str, quick: bool) -> Plan | None:
+        return plan(sizes[quick][name]) if name in sizes[quick] else None
+
+    return tuple(
+        Panel(name, name, partial(build, name), read) for name in {**sizes[0], **sizes[1]}
+    )

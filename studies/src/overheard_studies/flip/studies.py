@@ -1,0 +1,424 @@
+"""Table I, the membership attack of Section VI-D2, and distillation methods by time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from overheard.auditing.work_items import single_rounds
+from overheard.core.attack import Attack
+from overheard.core.errors import NeedsError
+from overheard.data.datasets.mnist import Mnist
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.drawing.charts import legend_chart
+from overheard.drawing.figures import Panel as Drawing
+from overheard.drawing.figures import ReportFigure
+from overheard.drawing.line_charts import Axis, ChartLine, lines_chart
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmRun
+from overheard.learning.distillation.methods.distribution_matching import DistributionMatching
+from overheard.learning.distillation.methods.flip import Flip
+from overheard.learning.models.alexnet import AlexNet
+from overheard.learning.models.mlp import Mlp
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.plans.registries import question_of_attack
+from overheard.questions.label_shares.attacks.distilled_labels import DistilledLabels
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.membership.attacks.lira import Lira
+from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
+from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
+from overheard.questions.membership.statistics.record_rates import estimate_record_rates
+from overheard.statistics.estimate import Estimate
+from overheard.statistics.run_means import estimate_mean
+from overheard_studies.estimates import (
+    FindingFilter,
+    final_accuracy,
+    mean_score,
+    mean_score_over_rounds,
+    select_findings,
+)
+from overheard_studies.flip.setting import (
+    CIFAR10,
+    MNIST,
+    PUBLISHED,
+    QUICK_MNIST,
+    TEN_PER_STEP_FLIP,
+    FlipScenario,
+    build_panels,
+    flip_arm_name,
+)
+from overheard_studies.runs import StudyRuns
+from overheard_studies.setting_description import describe_setting
+from overheard_studies.study import Panel, PanelRun, Study, Values
+from overheard_studies.values import ReproducedValue, tabulate_values
+
+
+def accuracy(
+    scenarios: tuple[FlipScenario, ...] = (MNIST, CIFAR10),
+    reduced: tuple[FlipScenario, ...] = (QUICK_MNIST,),
+) -> Study:
+    """Return Table I: FedAvg compared with distilled data, on the paper's data."""
+    threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
+    return Study(
+        "table1",
+        "Accuracy of FedAvg and of FLiP by synthetic examples per class",
+        PUBLISHED.differences("common", "table1"),
+        build_panels(
+            scenarios,
+            reduced,
+            lambda one: one.build_plan((threat,), auxiliary=100),
+            _read_table,
+        ),
+        has_separate_arms=True,
+    )
+
+
+def _read_table(one: PanelRun) -> Iterator[ReproducedValue]:
+    """Read the accuracy of each arm's last model, and its ratio to FedAvg's."""
+    path = one.key, one.plan.training.model.name
+    fedavg = PUBLISHED.number(*path, "fedavg", scale=100)
+    for arm in one.plan.arms:
+        key = _column(arm)
+        published = PUBLISHED.number(*path, key, scale=100)
+        yield one.value(
+            f"{one.key}_{key}_accuracy",
+            f"{arm.name}, the model after {one.plan.rounds_of(arm)} rounds",
+            final_accuracy(one.audit, arm.name),
+            published,
+            "higher",
+        )
+        if arm.distillation is not None:
+            yield one.value(
+                f"{one.key}_{key}_of_fedavg",
+                f"{arm.name}, accuracy divided by FedAvg's",
+                _accuracy_ratio(one.audit, arm),
+                None if published is None or fedavg is None else published / fedavg,
+                "higher",
+            )
+
+
+def _column(arm: ArmPlan) -> str:
+    """Return the name of an arm in the paper's table, or its own name if it is not there."""
+    if arm.distillation is None:
+        return "fedavg"
+    samples = arm.distillation.samples
+    return str(samples) if arm.name == flip_arm_name(samples) else arm.name.replace(" ", "_")
+
+
+def _accuracy_ratio(audit: Audit, arm: ArmPlan) -> Estimate:
+    """Return the ratio to FedAvg's accuracy with the same seed."""
+    last = {
+        (run.arm, run.seed): run.accuracy[max(run.accuracy)]
+        for run in audit.arms
+        if run.arm in ("FedAvg", arm.name)
+    }
+    seeds = [seed for name, seed in last if name == arm.name]
+    shares = [last[arm.name, seed] / last["FedAvg", seed] for seed in seeds]
+    return estimate_mean(np.array(shares), np.array(seeds))
+
+
+# Membership.
+
+# Any: each attack has its own claim type.
+AttacksByName = Mapping[str, Attack[Any]]
+
+
+def _membership_attacks(models: int, shadow: ShadowMembership) -> AttacksByName:
+    """Return the attacks by their names in the values; the paper's is "shadow"."""
+    return {
+        "shadow": shadow,
+        "lira": Lira(models=models),
+        "lira_pooled": LiraPooled(models=models),
+        "lira_offline": Lira(models=models, online=False),
+        "loss": LossMembership(),
+    }
+
+
+MEMBERSHIP_ATTACKS = (
+    _membership_attacks(128, ShadowMembership(models=128, booster="catboost")),
+    _membership_attacks(32, ShadowMembership()),
+)
+"""The attacks of a full run and of a quick run."""
+
+MEMBERSHIP_SCENARIOS = (
+    replace(
+        CIFAR10,
+        model=AlexNet(),
+        examples=1_200,
+        samples=(20,),
+        rounds=20,
+        flip_rounds=100,
+        epochs=5,
+    ),
+    replace(
+        QUICK_MNIST,
+        source=Mnist(shrink=2),
+        model=Mlp(hidden=(64,)),
+        examples=600,
+        rounds=20,
+        flip=TEN_PER_STEP_FLIP,
+        flip_rounds=60,
+        samples=(20,),
+        epochs=5,
+        extra_arms=(),
+    ),
+)
+
+SINGLE_ROUNDS = 5
+"""Number of rounds that are also attacked alone; of 100 they are the paper's 1, 25, 50, 75,
+100."""
+
+SINGLE_ROUND_SCORES = ("membership_accuracy", "membership_auc", "tpr_at_1_percent")
+"""The scores that are reported for single rounds."""
+
+CANDIDATES = CandidateSettings(members=200, outsiders=1000)
+
+
+def membership(
+    scenarios: tuple[FlipScenario, FlipScenario] = MEMBERSHIP_SCENARIOS,
+    attacks: tuple[AttacksByName, AttacksByName] = MEMBERSHIP_ATTACKS,
+    candidates: CandidateSettings = CANDIDATES,
+    auxiliary: int = 1500,
+) -> Study:
+    """Return the paper's attack and stronger ones, on clients under FedAvg and under FLiP.
+
+    Args:
+        scenarios: scenarios of a full and of a quick run.
+        attacks: attacks of a full and of a quick run, by the same names.
+        candidates: candidate records.
+        auxiliary: auxiliary examples for shadow models.
+
+    """
+
+    def plan(quick: bool) -> Plan:
+        threat = ThreatPlan(attacks=tuple(attacks[quick].values()), by_round=SINGLE_ROUNDS)
+        return scenarios[quick].build_plan(
+            (threat,), auxiliary=auxiliary, candidates=candidates
+        )
+
+    def read(one: PanelRun) -> Iterator[ReproducedValue]:
+        for name, attack in zip(attacks[0], one.plan.threats[0].attacks, strict=True):
+            for arm in one.plan.arms:
+                yield from _read_attack(one, name, attack, arm, scores)
+
+    # The scores that this number of non-members allows.
+    possible = [name for rate, name in FALSE_POSITIVE_RATES if candidates.outsiders * rate >= 1]
+    scores = ("membership_accuracy", "membership_auc", *possible)
+    return Study(
+        "membership",
+        "Membership under FedAvg and under FLiP",
+        PUBLISHED.differences("common", "membership"),
+        (Panel("audit", "", plan, read),),
+        lambda name, run, full: describe_setting(run.data.source.name, run, full),
+    )
+
+
+def _read_attack(
+    one: PanelRun,
+    name: str,
+    # Any: each attack has its own claim type.
+    attack: Attack[Any],
+    arm: ArmPlan,
+    scores: Sequence[str],
+) -> Iterator[ReproducedValue]:
+    """Read an attack's scores in one arm, over all rounds and for single rounds."""
+    audit, threat = one.audit, one.plan.threats[0]
+    kind = "fedavg" if arm.distillation is None else "flip"
+    key, label = f"{kind}_{name}", threat.attack_name(attack)
+    published = PUBLISHED.number("membership", kind, scale=100) if name == "shadow" else None
+    all_rounds = tuple(range(one.plan.rounds_of(arm)))
+    together = FindingFilter(label, all_rounds, arm.name)
+
+    def value(
+        measured: Estimate | None, words: str, *parts: str, beside: float | None = None
+    ) -> ReproducedValue:
+        named = "_".join((key, *parts)).replace(".", "_")
+        return one.value(named, f"{arm.name}, {name}{words}", measured, beside, "higher")
+
+    try:
+        rates = estimate_record_rates(select_findings(audit, together))
+    except NeedsError as error:
+        words = f"; not measured: {error}"
+        yield value(None, words, "membership_accuracy", beside=published)
+        return
+    for score in scores:
+        yield value(mean_score(audit, together, score), "", score)
+    for score, rate in {
+        "membership_accuracy": rates.accuracy,
+        **rates.true_positive_rates,
+    }.items():
+        yield value(rate, ", exact interval over records", score, "by_record")
+    rounds = single_rounds(threat, question_of_attack(attack), all_rounds)
+    for score in SINGLE_ROUND_SCORES:
+        for number in rounds:
+            alone = FindingFilter(label, (number,), arm.name)
+            words = f", round {number + 1} alone"
+            yield value(mean_score(audit, alone, score), words, score, f"round_{number + 1}")
+        yield value(
+            mean_score_over_rounds(audit, label, rounds, score, arm.name),
+            f", mean of {len(rounds)} single rounds",
+            score,
+            "mean_of_rounds",
+            beside=published if score == "membership_accuracy" else None,
+        )
+
+
+# Methods.
+
+ONE_PER_STEP = "FLiP one example a step"
+TEN_PER_STEP = "FLiP ten examples a step"
+MATCHING = "distribution matching"
+METHODS = {"one_by_one": ONE_PER_STEP, "together": TEN_PER_STEP, "matching": MATCHING}
+
+TARGET_ACCURACIES = (0.9, 0.95)
+"""Accuracies for which the time to reach them is reported."""
+
+THREAT = ThreatPlan(attacks=(DistilledLabels(),), by_round=False)
+"""A cheap threat that reads a few distilled sets and no client model."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DistillationMethods:
+    """A scenario and the arms of its distillation methods.
+
+    Args:
+        scenario: data, network, FedAvg, and FLiP with one example per step.
+        ten_per_step: arm of FLiP with ten examples per step.
+        matching: arm of distribution matching.
+
+    """
+
+    scenario: FlipScenario
+    ten_per_step: ArmPlan
+    matching: ArmPlan
+
+    def build_plan(self) -> Plan:
+        """Build the plan with FedAvg and each distillation method."""
+        scenario, samples = self.scenario, self.scenario.samples[0]
+        plan = scenario.build_plan((THREAT,), auxiliary=100)
+        one_by_one = ArmPlan(
+            name=ONE_PER_STEP,
+            distillation=replace(scenario.flip, samples=samples),
+            rounds=scenario.flip_rounds,
+        )
+        arms = (plan.arms[0], one_by_one, self.ten_per_step, self.matching)
+        return plan.model_copy(update={"arms": arms})
+
+
+def _methods(scenario: FlipScenario, rounds: tuple[int, int]) -> DistillationMethods:
+    return DistillationMethods(
+        scenario,
+        ArmPlan(name=TEN_PER_STEP, distillation=TEN_PER_STEP_FLIP, rounds=rounds[0]),
+        ArmPlan(name=MATCHING, distillation=DistributionMatching(), rounds=rounds[1]),
+    )
+
+
+QUICK_FLIP = Flip(batch=256, halve_every=60)
+
+METHOD_SIZES = (
+    _methods(MNIST, (500, 1000)),
+    _methods(replace(QUICK_MNIST, flip=QUICK_FLIP, flip_rounds=120, seeds=(0,)), (250, 250)),
+)
+"""The methods of a full run and of a quick run."""
+
+
+def methods(sizes: tuple[DistillationMethods, DistillationMethods] = METHOD_SIZES) -> Study:
+    """Return distillation methods at equal accuracy and at equal time."""
+    return Study(
+        "methods",
+        "Distillation methods, at equal accuracy and at equal time",
+        PUBLISHED.differences("common", "methods"),
+        (Panel("mnist", "mnist", lambda quick: sizes[quick].build_plan(), _read_methods),),
+        figures=_draw_methods,
+    )
+
+
+def _read_methods(one: PanelRun) -> Iterator[ReproducedValue]:
+    """Read each method's last accuracy, its time, and its accuracy at equal time."""
+    audit = one.audit
+    fedavg = final_accuracy(audit, "FedAvg")
+    yield one.value("fedavg_accuracy", "FedAvg, the last model", fedavg, None, "higher")
+    curves = {
+        method: {run.seed: _curve(run) for run in audit.arms if run.arm == method}
+        for method in METHODS.values()
+    }
+    shortest = min(curve[-1][0] for of_seeds in curves.values() for curve in of_seeds.values())
+    for key, method in METHODS.items():
+        of_seeds = curves[method]
+        value = partial(_method_value, one, key, method)
+        yield value("accuracy", "the last model", final_accuracy(audit, method), "higher")
+        seconds = {seed: curve[-1][0] for seed, curve in of_seeds.items()}
+        yield value("seconds", "seconds of all rounds", _over_seeds(seconds), "lower")
+        reached = {
+            seed: [y for x, y in curve if x <= shortest][-1] for seed, curve in of_seeds.items()
+        }
+        words = f"after {shortest:.0f} seconds"
+        yield value("accuracy_at_equal_time", words, _over_seeds(reached), "higher")
+        for target in TARGET_ACCURACIES:
+            name = f"seconds_to_{round(100 * target)}"
+            # Unmeasured if a run never reaches it.
+            times = {
+                seed: next(x for x, y in curve if y >= target)
+                for seed, curve in of_seeds.items()
+                if any(y >= target for _, y in curve)
+            }
+            if len(times) < len(of_seeds):
+                by = f"{target:.0%} was reached by {len(times)} of {len(of_seeds)} seeds"
+                yield value(name, by, None, None)
+            else:
+                yield value(name, f"seconds to {target:.0%}", _over_seeds(times), "lower")
+
+
+def _method_value(
+    one: PanelRun, key: str, method: str, name: str, words: str, measured: Any, better: Any
+) -> ReproducedValue:
+    return one.value(f"{key}_{name}", f"{method}, {words}", measured, None, better)
+
+
+def _draw_methods(runs: StudyRuns, values: Values) -> Iterator[ReportFigure]:
+    """Draw the accuracy against seconds."""
+    audit, title = runs.audits["mnist"], "Accuracy by the time of distillation"
+    curves = {
+        method: _curve(next(run for run in audit.arms if run.arm == method))
+        for method in METHODS.values()
+    }
+    fedavg = 100 * final_accuracy(audit, "FedAvg").mean
+    end = max(curve[-1][0] for curve in curves.values())
+    chart = lines_chart(
+        [
+            ChartLine(index, [x for x, _ in curve], [100 * y for _, y in curve], method)
+            for index, (method, curve) in enumerate(curves.items())
+        ],
+        ChartLine(0, (0.0, end), (fedavg, fedavg)),
+        Axis("seconds of all cores", 0.0, 1.02 * end),
+        Axis("accuracy, %", 50.0, 100.0),
+        title,
+    )
+    yield ReportFigure(
+        title,
+        "The first seed of each method. Dashed line: the accuracy of FedAvg.",
+        legend_chart(list(curves), False, f"Legend: {title}"),
+        (Drawing("", chart),),
+        tabulate_values(title, values),
+        True,
+    )
+
+
+def _curve(run: ArmRun) -> Sequence[tuple[float, float]]:
+    """Return seconds and accuracy by round, with the run's time divided among its rounds.
+
+    The seconds are of all cores, or of the wall clock if those are not known.
+    """
+    assert run.seconds is not None
+    total = run.seconds.wall if run.seconds.cores is None else run.seconds.cores
+    last = max(run.accuracy)
+    return [(total * number / last, value) for number, value in sorted(run.accuracy.items())]
+
+
+def _over_seeds(values: Mapping[int, float]) -> Estimate:
+    return estimate_mean(np.array(list(values.values())), np.array(list(values)))

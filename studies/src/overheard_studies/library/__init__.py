@@ -1,1 +1,0 @@
-"""One module per paper; papers are discovered from this package."""

@@ -1,0 +1,1 @@
+"""What Overheard's own pages state: measurements that repeat no paper."""

@@ -1,0 +1,403 @@
+"""Figures 5 and 6 of the shift paper: one model; and what its other studies share."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, final
+
+from overheard.drawing.figures import ReportFigure
+from overheard.findings.number_format import format_number
+from overheard.findings.score_row import ScoreRow
+from overheard.learning.models.shift_conv import ShiftConv
+from overheard.plans.plan import Plan
+from overheard.questions.shift.statistics.detection import detection_rows
+from overheard.report.experiment_page import Holds
+from overheard.statistics.estimate import Estimate
+from overheard_studies.estimates import BOOTSTRAP_SEED
+from overheard_studies.runs import StudyRuns
+from overheard_studies.shift.charts import bands_figure, normalize_series
+from overheard_studies.shift.measured import (
+    BASELINE_ROUNDS,
+    Divergence,
+    MeasuredSeries,
+    load_series,
+    mean_over_runs,
+    mean_within_runs,
+    measure_divergence,
+    subtract_runs,
+)
+from overheard_studies.shift.setting import (
+    ACCURACY,
+    INFORMATION,
+    LEAKAGE_SOURCES,
+    LEARNING_RATE,
+    LOSS,
+    MNIST,
+    LeakageMeasure,
+    ShiftScenario,
+    ShiftSize,
+    build_centralized_plan,
+    source_of_leakage,
+)
+from overheard_studies.study import (
+    Conclusion,
+    Panel,
+    PanelRun,
+    Study,
+    Values,
+    format_estimate,
+)
+from overheard_studies.values import Published, ReproducedValue
+
+PUBLISHED = Published("shift")
+
+AUDIT = "audit"
+"""The only audit of a study of a centralized model."""
+
+CENTRALISED_SHARE = 0.8
+"""Share of even labels after the shift of a centralized model."""
+
+CENTRALISED_SIZE = replace(
+    MNIST.reduced, model=ShiftConv(), rate=3 * LEARNING_RATE, auxiliary=200, virtual=None
+)
+"""The size of a quick run, with the paper's network: its layers differ more than a small
+one's."""
+
+LAYERS = {
+    "0": "convolution of 32",
+    "2": "convolution of 64",
+    "6": "linear 128",
+    "8": "linear 10",
+}
+"""The layers of `shift_conv` that have weights, from first to last."""
+
+
+TRACKING_SCORES = ("auc", "detection_rate", "false_alarm_rate")
+"""The reported scores of Overheard's detector, if it runs next to the paper's attacks."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AuditMeasurements:
+    """Every measure by round in one audit."""
+
+    measured: tuple[MeasuredSeries, ...]
+
+    def series_of(self, measure: LeakageMeasure) -> MeasuredSeries:
+        """Return one of the measures by round."""
+        return next(one for one in self.measured if one.measure == measure)
+
+    def divergence(self, measure: LeakageMeasure) -> Divergence:
+        """Return the divergence of one of the measures from its trend."""
+        return measure_divergence(self.series_of(measure))
+
+
+Audits = Mapping[str, AuditMeasurements]
+
+Statistics = Mapping[str, Estimate | Holds | None]
+
+# Any: the settings of `Conclusion`.
+Tests = Mapping[str, tuple[Callable[[Audits], Statistics], dict[str, Any]]]
+"""How each statement of the paper is tested: its statistics, and other settings."""
+
+
+def measure_audits(
+    runs: StudyRuns, measures: Sequence[LeakageMeasure], *, in_common: bool = False
+) -> Audits:
+    """Return the measures of all audits, from the file in their folder if it fits.
+
+    Args:
+        runs: finished audits.
+        measures: the measures.
+        in_common: whether to return only the runs of those seeds that all audits have.
+
+    """
+    audits = {}
+    for name in runs.audits:
+        followed = load_series(runs, name, measures)
+        if in_common:
+            seeds = [runs.plans[name].seeds.index(n) for n in runs.common_seeds(runs.audits)]
+            followed = tuple(one.select_runs(seeds) for one in followed)
+        audits[name] = AuditMeasurements(followed)
+    return audits
+
+
+def build_study(
+    name: str,
+    title: str,
+    scenario: ShiftScenario,
+    sizes: tuple[ShiftSize, ShiftSize],
+    texts: tuple[str, ...],
+    measures: tuple[LeakageMeasure, ...],
+    plans: Mapping[str, Callable[[ShiftSize], Plan]],
+    tests: Tests,
+    draw: Callable[[StudyRuns, Audits, Values], Iterable[ReportFigure]],
+) -> Study:
+    """Return a figure of the paper.
+
+    Args:
+        name: name of the figure.
+        title: title of the figure.
+        scenario: data set and federation.
+        sizes: sizes of a full and of a quick run.
+        texts: names of the texts on the differences, besides the common ones.
+        measures: the measures.
+        plans: builds the plan of each audit, by its sub-folder.
+        tests: how each statement of the paper is tested, and perhaps others.
+        draw: draws the figures from the audits that were run.
+
+    """
+
+    def read(one: PanelRun) -> Iterator[ReproducedValue]:
+        prefix = f"{one.key}_" if len(plans) > 1 else ""
+        only = replace(one.runs, audits={one.key: one.audit})
+        (measured,) = measure_audits(only, measures).values()
+        for measure in measures:
+            yield from _divergence_values(prefix, one, measure, measured.divergence(measure))
+        yield from _auc_values(prefix, one, measures)
+
+    def statistics(
+        of_audits: Callable[[Audits], Statistics], runs: StudyRuns, values: Values
+    ) -> Statistics:
+        return of_audits(measure_audits(runs, measures, in_common=True))
+
+    def plan(build: Callable[[ShiftSize], Plan], quick: bool) -> Plan:
+        return build(sizes[quick])
+
+    return Study(
+        name,
+        title,
+        differences(scenario, *texts),
+        tuple(
+            Panel(key, scenario.name, partial(plan, build), read)
+            for key, build in plans.items()
+        ),
+        figures=lambda runs, values: draw(runs, measure_audits(runs, measures), values),
+        conclusions=tuple(
+            Conclusion(key, says, partial(statistics, tests[key][0]), **tests[key][1])
+            for key, says in PUBLISHED.find(name).items()
+        ),
+    )
+
+
+def differences(scenario: ShiftScenario, *texts: str) -> str:
+    """Describe the differences from the paper, and how many exchanges the data allow."""
+    held = 2 * scenario.full.examples[2]
+    spare = scenario.training_examples - scenario.full.auxiliary - held
+    return PUBLISHED.differences(
+        "common",
+        "budget",
+        *texts,
+        name=scenario.name,
+        training=scenario.training_examples,
+        auxiliary=scenario.full.auxiliary,
+        held=held,
+        exchanges=spare // held,
+        hours=f"{scenario.hours:g} hours" if scenario.hours >= 1 else "30 minutes",
+        disk=scenario.disk_gigabytes,
+    )
+
+
+def _divergence_values(
+    prefix: str, one: PanelRun, measure: LeakageMeasure, divergence: Divergence
+) -> Iterator[ReproducedValue]:
+    """Yield a divergence from the trend, the control's, and in standard errors."""
+    at_shift = "divergence from its trend at the shift"
+    before = f"divergence from its trend, {BASELINE_ROUNDS} rounds before"
+    for name, words, estimate, is_attack in (
+        ("divergence", at_shift, mean_over_runs(divergence.shifted), True),
+        ("control", f"{at_shift}, in the control", mean_over_runs(divergence.control), False),
+        ("before", before, mean_over_runs(divergence.baseline), False),
+        ("over_control", f"{at_shift}, minus the control's", divergence.over_control, True),
+        ("deviation", f"{at_shift}, in standard errors", divergence.mean_deviation, True),
+    ):
+        missing = "; no run has a trend at that round" if estimate is None else ""
+        yield one.value(
+            f"{prefix}{measure.key}_{name}",
+            f"{measure.name}: {words}{missing}",
+            estimate,
+            None,
+            "higher" if is_attack else None,
+        )
+
+
+def _auc_values(
+    prefix: str, one: PanelRun, measures: Sequence[LeakageMeasure]
+) -> Iterator[ReproducedValue]:
+    """Yield how well each measure, and Overheard's detector, separates shifts from controls."""
+    found = detection_rows(one.audit.findings, BOOTSTRAP_SEED)
+    rows = {(row.attack, row.score): row for row in found}
+    first, *others = one.plan.threats
+    for measure in measures:
+        yield _of_row(
+            one,
+            f"{prefix}{measure.key}_auc",
+            f"{measure.name}: probability of a larger divergence than a control; a guess has "
+            "0.5",
+            rows.get((first.attack_name(measure.attack), "auc_told")),
+        )
+    for threat in others:
+        for detector in threat.attacks:
+            for score in TRACKING_SCORES:
+                yield _of_row(
+                    one,
+                    f"{prefix}ours_{score}",
+                    f"Overheard's {detector.name}, which does not know the round: "
+                    + score.replace("_", " "),
+                    rows.get((threat.attack_name(detector), score)),
+                )
+
+
+def _of_row(one: PanelRun, name: str, words: str, row: ScoreRow | None) -> ReproducedValue:
+    if row is None:
+        return one.value(name, f"{words}; not measured", None, None, "higher")
+    return one.value(name, words, row.value, None, row.better)
+
+
+def exchange(divergences: Mapping[str, Divergence]) -> Statistics:
+    """Return by how much an exchange without a shift diverges more than rounds before it."""
+    return {name: one.control_over_baseline for name, one in divergences.items()}
+
+
+EXCHANGE = {
+    "direction": "below",
+    "words": "no larger divergence from the trend when examples are exchanged than before",
+}
+
+
+def centralised(
+    scenario: ShiftScenario = MNIST, reduced: ShiftSize = CENTRALISED_SIZE
+) -> Study:
+    """Return Figure 5: one model with one epoch per round, and all sources of leakage."""
+    measures = (*LEAKAGE_SOURCES, LOSS, ACCURACY)
+
+    def divergences(audits: Audits) -> Mapping[str, Divergence]:
+        return {one.name: audits[AUDIT].divergence(one) for one in LEAKAGE_SOURCES}
+
+    def loss(audits: Audits) -> Statistics:
+        found = audits[AUDIT].divergence(LOSS)
+        return {_describe(found): found.hides_shift}
+
+    def lead_over_weights(audits: Audits) -> Statistics:
+        of_weights, others = (
+            mean_within_runs(
+                [
+                    audits[AUDIT].divergence(one).deviations
+                    for one in LEAKAGE_SOURCES
+                    if one.key.startswith("weights") == is_of_weights
+                ]
+            )
+            for is_of_weights in (True, False)
+        )
+        return {"lead": mean_over_runs(subtract_runs(others, of_weights))}
+
+    def draw(runs: StudyRuns, audits: Audits, values: Values) -> Iterator[ReportFigure]:
+        for title, shown in (
+            ("Figure 5a: the sources of leakage", LEAKAGE_SOURCES),
+            ("Figure 5b: validation", (LOSS, ACCURACY)),
+        ):
+            panels = [(one.name, {"the shift": audits[AUDIT].series_of(one)}) for one in shown]
+            yield bands_figure(title, panels, _values_of(values, *shown))
+
+    return build_study(
+        "figure5",
+        f"Sources of leakage and validation around a shift: one model on {scenario.name}",
+        scenario,
+        (scenario.full, reduced),
+        ("centralised",),
+        measures,
+        {AUDIT: lambda size: _centralised_plan(scenario, size, measures)},
+        {
+            "exchange_is_silent": (lambda audits: exchange(divergences(audits)), EXCHANGE),
+            "every_source_shows": (
+                lambda audits: {n: one.over_control for n, one in divergences(audits).items()},
+                {},
+            ),
+            "loss_is_silent": (loss, {}),
+            "weights_are_least": (
+                lead_over_weights,
+                {
+                    "words": "mean deviation of representations and gradients minus that of "
+                    "weights, in standard errors"
+                },
+            ),
+        },
+        draw,
+    )
+
+
+def layers(scenario: ShiftScenario = MNIST, reduced: ShiftSize = CENTRALISED_SIZE) -> Study:
+    """Return Figure 6: one model with one epoch per round, and one measure per layer."""
+    by_kind = {
+        kind: {
+            source_of_leakage(kind, "cosine", layer): words for layer, words in LAYERS.items()
+        }
+        for kind in INFORMATION
+    }
+    measures = tuple(one for kind in by_kind.values() for one in kind)
+
+    def leads(audits: Audits, *kinds: str) -> Statistics:
+        """Return by how much the last layer deviates more than the first."""
+        found = dict[str, Estimate | None]()
+        for kind, of_kind in by_kind.items():
+            first, *_, last = (audits[AUDIT].divergence(one).deviations for one in of_kind)
+            if not kinds or kind in kinds:
+                found[kind] = mean_over_runs(subtract_runs(last, first))
+        return found
+
+    def draw(runs: StudyRuns, audits: Audits, values: Values) -> Iterator[ReportFigure]:
+        panels = [
+            (
+                f"cosine of {kind}",
+                {
+                    words: normalize_series(audits[AUDIT].series_of(one))
+                    for one, words in of_kind.items()
+                },
+            )
+            for kind, of_kind in by_kind.items()
+        ]
+        shown = _values_of(values, *measures)
+        yield bands_figure("Figure 6: by layer, normalized", panels, shown)
+
+    words = {"words": "deviation of the last layer minus that of the first"}
+    return build_study(
+        "figure6",
+        f"Cosine similarity by layer around a shift: one model on {scenario.name}",
+        scenario,
+        (scenario.full, reduced),
+        ("centralised", "normalization"),
+        measures,
+        {AUDIT: lambda size: _centralised_plan(scenario, size, measures)},
+        {
+            "later_layers_tell_more": (leads, words),
+            "weights_react_late": (lambda audits: leads(audits, "weights"), words),
+            "representations_react_late": (
+                lambda audits: leads(audits, "representations"),
+                words,
+            ),
+        },
+        draw,
+    )
+
+
+def _centralised_plan(
+    scenario: ShiftScenario, size: ShiftSize, measures: Sequence[LeakageMeasure]
+) -> Plan:
+    return build_centralized_plan(scenario, size, CENTRALISED_SHARE, measures)
+
+
+def _describe(divergence: Divergence) -> str:
+    return (
+        f"divergence minus the control's {format_estimate(divergence.over_control)}, "
+        f"{format_estimate(divergence.mean_deviation)} standard errors; by chance it exceeds "
+        f"{format_number(divergence.outlier_deviation)} in one of twenty rounds"
+    )
+
+
+def _values_of(values: Values, *measures: LeakageMeasure) -> list[ReproducedValue]:
+    return [one for each in measures for one in values if f"; {each.name}: " in one.setting]
+
+
+def measured_values(values: Values) -> list[ReproducedValue]:
+    """Return the values that are no statements."""
+    return [one for one in values if not one.name.startswith("reading_")]

@@ -1,0 +1,506 @@
+"""The one kind of study: audits, values read from them, and what follows from the values."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Literal, final
+
+from overheard.archive.atomic import write_text
+from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import OnStep, ProgressStep
+from overheard.auditing.run import audit
+from overheard.core.errors import AuditError, DataError, OutputError, PlanError
+from overheard.core.scorer import Better
+from overheard.drawing.figures import ReportFigure, ReportTable
+from overheard.findings.audit import Audit
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import BARE_NUMBER, direction_label, format_number
+from overheard.plans.plan import Plan
+from overheard.report.experiment_page import ExperimentPage, Holds, PaperStatement
+from overheard.report.write import write_report
+from overheard.statistics.estimate import Estimate
+from overheard_studies.portion import ALL, ARM_NOT_SELECTED, NOT_SELECTED, Portion
+from overheard_studies.runs import StudyRuns
+from overheard_studies.setting_description import describe_setting
+from overheard_studies.values import CONTENT as KEPT
+from overheard_studies.values import ReproducedValue, StoredValues, make_value, write_values
+
+PAGE_FILE = "figures.html"
+"""File name of the page that a study writes into its folder."""
+
+LEFT_OUT = "_not_measured"
+"""End of the names of values that stand for an audit or an arm that was left out."""
+
+Values = Sequence[ReproducedValue]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PanelRun:
+    """A finished audit of a study.
+
+    Args:
+        runs: all finished audits of the study.
+        key: sub-folder of this one.
+        context: description of what it was measured on.
+
+    """
+
+    runs: StudyRuns
+    key: str
+    context: str
+
+    @property
+    def audit(self) -> Audit:
+        """The results."""
+        return self.runs.audits[self.key]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that was run."""
+        return self.runs.plans[self.key]
+
+    def value(
+        self,
+        name: str,
+        words: str,
+        measured: Estimate | float | None,
+        published: float | None = None,
+        better: Better | None = None,
+    ) -> ReproducedValue:
+        """Make a value of this audit, whose setting ends with these words."""
+        return make_value(name, f"{self.context}; {words}", measured, published, better)
+
+
+Read = Callable[[PanelRun], Iterable[ReproducedValue]]
+"""Reads the values of an audit."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One audit of a study.
+
+    Args:
+        key: its sub-folder.
+        name: what it is measured on, such as the data set as the paper names it.
+        plan: returns its plan: at the full size, or with True the plan of a quick run; None if
+            runs of that size leave it out.
+        read: reads its values, in the order of the paper.
+
+    """
+
+    key: str
+    name: str
+    plan: Callable[[bool], Plan | None]
+    read: Read
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeasurementRun:
+    """What a measurement gets.
+
+    Args:
+        folder: folder of the study.
+        resources: data folder, device and workers.
+        quick: whether to take minutes.
+        seeds: seeds that replace its own; none = its own.
+
+    """
+
+    folder: Path
+    resources: Resources
+    quick: bool
+    seeds: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Something that is measured without an audit, such as synthetic claims.
+
+    Args:
+        key: its name; the file KEY.json keeps its values. Delete it after a change of code.
+        measure: returns the values.
+
+    """
+
+    key: str
+    measure: Callable[[MeasurementRun], Iterable[ReproducedValue]]
+
+    def values(self, run: MeasurementRun) -> tuple[ReproducedValue, ...]:
+        """Return the values, from their file if it is of the same size and seeds."""
+        path = run.folder / f"{self.key}.json"
+        size = f"quick {run.quick}, seeds {run.seeds or 'its own'}"
+        if path.exists():
+            kept = KEPT.validate_json(path.read_bytes())
+            if kept.differences == size:
+                return kept.values
+        values = tuple(self.measure(run))
+        kept = StoredValues(self.key, run.quick, size, values)
+        write_text(path, KEPT.dump_json(kept, indent=1, by_alias=True).decode())
+        return values
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A statement, and the statistics by which it holds or not.
+
+    Args:
+        key: its name among those of the study.
+        statement: the sentence, such as one of the paper.
+        statistics: returns the statistics by name; a verdict in place of one stands for itself.
+        direction: where the interval of a statistic must lie: above the margin, below it, or
+            around it. No interval shows that a statistic equals the margin, so "around" holds
+            never: it is refuted or undecided.
+        margin: what statistics are compared with.
+        any_suffices: whether one statistic is enough; otherwise all must comply.
+        words: what a single statistic is.
+
+    """
+
+    key: str
+    statement: str
+    statistics: Callable[[StudyRuns, Values], Mapping[str, Estimate | Holds | None]]
+    direction: Literal["above", "below", "around"] = "above"
+    margin: float = 0.0
+    any_suffices: bool = False
+    words: str = ""
+
+    def judge(self, runs: StudyRuns, values: Values) -> PaperStatement:
+        """Compare the statistics with the margin."""
+        statistics = self.statistics(runs, values)
+        verdicts = {
+            name: one if isinstance(one, str) else self._compare(one)
+            for name, one in statistics.items()
+        }
+        estimates = [one for one in statistics.values() if not isinstance(one, str)]
+        told = (
+            format_estimate(*estimates) if len(estimates) == 1 else group_by_verdict(verdicts)
+        )
+        evidence = f"{self.words}: {told}" if self.words else group_by_verdict(verdicts)
+        decide = any_holds if self.any_suffices else all_hold
+        return PaperStatement(
+            self.key, self.statement, decide(list(verdicts.values())), evidence
+        )
+
+    def _compare(self, one: Estimate | None) -> Holds:
+        above = is_above(one, self.margin)
+        if self.direction == "above":
+            return above
+        if self.direction == "below":
+            return negate(above)
+        if one is None or one.low is None or one.high is None:
+            return "undecided"
+        return "undecided" if one.low <= self.margin <= one.high else "no"
+
+
+def is_above(estimate: Estimate | None, bound: float) -> Holds:
+    """Return whether a value is above a bound, by its interval."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return "undecided"
+    if estimate.low > bound:
+        return "yes"
+    return "no" if estimate.high <= bound else "undecided"
+
+
+def all_hold(parts: Sequence[Holds]) -> Holds:
+    """Return whether all parts hold."""
+    if "no" in parts:
+        return "no"
+    return "yes" if parts and set(parts) == {"yes"} else "undecided"
+
+
+def any_holds(parts: Sequence[Holds]) -> Holds:
+    """Return whether at least one part holds."""
+    return negate(all_hold([negate(one) for one in parts]))
+
+
+def negate(part: Holds) -> Holds:
+    """Return the verdict on the negation."""
+    opposite: Mapping[Holds, Holds] = {"yes": "no", "no": "yes", "undecided": "undecided"}
+    return opposite[part]
+
+
+def format_estimate(estimate: Estimate | None) -> str:
+    """Format an estimate with its interval.
+
+    >>> estimates = Estimate(2.0, 1.0, 3.0), Estimate(2.0, None, None), None
+    >>> [format_estimate(estimate) for estimate in estimates]
+    ['2.0 (1.0 to 3.0)', '2.0 (one run)', 'not measured']
+    """
+    if estimate is None:
+        return "not measured"
+    if estimate.low is None:
+        return f"{format_number(estimate.mean)} (one run)"
+    interval = f"{format_number(estimate.low)} to {format_number(estimate.high)}"
+    return f"{format_number(estimate.mean)} ({interval})"
+
+
+def group_by_verdict(parts: Mapping[str, Holds]) -> str:
+    """List which parts hold, do not hold, or are undecided.
+
+    >>> group_by_verdict({"a": "yes", "b": "undecided", "c": "yes"})
+    'yes: a, c; undecided: b'
+    """
+    answers: tuple[Holds, ...] = ("yes", "no", "undecided")
+    groups = {
+        answer: ", ".join(name for name, holds in parts.items() if holds == answer)
+        for answer in answers
+    }
+    return "; ".join(f"{answer}: {names}" for answer, names in groups.items() if names)
+
+
+def _no_figures(runs: StudyRuns, values: Values) -> Iterable[ReportFigure]:
+    return ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One table or figure of a paper: audits, and the values that are read from them.
+
+    Args:
+        name: the name on the command line, such as "table3".
+        title: title in one line.
+        differences: how the setting differs or may differ from the paper's, in a paragraph.
+        panels: the audits.
+        describe: describes what an audit was measured on, by the panel's name, the plan that
+            was run, and the plan of the full size.
+        pooled: reads the values that need several audits, after those of each.
+        figures: draws the page's figures from the audits and the values.
+        measurements: what is measured without an audit, after the audits.
+        conclusions: what is concluded once all audits were run, from the seeds that all have.
+        has_separate_arms: whether the values of an arm need no other arm than the one without
+            defenses. Only then some of the arms can be run, see `Portion`.
+
+    """
+
+    name: str
+    title: str
+    differences: str
+    panels: tuple[Panel, ...] = ()
+    describe: Callable[[str, Plan, Plan], str] = describe_setting
+    pooled: Callable[[StudyRuns], Iterable[ReproducedValue]] = lambda runs: ()
+    figures: Callable[[StudyRuns, Values], Iterable[ReportFigure]] = _no_figures
+    measurements: tuple[Measurement, ...] = ()
+    conclusions: tuple[Conclusion, ...] = ()
+    has_separate_arms: bool = False
+
+    def plans(self, *, quick: bool) -> Mapping[str, Plan]:
+        """Return the plans to run, by sub-folder; with `quick`, plans that run in minutes."""
+        plans = {one.key: one.plan(quick) for one in self.panels}
+        return {key: plan for key, plan in plans.items() if plan is not None}
+
+    def read_values(self, runs: StudyRuns) -> Values:
+        """Read the values of the paper's table or figure from the finished audits."""
+        values = [
+            value
+            for panel in self.panels
+            if panel.key in runs.audits
+            for value in panel.read(self.panel_run(panel.key, runs))
+        ]
+        return (*values, *self.pooled(runs))
+
+    def panel_run(self, key: str, runs: StudyRuns) -> PanelRun:
+        """Return one of the finished audits."""
+        panel = next(one for one in self.panels if one.key == key)
+        run = runs.plans[key]
+        return PanelRun(runs, key, self.describe(panel.name, run, panel.plan(False) or run))
+
+    def conclude(self, runs: StudyRuns, values: Values) -> tuple[PaperStatement, ...]:
+        """Return whether the statements hold; () if an audit or a common seed is missing."""
+        sizes = [self.plans(quick=quick).keys() for quick in (False, True)]
+        if runs.audits.keys() not in sizes:
+            return ()
+        if runs.audits and not runs.common_seeds(runs.audits):
+            return ()
+        return tuple(one.judge(runs, values) for one in self.conclusions)
+
+    def is_reduced(self, folder: Path, *, quick: bool, portion: Portion = ALL) -> bool:
+        """Return whether any audit of a folder was run at a reduced size, or with fewer runs.
+
+        Args:
+            folder: folder of the study, after the audits were run.
+            quick: whether they had fewer seeds, rounds and examples.
+            portion: the audits, arms and seeds that were run.
+
+        """
+        plans = self.plans(quick=quick)
+        run = portion.add_finished(portion.select(self.name, plans), plans, folder)
+        return quick or any(len(run[name].seeds) < len(plans[name].seeds) for name in run)
+
+    def run(
+        self,
+        folder: Path,
+        *,
+        quick: bool,
+        resources: Resources,
+        on_step: OnStep | None,
+        portion: Portion = ALL,
+        rerun: bool = False,
+    ) -> Values:
+        """Run every audit, write its report to its sub-folder, and return the values.
+
+        `figures.json` has the values, and the page `figures.html` shows them with the figures
+        and conclusions. Results that are already in the folder are reused, also those of
+        finished audits that were not selected, unless other code made their runs. Any other
+        audit that was not selected, or whose data are missing, is left out and reported as one
+        unmeasured value, unless no audit has data. Arms that were not selected are left out,
+        too.
+
+        Args:
+            folder: folder of the study, with a sub-folder for each plan.
+            quick: whether to use fewer seeds, rounds and examples.
+            resources: data folder, device and workers.
+            on_step: called after each finished step of an audit.
+            portion: the audits, arms and seeds to run.
+            rerun: whether to train runs of selected audits anew that other code made;
+                otherwise they are refused.
+
+        Raises:
+            AuditError: if an audit fails; the message says what to change. Finished work is
+                kept.
+
+        """
+        if portion.arms and not self.has_separate_arms:
+            raise PlanError(f"{self.name} has no arms that can be run alone: leave out --arm")
+        all_plans = self.plans(quick=quick)
+        measurements = [
+            one for one in self.measurements if not portion.only or one.key in portion.only
+        ]
+        of_audits = portion.without(one.key for one in self.measurements)
+        selected = {} if of_audits is None else of_audits.select(self.name, all_plans)
+        plans = portion.add_finished(selected, all_plans, folder)
+        audits, missing = dict[str, Audit](), dict[str, AuditError]()
+        # First what was asked for: changed attacks are computed anew in finished audits.
+        for number, name in enumerate(sorted(plans, key=lambda name: name not in selected)):
+            prefix = f"audit {number + 1} of {len(plans)}"
+            try:
+                audits[name] = audit(
+                    plans[name],
+                    folder / name,
+                    resources=resources,
+                    on_step=None if on_step is None else partial(_report_step, on_step, prefix),
+                    rerun=rerun and name in selected,
+                )
+            except (DataError, OutputError) as error:
+                if name in selected and isinstance(error, OutputError):
+                    raise
+                missing[name] = error
+                continue
+            write_report(audits[name], folder / name)
+        if missing and not audits:
+            raise next(iter(missing.values()))
+        audits = {name: audits[name] for name in plans if name in audits}
+        runs = StudyRuns(audits, plans, folder, resources, on_step)
+        of_study = MeasurementRun(folder, resources, quick, portion.seeds)
+        read = list(self.read_values(runs))
+        for number, one in enumerate(measurements):
+            runs.report(one.key, number, len(measurements))
+            read += one.values(of_study)
+        statements = self.conclude(runs, read)
+        values = (
+            *read,
+            *map(_statement_value, statements),
+            *(_not_measured(name, str(error)) for name, error in missing.items()),
+            *_not_selected(plans, all_plans),
+        )
+        is_reduced = self.is_reduced(folder, quick=quick, portion=of_audits or ALL)
+        page = ExperimentPage(
+            self.name,
+            self.title,
+            self.differences,
+            statements,
+            tuple(self.figures(runs, values)),
+            _value_tables(values),
+            tuple(audits),
+            is_reduced,
+        )
+        write_text(folder / PAGE_FILE, page.html())
+        write_values(StoredValues(self.name, is_reduced, self.differences, values), folder)
+        return values
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A published paper and those of its tables and figures that can be reproduced.
+
+    Args:
+        name: the name on the command line.
+        title: title of the paper.
+        source: authors, year and reference.
+        build: builds the studies, in the order of the paper.
+
+    """
+
+    name: str
+    title: str
+    source: str
+    build: Callable[[], Sequence[Study]]
+
+    def studies(self) -> Mapping[str, Study]:
+        """Return the studies by name."""
+        return {one.name: one for one in self.build()}
+
+
+def _statement_value(one: PaperStatement) -> ReproducedValue:
+    """Return whether a statement holds: 1 = yes, 0 = no, none = undecided.
+
+    The published value is 1, as the paper makes the statement.
+    """
+    words = f"statements of the paper, 1 = holds; “{one.statement}”: {one.holds}: "
+    holds = {"yes": 1.0, "no": 0.0, "undecided": None}[one.holds]
+    return make_value(f"reading_{one.key}", words + one.evidence, holds, 1.0)
+
+
+def _value_tables(values: Values) -> tuple[ReportTable, ...]:
+    """Make one table per run; the setting's part before the first semicolon names the run."""
+    return tuple(
+        ReportTable(
+            make_printable(run),
+            ("Value", "Setting", "Reproduced", "95 % interval", "Published", "Direction"),
+            tuple(_row(one) for one in values_of_run),
+            2,
+        )
+        for run, values_of_run in groupby(
+            values, key=lambda one: one.setting.partition("; ")[0]
+        )
+    )
+
+
+def _row(one: ReproducedValue) -> tuple[str, ...]:
+    return (
+        make_printable(one.name),
+        make_printable(one.setting.partition("; ")[2]),
+        BARE_NUMBER.format(one.value),
+        BARE_NUMBER.format_interval(Estimate(one.value or 0.0, one.low, one.high)),
+        BARE_NUMBER.format(one.published),
+        "" if one.better is None else direction_label(one.better),
+    )
+
+
+def _not_measured(name: str, reason: str) -> ReproducedValue:
+    return make_value(f"{name}{LEFT_OUT}", f"not measured; {name}: {reason}", None)
+
+
+def _not_selected(
+    plans: Mapping[str, Plan], all_plans: Mapping[str, Plan]
+) -> Iterator[ReproducedValue]:
+    """Yield an unmeasured value for each audit and each arm that was not selected."""
+    for name, plan in all_plans.items():
+        if name not in plans:
+            yield _not_measured(name, NOT_SELECTED)
+            continue
+        for arm in plan.arms:
+            if arm not in plans[name].arms:
+                yield _not_measured(f"{name}_{arm.name.replace(' ', '_')}", ARM_NOT_SELECTED)
+
+
+def _report_step(on_step: OnStep, prefix: str, step: ProgressStep) -> None:
+    on_step(ProgressStep(f"{prefix}: {step.description}", step.done, step.total))
