@@ -20,9 +20,9 @@ def values(
 ) -> dict[str, ReproducedValue]:
     attacks = (MeanSoftmax(), Ramakrishna(form="auxiliary_gradient"))
     one = build_plan(tiny_benchmark, tiny_size, attacks)
-    panels = {"Digits": lambda quick: one}
-    experiment = protocol("ppa", "top1", "", panels, ("top1", "top3"), "higher")
-    experiment = replace(experiment, panels=(replace(experiment.panels[0], key="mnist"),))
+    experiment = protocol("ppa", "top1", "", ("top1", "top3"), "higher")
+    (panel,) = [each for each in experiment.panels if each.key == "mnist"]
+    experiment = replace(experiment, panels=(replace(panel, plan=lambda quick: one),))
     run = experiment.run(
         tmp_path_factory.mktemp("top1"),
         quick=True,

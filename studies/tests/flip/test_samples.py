@@ -7,8 +7,7 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.learning.models.logistic import Logistic
-from overheard_studies.flip.attribute import REDUCED
-from overheard_studies.flip.samples import samples
+from overheard_studies.flip.samples import REDUCED, samples
 from overheard_studies.values import ReproducedValue
 from studies.tests.flip.planted import plant
 

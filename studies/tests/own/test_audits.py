@@ -2,9 +2,10 @@
 
 import pytest
 
-from overheard_studies.own.audits import BASE, adapters, membership, words
+from overheard_studies import plan_files
+from overheard_studies.own.audits import adapters, membership, shift, words
 from overheard_studies.own.equal_views import GRIDS, TUNING_SEEDS, equal_views_plan
-from overheard_studies.own.share_audits import SHIFT_CASES
+from overheard_studies.plan_files import BASE
 
 
 def test_every_federation_with_words_has_an_arm_without_defenses() -> None:
@@ -14,10 +15,16 @@ def test_every_federation_with_words_has_an_arm_without_defenses() -> None:
 
 
 def test_a_pretrained_base_is_named_by_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    fresh = adapters().plans(quick=True)["rank_8"].training.model
-    monkeypatch.setenv(BASE, "base.safetensors")
-    pretrained = adapters().plans(quick=True)["rank_8"].training.model
-    assert (fresh.base, pretrained.base) == ("", "base.safetensors")
+    bases = list[str]()
+    for base in (None, "base.safetensors"):
+        if base is not None:
+            monkeypatch.setenv(BASE, base)
+        plan_files._document.cache_clear()
+        model = adapters().plans(quick=True)["rank_8"].training.model
+        bases.append(model.base)
+    plan_files._document.cache_clear()
+    assert bases == ["", "base.safetensors"]
+    assert model.rank == 8
 
 
 def test_all_attacks_on_identity_choose_among_as_many_settings() -> None:
@@ -31,7 +38,15 @@ def test_membership_is_reported_on_seeds_that_chose_nothing() -> None:
 
 
 def test_a_shift_is_in_the_middle_of_the_rounds() -> None:
-    plan = SHIFT_CASES["rivals"].plan(70, (0,))
+    plan = shift().plans(quick=True)["rivals_70"]
+    assert plan.seeds == (8000,)
     assert [(one.round, one.weights is None) for one in plan.data.shifts] == [
         (4, True), (8, False), (12, True),
     ]  # fmt: skip
+
+
+def test_every_case_of_a_shift_has_the_weights_that_its_name_states() -> None:
+    for name, plan in shift().plans(quick=False).items():
+        even = float(name.rpartition("_")[2])
+        weights = {one.weights[0] for one in plan.data.shifts if one.weights}
+        assert weights == {even}

@@ -3,13 +3,14 @@
 from overheard_studies.own.audits import (
     adapters,
     identity,
+    label_shares,
     membership,
+    shift,
     words,
 )
 from overheard_studies.own.calibration import calibration
 from overheard_studies.own.doubts import label_share_doubts
 from overheard_studies.own.equal_views import equal_views, mm_aug
-from overheard_studies.own.share_audits import label_shares, shift
 from overheard_studies.own.shift_alarms import shift_alarms
 from overheard_studies.own.whispers_setting import whispers_setting
 from overheard_studies.study import Paper
