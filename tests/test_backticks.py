@@ -24,8 +24,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "overheard"
 
 FOLDERS = (
-    "benchmarks", "docs", "examples", "integrations", "plans", "src", "tests", "versions",
-    "website",
+    "benchmarks", "docs", "examples", "integrations", "plans", "src", "studies", "tests",
+    "versions", "website",
 )  # fmt: skip
 
 SPAN = re.compile(r"(?<!`)`([^`\n]+(?:\n[^`\n]+)?)`(?!`)")
