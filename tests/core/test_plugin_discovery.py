@@ -1,4 +1,4 @@
-"""Plugins in a package are found, and misnamed ones refused."""
+"""Plugins in a package are found, and those without a name of their own refused."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from overheard.core.defense import Defense
-from overheard.core.plugin_discovery import discover_plugins, plugin_classes
+from overheard.core.plugin_discovery import concrete_class, discover_plugins, plugin_classes
 from overheard.plans.registries import REGISTRIES
 
 PACKAGE = Path(__file__).parents[2] / "src" / "overheard"
@@ -47,6 +47,15 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         del sys.modules[name]
 
 
+def test_finds_the_classes_of_all_modules_in_order_of_their_names(shop: Shop):
+    pear, fig = (DEFENSE.format(name=one.title(), says=one) for one in ("pear", "fig"))
+    shop.put("autumn", pear + fig)
+    shop.put("winter", DEFENSE.format(name="Apple", says="apple"))
+    found = discover_plugins(shop.open(), Defense)
+    assert list(found) == ["apple", "fig", "pear"]
+    assert found["pear"].__name__ == "Pear"
+
+
 def test_skips_a_private_module(shop: Shop):
     shop.put("_shelf", "raise RuntimeError('imported')")
     assert discover_plugins(shop.open(), Defense) == {}
@@ -64,33 +73,37 @@ def test_an_abstract_class_beside_the_concrete_one_does_not_count(shop: Shop):
     assert list(discover_plugins(shop.open(), Defense)) == ["apple"]
 
 
-def test_refuses_a_module_with_two(shop: Shop):
-    shop.put(
-        "apple", DEFENSE.format(name="A", says="apple") + DEFENSE.format(name="B", says="b")
-    )
-    with pytest.raises(
-        TypeError, match=r"corner_shop\.apple must define one Defense, but defines 2"
-    ):
+def test_refuses_a_name_that_occurs_twice(shop: Shop):
+    shop.put("apple", DEFENSE.format(name="A", says="apple"))
+    shop.put("pear", DEFENSE.format(name="B", says="apple"))
+    with pytest.raises(TypeError, match="corner_shop: A and B are both named 'apple'"):
         discover_plugins(shop.open(), Defense)
 
 
 def test_refuses_a_module_with_none(shop: Shop):
     shop.put("apple", "PRICE = 3")
-    with pytest.raises(TypeError, match="defines 0"):
-        discover_plugins(shop.open(), Defense)
-
-
-def test_refuses_a_class_that_is_not_named_as_its_file(shop: Shop):
-    shop.put("apple", DEFENSE.format(name="Apple", says="pear"))
-    with pytest.raises(TypeError, match="defines a Defense named 'pear'"):
+    with pytest.raises(TypeError, match=r"corner_shop\.apple must define a Defense"):
         discover_plugins(shop.open(), Defense)
 
 
 def test_refuses_a_class_without_a_name(shop: Shop):
     nameless = "from overheard.core.defense import Defense\nclass Apple(Defense): ..."
     shop.put("apple", nameless)
-    with pytest.raises(TypeError, match="named None"):
+    with pytest.raises(TypeError, match="Apple needs a `name`"):
         discover_plugins(shop.open(), Defense)
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [(("apple", "fig"), "must define one Defense, but defines 2"), (("fig",), "named 'fig'")],
+)
+def test_a_module_for_one_plugin_has_just_that_one(
+    shop: Shop, names: tuple[str, ...], reason: str
+):
+    shop.put("apple", "".join(DEFENSE.format(name=one.title(), says=one) for one in names))
+    shop.open()
+    with pytest.raises(TypeError, match=reason):
+        concrete_class(import_module("corner_shop.apple"), Defense, "apple")
 
 
 def test_finds_the_module_of_every_plugin_whose_class_name_is_its_own():

@@ -27,16 +27,24 @@ _MODULES = (
 
 
 def discover_plugins(package: ModuleType, base: type[T]) -> dict[str, type[T]]:
-    """Map each module's name to the one concrete subclass of `base` that it defines.
+    """Map the name of each concrete subclass of `base` in a package to the class, in order.
+
+    A family of plugins may share a module.
 
     Raises:
-        TypeError: if a module defines none or several, or its class has another `name`.
+        TypeError: if a module defines none, a class has no `name`, or a name occurs twice.
 
     """
-    return {
-        name: concrete_class(import_module(f"{package.__name__}.{name}"), base, name)
-        for name in module_names(package)
-    }
+    found = dict[str, type[T]]()
+    for module in module_names(package):
+        for name, plugin in _named_classes(import_module(f"{package.__name__}.{module}"), base):
+            if name in found:
+                raise TypeError(
+                    f"{package.__name__}: {found[name].__name__} and {plugin.__name__} are "
+                    f"both named {name!r}: rename one"
+                )
+            found[name] = plugin
+    return dict(sorted(found.items()))
 
 
 def module_names(package: ModuleType) -> list[str]:
@@ -55,6 +63,21 @@ def concrete_class(module: ModuleType, base: type[T], name: str) -> type[T]:
         TypeError: if it defines none or several, or its class has another `name`.
 
     """
+    named = _named_classes(module, base)
+    if len(named) != 1:
+        raise TypeError(
+            f"{module.__name__} must define one {base.__name__}, but defines {len(named)}"
+        )
+    ((found, plugin),) = named
+    if found != name:
+        raise TypeError(
+            f"{module.__name__} defines a {base.__name__} named {found!r}: name it {name!r}"
+        )
+    return plugin
+
+
+def _named_classes(module: ModuleType, base: type[T]) -> list[tuple[str, type[T]]]:
+    """Return the concrete subclasses of `base` that a module defines, with their names."""
     concrete = [
         value
         for value in vars(module).values()
@@ -63,16 +86,12 @@ def concrete_class(module: ModuleType, base: type[T], name: str) -> type[T]:
         and not inspect.isabstract(value)
         and value.__module__ == module.__name__
     ]
-    if len(concrete) != 1:
-        raise TypeError(
-            f"{module.__name__} must define one {base.__name__}, but defines {len(concrete)}"
-        )
-    found = getattr(concrete[0], "name", None)
-    if found != name:
-        raise TypeError(
-            f"{module.__name__} defines a {base.__name__} named {found!r}: name it {name!r}"
-        )
-    return concrete[0]
+    if not concrete:
+        raise TypeError(f"{module.__name__} must define a {base.__name__}, but defines none")
+    for value in concrete:
+        if not isinstance(getattr(value, "name", None), str):
+            raise TypeError(f"{module.__name__}: {value.__name__} needs a `name`")
+    return [(getattr(value, "name"), value) for value in concrete]  # noqa: B009
 
 
 def plugin_classes(package: Path) -> dict[str, str]:

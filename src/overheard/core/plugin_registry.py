@@ -56,7 +56,7 @@ class PluginRegistry(Generic[T]):
     Args:
         name: the name of the registry, in the plural, such as "attacks".
         contract: the class that each plugin implements.
-        package: dotted name of the package with the built-in plugins, one per module.
+        package: dotted name of the package with the built-in plugins.
         submodule: if the package has a folder per question: the package or module in each
             folder that holds the plugins. If it is a module, its plugin is named after the
             folder.
@@ -74,7 +74,7 @@ class PluginRegistry(Generic[T]):
         """Return the plugins by name, in alphabetical order.
 
         Raises:
-            TypeError: if a built-in module does not define one plugin, or a name occurs twice.
+            TypeError: if a built-in module defines no plugin, or a name occurs twice.
 
         """
         return _find_plugins(self).plugins
