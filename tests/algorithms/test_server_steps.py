@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from overheard.algorithms.fed_adagrad import FedAdagrad
-from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.adaptive import FedAdagrad, FedAdam, FedYogi
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
-from overheard.algorithms.fed_yogi import FedYogi
 from overheard.core.algorithm.algorithm import Algorithm, ReceivedUpdate, ServerState
 from overheard.core.messages import Update, weighted_sum
 from overheard.core.parties import client

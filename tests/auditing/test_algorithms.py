@@ -6,7 +6,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.adaptive import FedAdam
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.algorithms.fed_bn import FedBn

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.adaptive import FedAdam
 from overheard.algorithms.fed_buff import FedBuff
 from overheard.algorithms.fed_nova import FedNova
 from overheard.algorithms.scaffold import Scaffold

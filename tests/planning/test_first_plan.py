@@ -9,7 +9,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.adaptive import FedAdam
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit

@@ -9,12 +9,10 @@ from flwr.common import ndarrays_to_parameters
 from flwr.server import strategy as legacy
 from flwr.serverapp import strategy as flower
 
-from overheard.algorithms.fed_adagrad import FedAdagrad
-from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.adaptive import FedAdagrad, FedAdam, FedYogi
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.algorithms.fed_prox import FedProx
-from overheard.algorithms.fed_yogi import FedYogi
 from overheard.recorders.stated_algorithm import describe_algorithm
 
 FIRST = {"initial_parameters": ndarrays_to_parameters([np.zeros(2, np.float32)])}

@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from overheard.algorithms.fed_adagrad import FedAdagrad
-from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.adaptive import FedAdagrad, FedAdam, FedYogi
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.algorithms.fed_prox import FedProx
-from overheard.algorithms.fed_yogi import FedYogi
 from overheard.algorithms.scaffold import Scaffold
 from overheard.core.algorithm.algorithm import Algorithm
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from overheard.algorithms.fed_adam import FedAdam
+from overheard.algorithms.adaptive import FedAdam
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.core.algorithm.algorithm import Algorithm
