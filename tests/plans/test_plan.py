@@ -20,7 +20,7 @@ from overheard.learning.distillation.methods.flip import Flip
 from overheard.plans.built_in import built_in_plan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, parse_plan, read_plan
 from overheard.plans.virtual_plan import VirtualPlan
-from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
+from overheard.questions.identity.attacks.reidentify import ReidentifyMlp
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf

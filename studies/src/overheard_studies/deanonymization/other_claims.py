@@ -15,8 +15,8 @@ from overheard.learning.models.mlp import Mlp
 from overheard.linkage.attribute_labels import LabelledUsers
 from overheard.plans.plan import Plan
 from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
-from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
-from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
+from overheard.questions.identity.attacks.match import MatchCrossModal
+from overheard.questions.identity.attacks.reidentify import ReidentifyJointly
 from overheard.questions.identity.statistics.ranking import build_matches, build_rankings
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.roc import ScoredPairs

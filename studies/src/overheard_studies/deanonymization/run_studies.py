@@ -24,7 +24,7 @@ from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.linkage.known_updates import KnownUpdates, UpdateSource
 from overheard.plans.plan import UNDEFENDED, Plan
-from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
+from overheard.questions.identity.attacks.reidentify import ReidentifyKnn
 from overheard_studies.deanonymization.charts import (
     ValueSeries,
     heat_map,

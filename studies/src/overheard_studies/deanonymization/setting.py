@@ -21,9 +21,11 @@ from overheard.linkage.known_updates import UpdateSource
 from overheard.linkage.layers import Layer
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan, ThreatPlan, TrainingPlan
-from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
-from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
-from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.attacks.reidentify import (
+    ReidentifyKnn,
+    ReidentifyMlp,
+    ReidentifySvm,
+)
 from overheard.questions.identity.attacks.reidentify_wccn import (
     SIMULATED_ROUNDS,
     ReidentifyWccn,

@@ -13,7 +13,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.linkage.known_updates import UpdateSource
 from overheard.linkage.layers import Layer
 from overheard.plans.plan import Plan
-from overheard.questions.identity.attacks.match_siamese import MatchSiamese
+from overheard.questions.identity.attacks.match import MatchSiamese
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 from overheard_studies.deanonymization.charts import ValueSeries, series_figure
 from overheard_studies.deanonymization.setting import (

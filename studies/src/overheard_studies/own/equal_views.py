@@ -38,11 +38,13 @@ from overheard.linkage.layers import Layer
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.plugin_field import plugin_label
-from overheard.questions.identity.attacks.match_siamese import MatchSiamese
+from overheard.questions.identity.attacks.match import MatchSiamese
 from overheard.questions.identity.attacks.metadata import Metadata
-from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
-from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
-from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.attacks.reidentify import (
+    ReidentifyKnn,
+    ReidentifyMlp,
+    ReidentifySvm,
+)
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.questions.identity.claim import Identity
 from overheard.statistics.average_precision import (

@@ -5,7 +5,7 @@ import torch
 
 from overheard.core.errors import NeedsError
 from overheard.core.known_users import NO_EMBEDDINGS
-from overheard.questions.identity.attacks.match_cross_modal import MatchCrossModal
+from overheard.questions.identity.attacks.match import MatchCrossModal
 from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 

@@ -9,11 +9,13 @@ from overheard.core.errors import NeedsError
 from overheard.core.known_users import NO_EMBEDDINGS, NO_PRIOR_EXAMPLES, NO_SHADOW_DEVICES
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
-from overheard.questions.identity.attacks.match_siamese import MatchSiamese
+from overheard.questions.identity.attacks.match import MatchSiamese
 from overheard.questions.identity.attacks.profile import Profile
-from overheard.questions.identity.attacks.reidentify_knn import ReidentifyKnn
-from overheard.questions.identity.attacks.reidentify_mlp import ReidentifyMlp
-from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.attacks.reidentify import (
+    ReidentifyKnn,
+    ReidentifyMlp,
+    ReidentifySvm,
+)
 from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 from overheard.testing.planted_runs.planted_identity import (
     ALL_USERS,

@@ -6,7 +6,7 @@ import pytest
 
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
-from overheard.questions.identity.attacks.reidentify_jointly import ReidentifyJointly
+from overheard.questions.identity.attacks.reidentify import ReidentifyJointly
 from tests.questions.attribute.attacks.test_attribute_mlp import IDENTIFYING, LEAKING
 from tests.runs.planted_users import PlantedUsers, user
 

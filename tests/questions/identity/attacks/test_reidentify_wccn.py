@@ -12,7 +12,7 @@ from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.questions.identity.attacks.reidentify_svm import ReidentifySvm
+from overheard.questions.identity.attacks.reidentify import ReidentifySvm
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
 from overheard.testing.planted_runs.planted_identity import (
