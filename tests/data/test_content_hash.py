@@ -5,13 +5,6 @@ from hypothesis import strategies as st
 from overheard.data.content_hash import content_hashes
 
 
-def test_only_equal_inputs_have_equal_hashes() -> None:
-    inputs = torch.randn(50, 1, 4, 4, generator=torch.Generator().manual_seed(0))
-    hashes = content_hashes(torch.cat([inputs, inputs]))
-    assert hashes[:50].equal(hashes[50:])
-    assert len(hashes.unique()) == 50
-
-
 def test_minus_zero_equals_zero() -> None:
     hashes = content_hashes(torch.tensor([[0.0, 1.0], [-0.0, 1.0]]))
     assert hashes[0] == hashes[1]

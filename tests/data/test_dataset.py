@@ -84,8 +84,3 @@ def test_refuses_labels_of_another_kind(kind: str, train: Examples, message: str
     task = Task((2,), ("a", "b"), kind=kind)
     with pytest.raises(ValueError, match=message):
         Dataset(train, train, task)
-
-
-def test_numbers_and_several_labels_are_data() -> None:
-    task = Task((2,), ("a", "b"), kind="multi_label")
-    assert len(Dataset(numbers([0.0, 1.0]), numbers([1.0, 1.0]), task).train) == 1

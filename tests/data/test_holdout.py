@@ -15,25 +15,11 @@ def test_examples_are_held_out_in_proportion_from_each_stratum() -> None:
     assert strata[held_out].bincount().tolist() == [12, 6, 2]
 
 
-def test_the_choice_depends_on_the_seed() -> None:
-    strata = torch.zeros(100, dtype=torch.long)
-    assert hold_out_stratified(strata, 20, Seed(1)).equal(
-        hold_out_stratified(strata, 20, Seed(1))
-    )
-    assert not hold_out_stratified(strata, 20, Seed(1)).equal(
-        hold_out_stratified(strata, 20, Seed(2))
-    )
-
-
 def test_the_latest_fifth_of_each_user_is_held_out() -> None:
     # User 0 has times 9..0 (latest two: rows 0 and 1), user 1 times 0..4 (latest: row 14).
     users = torch.tensor([0] * 10 + [1] * 5)
     time = torch.tensor([*range(9, -1, -1), *range(5)])
     assert hold_out_latest(users, time).nonzero().flatten().tolist() == [0, 1, 14]
-
-
-def test_a_fifth_is_held_out() -> None:
-    assert int(hold_out_fifth(torch.arange(50) % 2, Seed(0), Path("x.npz")).sum()) == 10
 
 
 def test_refuses_to_hold_out_of_two_examples() -> None:

@@ -2,30 +2,8 @@
 
 import pytest
 
-from overheard.core.errors import DataError, PlanError
-from overheard.core.seeds import Seed
+from overheard.core.errors import DataError
 from overheard.data.datasets.no_examples import NoExamples
-from overheard.data.partition.data_partition import AuxiliarySize, draw_partition
-from overheard.data.partition.schedule import Schedule
-
-
-def test_tells_classes_and_shape():
-    task = NoExamples(("a", "b", "c"), (1, 8, 8)).load(None).task
-    assert (task.class_names, task.shape) == (("a", "b", "c"), (1, 8, 8))
-
-
-def test_nothing_can_be_drawn_from_it():
-    dataset, schedule = NoExamples(("a", "b")).load(None), Schedule(1, None, ())
-    with pytest.raises(PlanError):
-        draw_partition(
-            dataset,
-            None,
-            clients=1,
-            auxiliary=AuxiliarySize(per_class=1),
-            test=None,
-            schedule=schedule,
-            seed=Seed(0),
-        )
 
 
 def test_refuses_a_single_class():

@@ -140,11 +140,6 @@ def test_embeddings_do_not_depend_on_other_private_posts(tmp_path: Path) -> None
     assert torch.allclose(before[1:], after[1:], atol=1e-4)
 
 
-def test_without_the_background_file_there_is_no_background(tmp_path: Path) -> None:
-    two_blogs().to_parquet(tmp_path / FILE)
-    assert Blogs().load(tmp_path).background is None
-
-
 def test_refuses_a_blogger_of_two_genders(tmp_path: Path) -> None:
     frame = two_blogs()
     frame.loc[0, "gender"] = "female"

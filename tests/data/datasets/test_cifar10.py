@@ -75,14 +75,6 @@ def test_selected_classes_are_numbered_in_the_given_order(tmp_path: Path) -> Non
     assert selection.train.inputs.equal(whole.train.inputs[[0, 1, 3]])
 
 
-def test_images_shrink_to_block_means(tmp_path: Path) -> None:
-    write_images(tmp_path)
-    small = Cifar10(shrink=2).load(tmp_path)
-    assert small.task.shape == (3, 16, 16)
-    # Constant images do not change.
-    assert small.train.inputs.allclose(Cifar10().load(tmp_path).train.inputs[..., :16, :16])
-
-
 def test_refuses_unknown_classes_and_a_wrong_shrink() -> None:
     with pytest.raises(
         PlanError, match="unknown classes lorry: take some of airplane, automobile"

@@ -91,21 +91,6 @@ def test_times_of_sensor_windows_are_rows_of_the_file(tmp_path: Path) -> None:
     assert dataset.times.tolist() == [0, 1, 3, 4, 5, 7, 8, 9]
 
 
-def test_a_random_fifth_of_each_users_windows_is_the_test_part(
-    tmp_path: Path,
-) -> None:
-    # Each of two users has six activities in turn, ten windows each.
-    table = pd.concat([wisdm_table(60), wisdm_table(60).assign(user=3)])
-    table["label"] = np.tile(np.arange(60) // 10, 2)
-    table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)
-    dataset, again = (Wisdm().load(tmp_path) for _ in "12")
-    assert dataset.users is not None
-    assert dataset.users.bincount().tolist() == [48, 48]
-    # The last fifth of each user would have two activities.
-    assert (dataset.test.label_counts(6) > 0).sum() >= 5
-    assert dataset.test.labels.equal(again.test.labels)
-
-
 def test_refuses_a_table_without_a_feature(tmp_path: Path) -> None:
     table = wisdm_table(10).drop(columns="RESULTANT")
     table.to_csv(tmp_path / "wisdm_windows.csv.gz", index=False)

@@ -76,12 +76,6 @@ def test_refuses_more_outsiders_than_unused_examples() -> None:
         drawn_candidates(outsiders=41)
 
 
-@pytest.mark.parametrize("settings", [(0, 1), (1, 0)])
-def test_refuses_candidates_without_members_or_without_outsiders(settings) -> None:
-    with pytest.raises(ValueError, match="members and outsiders must be 1 or more"):
-        CandidateSettings(*settings)
-
-
 def drawn_canaries(
     members: int = 10,
     outsiders: int = 20,

@@ -11,10 +11,8 @@ from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
-from overheard.plans.registries import SPLITS
 
 NUMBER = Task((2,), ("age",), kind="regression")
-CLASSES = Task((2,), ("a", "b"))
 
 CLASSY = (
     Dirichlet(),
@@ -39,10 +37,6 @@ def test_all_of_them_are_named_with_a_mend() -> None:
         assert mend in str(refused.value)
 
 
-def test_data_with_classes_may_have_them() -> None:
-    refuse_classes_in_settings(CLASSES, *CLASSY)
-
-
 @pytest.mark.parametrize("split", [Iid(), ByUser(), None])
 def test_others_fit_any_data(split: Iid | ByUser | None) -> None:
     shift = DataShift(0, 2, distortion=0.5)
@@ -54,8 +48,3 @@ def test_others_fit_any_data(split: Iid | ByUser | None) -> None:
         KnownUserSettings(),
         CandidateSettings(canaries="labelled"),
     )
-
-
-def test_splits_by_label_need_classes() -> None:
-    needing = {name for name, split in SPLITS.plugins().items() if split.needs_classes}
-    assert needing == {"dirichlet", "faces", "quantity", "shares"}

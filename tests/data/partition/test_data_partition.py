@@ -29,7 +29,6 @@ from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 from overheard.data.splits.quantity import Quantity
-from overheard.data.splits.shares import Shares
 
 CLASSES = 4
 
@@ -130,11 +129,6 @@ def test_the_partition_depends_on_the_seed() -> None:
     assert not first.rows[0][0].equal(other.rows[0][0])
 
 
-def test_a_client_holds_the_examples_of_its_rows() -> None:
-    partition = draw_test_partition(Iid())
-    assert partition.client_examples(1, 0).inputs.flatten().long().equal(partition.rows[0][1])
-
-
 def test_fresh_examples_have_the_same_label_counts() -> None:
     partition = draw_test_partition(Dirichlet(0.3), schedule=Schedule(5, refresh_every=2))
     counts = [
@@ -169,15 +163,6 @@ def test_a_shift_lasts_through_later_refreshes() -> None:
     assert [
         int(partition.client_examples(0, n).label_counts(CLASSES)[0]) for n in range(1, 5)
     ] == [20] * 4
-
-
-def test_the_control_of_a_shift_replaces_examples_and_keeps_label_counts() -> None:
-    partition = draw_test_partition(
-        Dirichlet(), schedule=Schedule(3, shifts=(DataShift(0, 1),))
-    )
-    before, after = partition.client_examples(0, 0), partition.client_examples(0, 1)
-    assert before.label_counts(CLASSES).equal(after.label_counts(CLASSES))
-    assert not set(partition.rows[0][0].tolist()) & set(partition.rows[1][0].tolist())
 
 
 def test_a_client_that_is_a_user_stays_that_user_through_refreshes_and_shifts() -> None:
@@ -342,15 +327,6 @@ def test_a_total_of_auxiliary_examples_follows_the_shares_of_the_pool() -> None:
     assert partition.auxiliary.label_counts(CLASSES).tolist() == [30, 10, 0, 0]
 
 
-def test_there_may_be_no_auxiliary_examples() -> None:
-    assert len(draw_test_partition(Iid(), auxiliary=AuxiliarySize()).auxiliary) == 0
-
-
-def test_a_part_of_the_test_examples_can_be_used() -> None:
-    assert len(draw_test_partition(Iid(), test=30).test) == 30
-    assert len(draw_test_partition(Iid()).test) == 100
-
-
 @pytest.mark.parametrize("test", [0, 101])
 def test_refuses_an_impossible_number_of_test_examples(test: int) -> None:
     with pytest.raises(PlanError, match="the number of test examples"):
@@ -366,17 +342,6 @@ def test_refuses_impossible_clients() -> None:
         draw_test_partition(Iid(), schedule=Schedule(3, shifts=(DataShift(0, 1, (0.5, 0.5)),)))
     with pytest.raises(PlanError, match="not both"):
         AuxiliarySize(per_class=1, total=2)
-
-
-def test_explicit_shares_are_met_exactly() -> None:
-    partition = draw_test_partition(
-        Shares(((0.5, 0.5, 0.0, 0.0), (0.0, 0.0, 0.1, 0.9))), clients=2
-    )
-    counts = [
-        partition.client_examples(client, 0).label_counts(CLASSES).tolist()
-        for client in range(2)
-    ]
-    assert counts == [[10, 10, 0, 0], [0, 0, 2, 18]]
 
 
 EVERY_KIND_OF_USER = KnownUserSettings(unseen=1, holdout=1, shadow_devices=True)
@@ -508,25 +473,6 @@ def test_the_permutation_control_stays_permuted_after_refreshes() -> None:
                   partition.rows[0]]  # fmt: skip
         assert all(one.equal(other) for one, other in zip(kinds, before, strict=True))
     assert not set(partition.rows[0][0].tolist()) & set(partition.rows[1][0].tolist())
-
-
-def test_without_people_nobody_is_known_and_nothing_is_public() -> None:
-    plain = draw_test_partition(ByUser())
-    assert plain.participants is None
-    assert plain.background is None
-    assert len(plain.rows[0]) == 3
-
-
-def test_a_client_that_shifts_stays_the_same_user() -> None:
-    shift = DataShift(1, 1, (0.7, 0.1, 0.1, 0.1))
-    partition = draw_test_partition(
-        ByUser(), people=KnownUserSettings(), schedule=Schedule(2, shifts=(shift,))
-    )
-    assert partition.participants is not None
-    users = users_of_dataset()
-    (user,) = set(users[partition.rows[1][1]].tolist())
-    assert partition.participants.users[client(1)] == f"user {user}"
-    assert partition.client_examples(1, 1).label_counts(CLASSES).tolist() == [14, 2, 2, 2]
 
 
 def test_refuses_shadow_devices_with_distorted_inputs() -> None:

@@ -70,11 +70,6 @@ def test_weights_are_relative_to_what_the_client_holds() -> None:
     assert timeline.shifts == {client(0): (2,)}
 
 
-def test_even_labels_at_3_to_2_make_60_to_40() -> None:
-    timeline = timeline_of(DataShift(0, 1, weights=(3.0, 2.0, 3.0, 2.0)))
-    assert counts(timeline, 0)[1] == [6, 4, 6, 4]
-
-
 def test_a_second_shift_starts_from_the_shares_after_the_first() -> None:
     # 5, 5, 5, 5 -> times 3, 1, 1, 1 of 30 for 20: 10, 3.33, 3.33, 3.33 -> 10, 4, 3, 3; then
     # times 0, 1, 1, 1 of 10 for 20: 8, 6, 6.
@@ -96,13 +91,6 @@ def test_a_drift_is_even_and_ends_with_all_examples_new() -> None:
     assert changes(timeline, 0) == [5, 5, 5, 5, 0]
     assert not set(timeline.rows[0][0].tolist()) & set(timeline.rows[4][0].tolist())
     assert timeline.shifts == {client(0): (1,)}
-
-
-def test_the_control_of_a_drift_exchanges_as_much_and_keeps_label_counts() -> None:
-    timeline = timeline_of(DataShift(0, 1, over=3), rounds=5)
-    assert counts(timeline, 0) == [[5, 5, 5, 5]] * 5
-    assert changes(timeline, 0) == [7, 7, 6, 0]
-    assert timeline.shifts == {}
 
 
 def test_a_drift_replaces_examples_in_random_order() -> None:
@@ -193,10 +181,6 @@ def test_distorted_examples_were_never_held_before() -> None:
     assert float(of.max()) <= 790
 
 
-def test_without_distortion_the_pool_is_the_training_part_itself() -> None:
-    assert timeline_of(DataShift(0, 1, weights=(3.0, 1.0, 1.0, 1.0))).pool is POOL
-
-
 def of_user(timeline: DataTimeline, place: int, number: int) -> list[int]:
     return (timeline.pool.inputs[timeline.rows[number][place]].long().flatten() - 1).div(
         100, rounding_mode="floor"
@@ -230,11 +214,6 @@ def test_a_new_user_may_have_given_shares() -> None:
     )
     assert counts(timeline, 0)[1] == [20, 0, 0, 0]
     assert of_user(timeline, 0, 1) != [0]
-
-
-def test_a_shift_leaves_other_clients_alone() -> None:
-    timeline = timeline_of(DataShift(0, 2))
-    assert changes(timeline, 1) == [0] * 4
 
 
 TEXTS = Examples(torch.ones(800, 5, dtype=torch.int64), POOL.labels)

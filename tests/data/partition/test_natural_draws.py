@@ -93,14 +93,6 @@ def test_every_chunk_varies_as_a_binomial_draw_of_the_client_s_own_shares() -> N
     assert abs(float(torch.corrcoef(by_round[:, [0, 2, 4, 6]].T)[0, 1])) < 0.2
 
 
-def test_exact_chunks_copy_the_counts() -> None:
-    exact = Schedule(8, 2, (TO_80,))
-    # 20 of 40, then times 8 to 2 of 10: 32 of 40.
-    assert firsts(partition_of(exact), 1) == [20] * 4 + [32] * 4
-    assert firsts(partition_of(exact.control("exact")), 1) == [20] * 8
-    assert partition_of(exact).drawn_from is None
-
-
 def test_an_exact_control_of_natural_draws_copies_the_first_chunk() -> None:
     planned = partition_of(NATURAL)
     control = partition_of(NATURAL.control("exact"))
@@ -149,11 +141,6 @@ def test_the_shares_of_a_drift_move_evenly() -> None:
     expected = [0.5, 0.5, 0.75, 1, 1, 1]
     assert [float(shares[1][0]) for shares in partition.drawn_from] == expected
     assert firsts(partition, 1)[3:] == [SIZE] * 3
-
-
-def test_a_shift_without_effect_on_the_shares_is_none() -> None:
-    schedule = Schedule(4, None, (DataShift(0, 1, weights=(3.0, 3.0)),), "natural", "natural")
-    assert partition_of(schedule).shifts == {}
 
 
 def test_examples_of_clients_that_never_exchange_any_stay_those_of_the_split() -> None:

@@ -56,15 +56,6 @@ def test_a_client_stands_for_the_user_of_its_examples_and_earlier_ones_are_prior
     assert not bool(participants.is_holdout.any())
 
 
-def test_users_without_names_are_named_by_number() -> None:
-    participants = participants_of(SIX, KnownUserSettings(), (0, 5))
-    assert (
-        set(participants.users.values())
-        == set(participants.known.prior_examples)
-        == {"user 0", "user 5"}
-    )
-
-
 def test_attributes_are_recorded_for_all_users_and_known_for_known_users() -> None:
     participants = participants_of(NAMED, KnownUserSettings(unseen=1, holdout=2), (0, 1, 2))
     hands = dict(zip(NAMED.user_names, NAMED.attributes["hand"], strict=True))

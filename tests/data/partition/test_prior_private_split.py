@@ -128,11 +128,6 @@ def test_the_earlier_half_is_prior_and_a_limit_keeps_its_latest_records() -> Non
     assert {user: rows.tolist() for user, rows in limited.prior.items()} == {0: [3], 1: [7]}
 
 
-def test_without_times_the_order_of_the_file_counts() -> None:
-    split = split_of(user_dataset([0, 1] * 4, [0] * 8), KnownUserSettings(share=0.25))
-    assert {user: rows.tolist() for user, rows in split.prior.items()} == {0: [0], 1: [1]}
-
-
 def test_within_labels_the_earlier_ones_of_each_label_are_prior() -> None:
     # Eight of label 0, then four of label 1: four and two are prior.
     dataset = user_dataset([0] * 12, [0] * 8 + [1] * 4)
@@ -147,30 +142,9 @@ def test_within_labels_the_earlier_ones_of_each_label_are_prior() -> None:
     assert plain.prior[0].tolist() == [3, 4, 5]
 
 
-def test_a_random_prior_depends_on_the_seed_and_not_on_time() -> None:
-    dataset = user_dataset([0] * 40, [0] * 40)
-    one, same, other = (
-        split_of(dataset, KnownUserSettings("random"), seed) for seed in (0, 0, 1)
-    )
-    assert one.prior[0].equal(same.prior[0])
-    assert not one.prior[0].equal(other.prior[0])
-    assert len(one.prior[0]) == 20
-    # About half of the earlier 20 are prior; 4 or fewer happen once in 10,000 times.
-    assert 5 <= int((one.prior[0] < 20).sum()) <= 15
-    # A limit of ten does not simply keep the latest ten.
-    few = split_of(dataset, KnownUserSettings("random", records=10)).prior[0]
-    assert sorted(few.tolist()) != sorted(one.prior[0].tolist())[-10:]
-
-
 def test_two_users_with_the_same_numbers_of_examples_draw_differently() -> None:
     split = split_of(user_dataset([0] * 30 + [1] * 30, [0] * 60), KnownUserSettings("random"))
     assert (split.prior[1] - 30).tolist() != split.prior[0].tolist()
-
-
-def test_the_only_example_of_a_user_is_private() -> None:
-    split = split_of(user_dataset([0, 1, 1], [0, 0, 0]), KnownUserSettings())
-    assert split.prior[0].tolist() == []
-    assert split.private.tolist() == [True, False, True]
 
 
 def test_examples_that_are_not_free_are_neither_prior_nor_private() -> None:
@@ -198,16 +172,6 @@ def test_no_prior_example_copies_a_private_or_a_test_example() -> None:
     # A copy does not count towards the limit.
     limited = split_of(dataset, KnownUserSettings(records=3))
     assert limited.prior[0].tolist() == [0, 2, 3]
-
-
-def test_no_prior_example_copies_a_private_one_of_another_user() -> None:
-    numbers = [float(number) for number in range(40)]
-    dataset = user_dataset([0] * 40 + [1] * 40, [0] * 80, inputs=numbers * 2)
-    split = split_of(dataset, KnownUserSettings("random"))
-    held = set(dataset.train.inputs[split.private].flatten().tolist())
-    known = torch.cat(list(split.prior.values()))
-    assert len(known)
-    assert not held & set(dataset.train.inputs[known].flatten().tolist())
 
 
 @pytest.mark.slow
@@ -279,12 +243,3 @@ def test_refuses_a_data_set_without_users() -> None:
     )
     with pytest.raises(PlanError, match="names no users: choose one that does"):
         split_of(nameless, KnownUserSettings())
-
-
-def test_without_free_examples_nobody_has_a_prior() -> None:
-    dataset = user_dataset([0, 0, 1], [0, 0, 0])
-    split = split_prior_private(
-        dataset, torch.zeros(3, dtype=torch.bool), KnownUserSettings(), Seed(0)
-    )
-    assert split.prior == {}
-    assert not bool(split.private.any())

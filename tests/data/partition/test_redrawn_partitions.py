@@ -89,11 +89,6 @@ def test_the_actual_partition_is_like_the_others() -> None:
     assert abs(sum(ranks) / 16 - 0.5) < 0.28
 
 
-def test_rounds_without_exchanges_share_their_counts() -> None:
-    first, second = redraw(Iid(), dataset())
-    assert all(one is other for one, other in zip(first, second, strict=True))
-
-
 def test_canaries_stay_with_their_clients() -> None:
     canaries = CandidateSettings(members=4, outsiders=8, canaries="labelled")
     members = drawn(Iid(), dataset(), candidates=canaries).members

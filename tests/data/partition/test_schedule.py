@@ -5,16 +5,6 @@ from hypothesis import strategies as st
 from overheard.core.errors import PlanError
 from overheard.data.partition.schedule import DataShift, Draws, Schedule
 
-
-def test_refreshes_come_every_so_many_rounds_but_not_in_round_0() -> None:
-    schedule = Schedule(rounds=7, refresh_every=3)
-    assert [n for n in range(7) if schedule.is_refresh_round(n)] == [3, 6]
-
-
-def test_without_an_interval_nothing_is_refreshed() -> None:
-    assert not any(Schedule(rounds=5).is_refresh_round(n) for n in range(5))
-
-
 TO_FIRST = (1.0, 0.0)
 
 
@@ -34,14 +24,6 @@ def test_impossible_schedules_are_refused(
 ) -> None:
     with pytest.raises(PlanError, match=message):
         Schedule(rounds, every, shifts)
-
-
-def test_allows_consecutive_shifts_and_shifts_of_two_clients() -> None:
-    # From 1 to 3, then at 4; the other client between.
-    shifts = (DataShift(0, 4), DataShift(1, 2), DataShift(0, 1, over=3))
-    schedule = Schedule(5, shifts=shifts)
-    assert schedule.shifts_starting_in(2) == {1: shifts[1]}
-    assert schedule.shifts_starting_in(3) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from overheard.core.split import Split
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import SplitSettings, split_by_sizes
-from overheard.data.partition.split_again import split_again, without_rows
+from overheard.data.partition.split_again import split_again
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.faces import Faces
 from overheard.data.splits.iid import Iid
@@ -40,15 +40,6 @@ def label_counts(rows: torch.Tensor) -> list[int]:
 def test_nothing_kept_is_the_split_itself(split: Split) -> None:
     one, other = again(split, {}, Seed(3)), split_first(split, Seed(3))
     assert all(map(torch.equal, one, other))
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_no_example_is_held_twice(split: Split) -> None:
-    fixed = {1: split_first(split, Seed(0))[1]}
-    rows = again(split, fixed, Seed(1))
-    assert torch.equal(rows[1], fixed[1])
-    assert [len(one) for one in rows] == SIZES.tolist()
-    assert len(torch.cat(rows).unique()) == int(SIZES.sum())
 
 
 def test_labels_dealt_in_turn_go_to_the_others() -> None:
@@ -110,9 +101,3 @@ def test_labels_that_no_split_gives_are_refused() -> None:
     fixed = {0: torch.tensor([0, 1, 2, *range(4, 72, 4)])}
     with pytest.raises(PlanError, match="no split gives"):
         again(Quantity(2), fixed, Seed(0))
-
-
-def test_the_mask_of_the_rest_is_a_copy() -> None:
-    rest = without_rows(FREE, [torch.tensor([1, 2]), torch.tensor([5])])
-    assert (~rest).nonzero().flatten().tolist() == [1, 2, 5]
-    assert bool(FREE.all())

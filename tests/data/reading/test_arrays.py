@@ -15,9 +15,7 @@ from overheard.core.errors import DataError
 from overheard.data.reading.arrays import (
     MAX_SIZE,
     checked_names,
-    list_arrays,
     read_array,
-    read_names,
     read_numbers,
     read_pixels,
 )
@@ -47,14 +45,6 @@ def with_header(path: Path, shape: tuple[int, ...], kind: str, content: bytes) -
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x.npy", stream.getvalue() + content)
     return path
-
-
-def test_arrays_are_read_as_written(path: Path) -> None:
-    assert list_arrays(path) == {"x", "y", "real", "names"}
-    assert read_array(path, "real").tolist() == [0.5, 1.0, 2.0]
-    assert read_pixels(path, "x", (4, 4)).shape == (3, 4, 4)
-    assert read_numbers(path, "y", below=3, examples=3).tolist() == [0, 1, 2]
-    assert read_names(path, "names") == ("a", "b", "c")
 
 
 def test_a_missing_array_is_reported_with_the_existing_ones(path: Path) -> None:

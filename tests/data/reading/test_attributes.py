@@ -13,16 +13,6 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_values_are_in_the_order_of_the_users() -> None:
-    users = categorical_column(PATH, FRAME, "who")
-    assert users.names == ("p1", "p2", "p3")
-    assert dict(read_attributes(PATH, FRAME, ("sex", "age"), users)) == {
-        "sex": ("m", "f", "f"),
-        "age": ("30", "40", "20"),
-    }
-    assert not read_attributes(PATH, FRAME, (), users)
-
-
 def test_refuses_a_user_with_several_values_by_name() -> None:
     users = categorical_column(PATH, FRAME, "who")
     frame = FRAME.assign(age=[40, 30, 41, 20])

@@ -54,11 +54,6 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_function_of_the_user_returns_the_data() -> None:
-    assert load_custom_data("mine_of_the_user:right").task.class_names == ("a", "b")
-
-
-@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("name", ["pair", "tensors"])
 def test_a_function_may_return_inputs_and_labels(name: str) -> None:
     dataset = load_custom_data(f"mine_of_the_user:{name}")

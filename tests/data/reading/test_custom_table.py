@@ -69,12 +69,6 @@ def test_times_and_attributes_are_read_but_are_no_inputs(tmp_path: Path, kind: s
     assert dict(dataset.attributes) == {"sex": ("m", "f")}
 
 
-def test_without_named_columns_there_are_no_times_and_attributes(tmp_path: Path) -> None:
-    dataset = loaded(tmp_path, TableColumns("ill", user="who"), FRAME.drop(columns="note"))
-    assert dataset.times is None
-    assert not dataset.attributes
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

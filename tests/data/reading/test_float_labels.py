@@ -6,7 +6,6 @@ import torch
 from overheard.data.reading.float_labels import (
     float_label_rows,
     kind_of_labels,
-    output_names,
     standardise_numbers,
 )
 
@@ -43,9 +42,3 @@ def test_numbers_are_in_deviations_of_the_training_part() -> None:
     assert standardise_numbers(rows, is_test).flatten().tolist() == [-1.0, 3.0, 1.0]
     with pytest.raises(ValueError, match="the same number"):
         standardise_numbers(torch.ones(3, 1), is_test)
-
-
-def test_outputs_are_named_after_what_they_are() -> None:
-    assert output_names("regression", 2) == ("number 0", "number 1")
-    assert output_names("multi_label", 1) == ("label 0",)
-    assert output_names("classification", 1) == ("class 0",)

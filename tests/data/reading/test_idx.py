@@ -12,11 +12,6 @@ from overheard.data.reading.idx import read_idx
 Write = Callable[[Path, np.ndarray], Path]
 
 
-def test_bytes_are_read_as_written(tmp_path: Path, write_idx: Write) -> None:
-    array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
-    assert np.array_equal(read_idx(write_idx(tmp_path / "a.gz", array), axes=3), array)
-
-
 def test_refuses_a_file_with_another_number_of_axes(tmp_path: Path, write_idx: Write) -> None:
     path = write_idx(tmp_path / "labels.gz", np.arange(20))
     with pytest.raises(DataError, match=r"labels.gz is not an IDX file of bytes with 3 axes"):

@@ -57,15 +57,6 @@ def test_channels_of_a_block_are_not_mixed() -> None:
     assert inputs.flatten().tolist() == [-1.0, 0.0, 1.0, 0.0]
 
 
-def test_channels_come_first_and_rows_stay_rows() -> None:
-    pixels = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)
-    part = LabelledImages(pixels, np.array([0, 1], np.int64))
-    inputs = image_dataset(part, part, ("a", "b")).train.inputs
-    assert inputs.shape == (2, 3, 3, 4)
-    order = torch.from_numpy(pixels).permute(0, 3, 1, 2)
-    assert inputs[:, 0].flatten().argsort().equal(order[:, 0].flatten().argsort())
-
-
 def test_refuses_an_image_without_label(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "a.npz", x_train=np.zeros((3, 2, 2), np.uint8), y_train=np.zeros(2, int)

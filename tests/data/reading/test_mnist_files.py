@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overheard.core.errors import DataError, PlanError
+from overheard.core.errors import DataError
 from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.mnist import Mnist
 
@@ -54,18 +54,6 @@ def test_refuses_images_of_another_size(tmp_path: Path, write_idx: Write) -> Non
     write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte.gz", IMAGES[:, :20])
     with pytest.raises(DataError, match="must hold 28 x 28 images"):
         Mnist().load(tmp_path)
-
-
-@pytest.mark.parametrize("source", [Mnist, FashionMnist])
-@pytest.mark.parametrize("shrink", [3, 0, -2, 56])
-def test_refuses_a_shrink_that_does_not_divide_the_image(
-    source: type[Mnist | FashionMnist], shrink: int
-) -> None:
-    refusal = (
-        rf"{source.name}: shrink must divide 28, got {shrink}: take one of 1, 2, 4, 7, 14, 28"
-    )
-    with pytest.raises(PlanError, match=refusal):
-        source(shrink)
 
 
 @pytest.mark.usefixtures("offline")

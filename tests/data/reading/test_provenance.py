@@ -38,19 +38,6 @@ def test_refuses_a_date_out_of_range(tmp_path: Path) -> None:
         read_provenance(path, "", frozenset({"times"}), 2)
 
 
-def test_a_file_without_provenance_has_none() -> None:
-    assert read_provenance(PATH, "", frozenset({"x", "y"}), 3) == Provenance()
-    assert Provenance().take(torch.tensor([True, False])) == Provenance()
-
-
-def test_selected_examples_keep_the_numbers_of_their_users() -> None:
-    numbers = torch.tensor([0, 1, 2])
-    taken = Provenance(numbers, ("a", "b", "c"), numbers, numbers).take(numbers != 1)
-    assert taken.users is not None
-    assert taken.users.tolist() == [0, 2]
-    assert taken.user_names == ("a", "b", "c")
-
-
 @given(st.lists(st.integers(0, 20), min_size=30, max_size=60), st.integers(0, 5))
 def test_records_are_held_out_whole(records: list[int], seed: int) -> None:
     numbers = torch.from_numpy(np.unique(records, return_inverse=True)[1])

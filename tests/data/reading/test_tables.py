@@ -12,7 +12,6 @@ from overheard.data.reading.tables import (
     encode_columns,
     integer_column,
     read_table,
-    require_columns,
     text_column,
 )
 
@@ -76,13 +75,6 @@ def test_only_an_empty_cell_of_a_csv_counts_as_missing(tmp_path: Path) -> None:
     assert table["b"].isna().tolist() == [False, True, False]
 
 
-def test_a_gzipped_csv_reads_as_the_plain_one(tmp_path: Path) -> None:
-    plain = write_csv(tmp_path, "a,b\n1,x\n2,y\n")
-    packed = tmp_path / "t.csv.gz"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert read_table(packed).equals(read_table(plain))
-
-
 def test_a_parquet_table_reads_with_its_types(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"n": [1, 2], "w": pd.Categorical(["x", "y"]), "b": [True, False], "f": [0.5, np.nan]}
@@ -135,12 +127,6 @@ def test_refuses_damaged_compressed_files(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match=name.replace(".", r"\.")):
             read_table(tmp_path / name)
-
-
-def test_missing_columns_are_reported_with_the_existing_ones(tmp_path: Path) -> None:
-    table = read_table(write_csv(tmp_path, "a,b\n1,2\n"))
-    with pytest.raises(DataError, match="no column 'c', 'd'; it has 'a', 'b'"):
-        require_columns(Path("t.csv"), table, ("a", "c", "d"))
 
 
 @pytest.mark.parametrize("cells", [[0, 3], [-1, 0], [0.5, 1.0], ["a", "b"]])

@@ -1,8 +1,6 @@
 import pytest
-import torch
 
-from overheard.core.errors import DataError, PlanError
-from overheard.core.task import TokenWords
+from overheard.core.errors import DataError
 from overheard.data.reading.texts import (
     TextSettings,
     ranked_vocabulary,
@@ -21,22 +19,10 @@ def test_words_are_tokenised_padded_and_cut() -> None:
     assert texts.test.tolist() == [[1, 4, 2, 4], [1, 0, 0, 0]]
 
 
-def test_words_of_the_tokens_are_known() -> None:
-    texts = tokenise_texts(["The cat sat"], [], TextSettings(10, 4))
-    assert texts.words == TokenWords(5, 2, ("cat", "sat", "the"))
-    unnamed = ranked_vocabulary([["sat"]], 5).token_words(are_named=False, are_labels=True)
-    assert unnamed == TokenWords(3, 2, first_label=2)
-
-
 def test_only_the_most_frequent_words_are_in_the_vocabulary() -> None:
     texts = tokenise_texts(["aa aa bb", "aa bb cc"], ["aa bb cc"], TextSettings(2, 3))
     assert texts.vocabulary == 4
     assert texts.test.tolist() == [[2, 3, 1]]
-
-
-def test_test_texts_add_no_words() -> None:
-    texts = tokenise_texts(["aa"], ["bb bb bb"], TextSettings(5, 3))
-    assert texts.test.equal(torch.ones(1, 3, dtype=torch.long))
 
 
 def test_words_may_be_numbered_by_frequency() -> None:
@@ -53,9 +39,3 @@ def test_refuses_texts_without_words() -> None:
         tokenise_texts(["", "?!"], ["aa"], TextSettings())
     with pytest.raises(DataError, match="no words"):
         ranked_vocabulary(split_words(["", "?!"]), 3)
-
-
-@pytest.mark.parametrize(("vocabulary", "tokens"), [(0, 5), (5, 0)])
-def test_refuses_settings_without_words(vocabulary: int, tokens: int) -> None:
-    with pytest.raises(PlanError, match="1 or more"):
-        TextSettings(vocabulary, tokens)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from overheard.core.errors import DataError
-from overheard.data.reading.times import parse_dates, rank_times
+from overheard.data.reading.times import rank_times
 
 PATH = Path("a.csv")
 
@@ -33,10 +33,3 @@ def test_refuses_a_missing_time(cells: list[object]) -> None:
 def test_refuses_what_is_not_a_date(cell: str) -> None:
     with pytest.raises(DataError, match=f"{cell}', which is not a date"):
         rank_times(PATH, "when", pd.Series(["2004-08-02", cell]))
-
-
-def test_parsed_dates_have_a_weekday() -> None:
-    parsed = parse_dates(PATH, "when", pd.Series(["2004-08-02", None]))
-    # A Monday.
-    assert parsed.dt.day_of_week[0] == 0
-    assert parsed.isna().tolist() == [False, True]

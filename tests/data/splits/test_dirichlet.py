@@ -1,7 +1,5 @@
-import pytest
 import torch
 
-from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.data.splits.dirichlet import Dirichlet
 
@@ -21,20 +19,7 @@ def test_shares_have_the_variance_of_the_distribution() -> None:
     assert torch.allclose(variance, torch.full((4,), 0.0625), atol=0.015)
 
 
-def test_a_large_alpha_gives_equal_shares() -> None:
-    assert float((shares(1e6, 10, 100) - 0.25).abs().max()) <= 0.01
-
-
-def test_a_tiny_alpha_gives_each_client_one_label() -> None:
-    assert float(shares(0.001, 10, 100).max(dim=1).values.min()) > 0.95
-
-
 def test_clients_that_use_up_the_pool_get_their_sizes() -> None:
     labels = torch.arange(100) % 4
     rows = Dirichlet(0.1).assign(labels, None, torch.tensor([20] * 5), 4, Seed(0))
     assert torch.cat(rows).sort().values.equal(torch.arange(100))
-
-
-def test_refuses_an_alpha_of_zero() -> None:
-    with pytest.raises(PlanError, match="alpha"):
-        Dirichlet(0.0)

@@ -32,13 +32,6 @@ def test_shares_of_two_labels_are_uniform() -> None:
     assert low == pytest.approx(0.25, abs=4 * (0.25 * 0.75 / len(both)) ** 0.5)
 
 
-def test_a_client_of_one_example_holds_one_label() -> None:
-    assert all(
-        sorted(counts_of_client) == [0, 0, 0, 1]
-        for counts_of_client in counts(4, [1] * 20, 400)
-    )
-
-
 def test_refuses_a_pool_with_too_few_examples_per_label() -> None:
     # The pool has two examples of each of 20 labels. A client of 19 needs 10 labels or more and
     # at most two examples of each, and uniform shares are never that even.

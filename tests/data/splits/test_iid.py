@@ -20,16 +20,6 @@ def test_each_label_count_lies_in_its_range(size: int, seed: int) -> None:
         assert float(counts.max()) < 1.1 * size / 5 + 1
 
 
-def test_counts_do_fluctuate() -> None:
-    (rows,) = Iid(0.5).assign(LABELS, None, torch.tensor([200]), 5, Seed(0))
-    assert len(LABELS[rows].bincount().unique()) > 1
-
-
-def test_no_fluctuation_gives_equal_counts() -> None:
-    (rows,) = Iid(0.0).assign(LABELS, None, torch.tensor([50]), 5, Seed(0))
-    assert LABELS[rows].bincount().tolist() == [10] * 5
-
-
 def test_a_pool_may_be_used_up_exactly() -> None:
     # 5 clients of 200 take all 1000: the last ones take the remaining examples.
     rows = Iid(0.0).assign(LABELS, None, torch.tensor([200] * 5), 5, Seed(0))
@@ -48,8 +38,3 @@ def test_unbalanced_follows_the_shares_of_the_pool() -> None:
     labels = torch.tensor([0] * 90 + [1] * 10)
     (rows,) = Iid(0.0, balanced=False).assign(labels, None, torch.tensor([40]), 2, Seed(0))
     assert labels[rows].bincount().tolist() == [36, 4]
-
-
-def test_refuses_a_fluctuation_above_one() -> None:
-    with pytest.raises(PlanError, match="fluctuation"):
-        Iid(1.5)

@@ -34,8 +34,3 @@ def test_refuses_a_pool_that_runs_out_and_says_what_is_left() -> None:
     # Each label has 100; one client wants 150 of one.
     with pytest.raises(PlanError, match="client 0 needs 150 examples each of 1 labels"):
         Quantity(1).assign(LABELS, None, torch.tensor([150]), 6, Seed(0))
-
-
-def test_refuses_clients_without_labels() -> None:
-    with pytest.raises(PlanError, match="1 or more"):
-        Quantity(0)

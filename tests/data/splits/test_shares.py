@@ -18,20 +18,6 @@ def test_shares_become_exactly_these_counts() -> None:
     assert counts(((0.5, 0.3, 0.2), (0.5, 0.3, 0.2)), [10, 7]) == [[5, 3, 2], [4, 2, 1]]
 
 
-def test_accepts_percentages_of_a_rounded_table() -> None:
-    # 33.3 + 33.3 + 33.3 = 99.9: each a third of 30.
-    assert counts(((33.3, 33.3, 33.3),), [30]) == [[10, 10, 10]]
-
-
-def test_a_label_with_share_zero_is_absent() -> None:
-    assert counts(((100.0, 0.0, 0.0),), [20]) == [[20, 0, 0]]
-
-
-def test_refuses_a_pool_with_too_few_examples_of_a_label() -> None:
-    with pytest.raises(PlanError, match=r"120 examples with label 1 .* but 100 are left"):
-        counts(((0.0, 1.0, 0.0), (0.0, 1.0, 0.0)), [60, 60])
-
-
 @pytest.mark.parametrize(
     "row", [(0.5, 0.3, 0.1), (50.0, 30.0, 10.0), (1.2, -0.2, 0.0), (float("nan"), 0.5, 0.5)]
 )
