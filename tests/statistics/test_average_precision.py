@@ -75,7 +75,3 @@ def test_an_owner_without_targets_gets_nan() -> None:
 
 def test_a_score_of_minus_infinity_ranks_last() -> None:
     assert precisions([-np.inf, 0.0], [0, 1]) == [0.5, 1.0]
-
-
-def test_a_single_target_has_a_precision_of_one() -> None:
-    assert random_average_precisions(np.array([1]), 1).tolist() == [1.0]

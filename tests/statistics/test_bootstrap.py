@@ -40,17 +40,6 @@ def test_five_runs_have_students_interval_over_runs_of_equal_weight() -> None:
     assert (result.basis, result.degrees) == ("runs", 4)
 
 
-def test_few_runs_are_not_resampled() -> None:
-    # Runs of 0 and of 1 without differences between users: these runs have a mean of a half.
-    result = bootstrap_mean([mean_of([0.0] * 9), mean_of([1.0] * 3)], SEED)
-    assert (result.mean, result.low, result.high) == (0.5, 0.5, 0.5)
-
-
-def test_ends_are_rates() -> None:
-    result = bootstrap_mean([mean_of([0.0, 1.0])], SEED)
-    assert (result.low, result.high) == (0.0, 1.0)
-
-
 def test_known_and_unknown_users_are_resampled_separately() -> None:
     # Three known at 0, one unknown at 1: always a quarter, however counts it is drawn.
     result = bootstrap_mean([mean_of([0.0, 0.0, 0.0, 1.0], unknown=1)], SEED)
@@ -60,10 +49,6 @@ def test_known_and_unknown_users_are_resampled_separately() -> None:
 def test_a_single_user_has_no_interval() -> None:
     result = bootstrap_mean([mean_of([0.3])], SEED)
     assert (result.mean, result.low, result.high) == (0.3, None, None)
-
-
-def test_a_given_mean_is_returned() -> None:
-    assert bootstrap_mean([mean_of([0.0, 1.0])], SEED, value=0.51).mean == 0.51
 
 
 def test_undefined_draws_are_left_out() -> None:

@@ -8,15 +8,6 @@ def test_includes_the_first_and_the_last() -> None:
     assert select_evenly_spaced((2, 3, 7, 9), 2) == (2, 9)
 
 
-def test_a_single_round_is_the_last() -> None:
-    assert select_evenly_spaced((2, 3, 7, 9), 1) == (9,)
-
-
-@pytest.mark.parametrize("rounds", [(), (4,), (4, 6, 7)])
-def test_returns_all_rounds_if_there_are_no_more(rounds: tuple[int, ...]) -> None:
-    assert select_evenly_spaced(rounds, 3) == rounds
-
-
 def test_refuses_zero_rounds() -> None:
     with pytest.raises(ValueError, match="1 or more"):
         select_evenly_spaced(range(3), 0)

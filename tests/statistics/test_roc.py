@@ -45,18 +45,6 @@ def test_a_small_curve_has_the_expected_rates() -> None:
     assert roc.equal_error_rate()[0] == 0.5
 
 
-def test_perfect_scores_have_no_errors_and_inverted_ones_only_errors() -> None:
-    for same, other, area in (([3, 4], [1, 2], 1.0), ([1, 2], [3, 4], 0.0)):
-        roc = compute_roc(pairs(same, other))
-        assert roc.auc()[0] == area
-        assert roc.equal_error_rate()[0] == 1 - area
-
-
-def test_equal_scores_have_an_auc_of_a_half() -> None:
-    roc = compute_roc(pairs([1, 1], [1, 1, 1]))
-    assert (roc.auc()[0], roc.equal_error_rate()[0]) == (0.5, 0.5)
-
-
 def test_the_equal_error_rate_is_interpolated_between_thresholds() -> None:
     # From (0, 1/3) the next threshold, shared by all others, leads to (1, 1): along it false
     # positives x and false negatives (1 - x) 2/3 meet at x = 2/5.

@@ -20,9 +20,3 @@ def test_a_tie_across_the_limit_is_within_it_with_a_probability() -> None:
         [0, 2 / 3, 1, 1]
     )
     assert shared.reciprocal_rank() == pytest.approx((1 / 3 + 1 / 4 + 1 / 5) / 3)
-
-
-def test_equal_scores_are_a_random_order() -> None:
-    equal = rank_candidate(torch.zeros(10), 7)
-    assert equal.probability_within(1) == pytest.approx(1 / 10)
-    assert equal.probability_within(5) == pytest.approx(5 / 10)
