@@ -13,7 +13,7 @@ from overheard.algorithms.fed_buff import FedBuff
 from overheard.archive.reader import open_transcript
 from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast, Update
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.defenses.secure_aggregation import SecureAggregation
 from overheard.federation.cohort import round_schedule
@@ -99,9 +99,3 @@ def test_refuses_masks_and_a_share_of_clients(planned: Federation) -> None:
         replace(planned, defenses=(SecureAggregation(),))
     with pytest.raises(PlanError, match="participation"):
         replace(planned, participation=0.5)
-
-
-def test_refuses_a_buffer_that_never_fills() -> None:
-    with pytest.raises(ValueError, match="at most concurrency"):
-        FedBuff(buffer=5, concurrency=4)
-    assert client(3) in federation(BUFF).clients

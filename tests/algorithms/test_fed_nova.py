@@ -26,12 +26,6 @@ def test_updates_are_divided_by_their_steps_and_multiplied_by_the_mean_steps() -
     assert factors == pytest.approx((0.25 * 5 / 2, 0.75 * 5 / 6))
 
 
-def test_with_equal_steps_it_is_fed_avg() -> None:
-    sent = received(1.0, 2.0, sizes=(1, 3))
-    factors = FedNova().factors(tuple(reported(one, 7.0) for one in sent))
-    assert factors == pytest.approx((0.25, 0.75))
-
-
 def test_momentum_lengthens_the_reported_steps() -> None:
     # Two steps with momentum 1/2: the first gradient counts 1 + 1/2, the second 1.
     momentum = replace(SGD, momentum=0.5)

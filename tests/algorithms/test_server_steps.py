@@ -1,7 +1,6 @@
 """Server steps equal the papers' formulas, worked by hand, and Flower's own strategies."""
 
 from collections.abc import Callable, Mapping
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -27,29 +26,6 @@ def test_fed_avg_adds_the_mean_times_its_rate() -> None:
 def test_fed_avg_m_adds_a_decaying_sum_of_means() -> None:
     # v = 0.5; 0.5 * 0.5 - 0.25 = 0; 0.5 * 0 + 0.125 = 0.125; each step is 2 v.
     assert track(FedAvgM(rate=2.0, momentum=0.5), MEANS) == [1.0, 1.0, 1.25]
-
-
-def test_fed_adagrad_is_algorithm_2_by_hand() -> None:
-    # v = 0.25, then 0.25 + 0.0625 = 0.3125; steps D / (sqrt(v) + tau).
-    first = 0.5 / (0.5 + 0.5)
-    second = first - 0.25 / (sqrt(0.3125) + 0.5)
-    assert track(FedAdagrad(rate=1.0, tau=0.5), MEANS[:2]) == pytest.approx([first, second])
-
-
-def test_fed_adam_is_algorithm_2_by_hand() -> None:
-    tau = 0.5
-    adam = FedAdam(
-        1.0, beta_1=0.5, beta_2=0.75, tau=tau, bias_correction=False, first_square=tau**2
-    )
-    # m = 0.25; v = 0.75 * 0.25 + 0.25 * 0.25 = 0.25. m = 0.125 - 0.125 = 0; no second step.
-    assert track(adam, MEANS[:2]) == pytest.approx([0.25, 0.25])
-
-
-def test_fed_yogi_is_algorithm_2_by_hand() -> None:
-    yogi = FedYogi(1.0, beta_1=0.0, beta_2=0.75, tau=0.5)
-    # D^2 = 0.25 > v = 0: v = 0.0625. Then D^2 = 0.0625 = v: sign 0, v stays 0.0625.
-    first = 0.5 / (0.25 + 0.5)
-    assert track(yogi, MEANS[:2]) == pytest.approx([first, first - 0.25 / 0.75])
 
 
 @pytest.mark.parametrize("tau", [1e-3, 0.1])
