@@ -8,7 +8,7 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
-from overheard.defenses._background import add_background, require_background, share_count
+from overheard.defenses._background import require_background, share_count
 
 
 def chunk(size: int, label: int) -> Examples:
@@ -23,21 +23,7 @@ def test_without_a_background_says_how_to_set_one(background: Examples | None) -
         require_background(moment, "rand_aug")
 
 
-def test_returns_the_background_unchanged() -> None:
-    background = chunk(3, 1)
-    moment = DefenseContext(0, client(3), Seed(0), background=background)
-    assert require_background(moment, "rand_aug") is background
-
-
 def test_rounds_a_share_up_from_its_decimal_digits() -> None:
     # 0.1 * 30 is 3.0000000000000004 in floats.
     assert [share_count(30, 0.1), share_count(31, 0.1), share_count(1, 0.25)] == [3, 4, 1]
     assert [share_count(7, 0.0), share_count(0, 0.5), share_count(7, 2.0)] == [0, 0, 14]
-
-
-def test_own_examples_come_first_and_added_ones_are_of_the_given_rows() -> None:
-    rows = torch.tensor([4, 6])
-    both = add_background(chunk(3, 0), chunk(9, 1), rows, 4, Seed(0).generator())
-    assert both.labels.tolist() == [0, 0, 0, 1, 1, 1, 1]
-    assert both.inputs[:3].flatten().tolist() == [0.0, 1.0, 2.0]
-    assert sorted(both.inputs[3:].flatten().tolist()) == [4.0, 4.0, 6.0, 6.0]

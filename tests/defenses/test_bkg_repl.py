@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.core.defense import DefenseContext, RunParameters
+from overheard.core.defense import DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
@@ -45,12 +45,6 @@ def test_draws_no_example_twice_before_all_were_drawn(
     assert len(public.unique()) == min(len(public), background)
 
 
-def test_a_share_of_one_replaces_all_examples() -> None:
-    one, other = (BkgRepl(1.0).on_data(chunk(12, label), moment(3)) for label in (0, 1))
-    assert torch.equal(one.inputs, other.inputs)
-    assert torch.equal(one.labels, other.labels)
-
-
 def test_draws_the_same_mixture_in_every_round_and_a_different_one_per_client() -> None:
     data, defense = chunk(12, 0), BkgRepl(0.5)
     first = defense.on_data(data, moment(1)).inputs
@@ -64,13 +58,3 @@ def test_draws_the_same_mixture_in_every_round_and_a_different_one_per_client() 
 def test_refuses_to_act_without_a_background() -> None:
     with pytest.raises(PlanError, match=r"bkg_repl: it mixes .*set data.background"):
         BkgRepl().on_data(chunk(3, 0), DefenseContext(0, client(0), Seed(0)))
-
-
-@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
-def test_refuses_a_share_outside_its_range(alpha: float) -> None:
-    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\]"):
-        BkgRepl(alpha)
-
-
-def test_has_no_formal_promise() -> None:
-    assert BkgRepl().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"

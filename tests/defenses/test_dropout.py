@@ -94,27 +94,6 @@ def test_drops_or_rescales_each_input_of_the_last_layer_in_training() -> None:
     assert abs(float((got == 4).double().mean()) - 0.25) < 0.035
 
 
-def test_the_training_engine_detects_the_dropout() -> None:
-    rates = [part.p for part in defended(plain, 0.3).modules() if isinstance(part, nn.Dropout)]
-    assert rates == [0.3]
-
-
-def test_rate_zero_drops_nothing() -> None:
-    inputs = torch.ones(2, 4)
-    model = defended(plain, rate=0.0)
-    assert torch.equal(model.train()(inputs), model.eval()(inputs))
-
-
-def test_the_last_layer_is_still_trained() -> None:
-    model = defended(plain)
-    model(torch.ones(2, 4)).sum().backward()
-    assert all(parameter.grad is not None for parameter in model.parameters())
-
-
-def test_does_not_change_the_recipe() -> None:
-    assert Dropout().on_training(LocalTraining(plain, RECIPE)).recipe is RECIPE
-
-
 def test_the_builder_can_be_pickled() -> None:
     builder = Dropout(0.3).on_training(LocalTraining(plain, RECIPE)).build_model
     arrived = ForkingPickler.loads(ForkingPickler.dumps(builder))
@@ -124,9 +103,3 @@ def test_the_builder_can_be_pickled() -> None:
 def test_refuses_a_model_without_a_linear_layer_and_says_what_to_do() -> None:
     with pytest.raises(PlanError, match="Conv2d has none; choose another model"):
         defended(without_linear)
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
-def test_refuses_a_rate_outside_its_range(rate: float) -> None:
-    with pytest.raises(ValueError, match="rate must be in"):
-        Dropout(rate)

@@ -19,11 +19,3 @@ def test_draws_every_row_equally_often_up_to_one(there: int, count: int) -> None
     often = [taken.count(row) for row in range(5, 5 + there)]
     assert sum(often) == count
     assert max(often) - min(often) <= 1
-
-
-def test_a_longer_draw_starts_with_the_shorter_one() -> None:
-    assert drawn(list(range(9)), 20)[:7] == drawn(list(range(9)), 7)
-
-
-def test_another_seed_gives_another_order() -> None:
-    assert drawn(list(range(40)), 40, 1) != drawn(list(range(40)), 40, 2)

@@ -63,12 +63,6 @@ def test_texts_with_the_same_words_are_close_in_any_order_and_padding() -> None:
     assert float(apart[0, 3]) == pytest.approx(2**0.5, abs=1e-3)
 
 
-def test_a_word_in_every_text_has_no_effect() -> None:
-    texts = torch.tensor([[2, 5], [2, 6], [2, 7]])
-    apart = distances(compute_features(texts, None))
-    assert apart[0, 1:].tolist() == pytest.approx([2**0.5] * 2, abs=1e-3)
-
-
 def test_empty_texts_have_features_too() -> None:
     texts = torch.tensor([[0, 0], [2, 3], [4, 3]])
     assert compute_features(texts, None)[0].tolist() == pytest.approx([0.0] * 3)

@@ -41,15 +41,6 @@ def smoothed(smoothing: float, recipe: Recipe = RECIPE) -> Recipe:
     return LabelSmoothing(smoothing).on_training(LocalTraining(build_model, recipe)).recipe
 
 
-def test_only_the_smoothing_of_the_recipe_changes() -> None:
-    before = LocalTraining(build_model, RECIPE)
-    after = LabelSmoothing(0.1).on_training(before)
-    assert after.build_model is build_model
-    assert after.recipe == Recipe(
-        rate=1.0, epochs=1, batch=8, momentum=0.5, label_smoothing=0.1
-    )
-
-
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
 def test_updates_follow_smoothed_shares(engine: Engine) -> None:
     # All weights 0: every class has probability 1/4. The shares are (2/3, 1/3, 0, 0); smoothed
@@ -80,16 +71,6 @@ def test_smooths_smoothed_labels_again() -> None:
     # Half of the one-hot target is left, then a fifth of that goes: 0.5 * 0.8 = 0.4 = 1 - 0.6.
     twice = smoothed(0.2, Recipe(rate=1.0, epochs=1, batch=8, label_smoothing=0.5))
     assert twice.label_smoothing == pytest.approx(0.6, abs=1e-15)
-
-
-def test_no_smoothing_is_the_same_recipe() -> None:
-    assert smoothed(0.0) == RECIPE
-
-
-@pytest.mark.parametrize("smoothing", [-0.1, 1.0, float("nan")])
-def test_refuses_a_smoothing_outside_its_range(smoothing: float) -> None:
-    with pytest.raises(ValueError, match="smoothing must be in"):
-        LabelSmoothing(smoothing)
 
 
 def test_refuses_a_squared_error_loss() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.defenses import _modes
-from overheard.defenses._modes import CACHED_CLUSTERINGS, find_modes
+from overheard.defenses._modes import find_modes
 
 
 def clouds(each: int, of: int, seed: int = 3) -> Tensor:
@@ -51,14 +51,6 @@ def test_examples_outside_the_sample_join_the_nearest_mode(
     ]
 
 
-def test_clusters_texts_by_their_words() -> None:
-    generator = Seed(0).generator()
-    first = torch.randint(2, 8, (30, 6), generator=generator)
-    second = torch.randint(20, 26, (30, 6), generator=generator)
-    found = find_modes(torch.cat([first, second]), 2, None)
-    assert sorted(rows.tolist() for rows in found) == [list(range(30)), list(range(30, 60))]
-
-
 ASKED: list[int] = []
 
 
@@ -77,12 +69,6 @@ def test_clusters_equal_inputs_once_also_in_a_new_tensor() -> None:
     find_modes(inputs, 2, reference)
     find_modes(inputs + 1, 3, reference)
     assert ASKED == [15, 15, 15]
-
-
-def test_caches_only_the_latest() -> None:
-    for seed in range(CACHED_CLUSTERINGS + 3):
-        find_modes(clouds(2, 2, seed=100 + seed), 2, None)
-    assert len(_modes._MODES) == CACHED_CLUSTERINGS
 
 
 def test_equal_inputs_give_the_same_modes() -> None:

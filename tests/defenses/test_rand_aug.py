@@ -1,12 +1,11 @@
 """Random public examples make clients more alike, and are the same in every round."""
 
-import math
 from dataclasses import replace
 
 import pytest
 import torch
 
-from overheard.core.defense import DefenseContext, RunParameters
+from overheard.core.defense import DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client
@@ -70,22 +69,6 @@ def test_label_shares_of_two_clients_approach_by_the_equation() -> None:
         assert apart == pytest.approx(2 / (1 + alpha), abs=0.15)
 
 
-def test_identical_shares_of_clients_and_background_do_not_change() -> None:
-    same = Examples(torch.zeros(30, 1), torch.arange(30) % 3)
-    mixed = RandAug(1.0).on_data(same, moment(0, same))
-    assert shares(mixed).tolist() == pytest.approx([1 / 3] * 3)
-
-
 def test_refuses_to_act_without_a_background() -> None:
     with pytest.raises(PlanError, match=r"rand_aug: it mixes .*set data.background"):
         RandAug().on_data(chunk(3, 0), DefenseContext(0, client(0), Seed(0)))
-
-
-@pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan])
-def test_refuses_an_alpha_that_is_negative_or_not_finite(alpha: float) -> None:
-    with pytest.raises(ValueError, match="alpha must be 0 or more"):
-        RandAug(alpha)
-
-
-def test_has_no_formal_promise() -> None:
-    assert RandAug().promise(RunParameters(rounds=3, participation=1.0)) == "no formal promise"
