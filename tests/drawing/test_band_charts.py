@@ -28,37 +28,12 @@ def test_a_band_is_drawn_around_runs_that_shift_and_none_around_controls() -> No
     assert "fill-opacity" not in control
 
 
-def test_one_run_alone_has_no_band() -> None:
-    assert "fill-opacity" not in bands_chart([band(False, None)], 1, "three")
-
-
-def test_controls_are_dashed_in_the_colour_of_their_runs() -> None:
-    shifted = bands_chart([band(is_control=False)], 1, "four")
-    control = bands_chart([band(is_control=True)], 1, "five")
-    for chart in (shifted, control):
-        assert "var(--series-2)" in chart
-    # The line that marks the shift is dashed in both; grid lines are not.
-    assert control.count("stroke-dasharray") == shifted.count("stroke-dasharray") + 1
-
-
 def test_names_are_drawn_as_text_only() -> None:
     legend = bands_legend([HOSTILE], "six")
     dots = diagonal_chart([ScatterPoint(HOSTILE, 1.0, 2.0, False)], "across", "up", "seven")
     for chart in (legend, dots):
         assert "<script" not in chart
         assert "&lt;script&gt;$x$ &amp; co" in chart
-
-
-def test_a_legend_has_the_control_and_the_shift() -> None:
-    legend = bands_legend(["one", "two"], "eight")
-    texts = re.findall(r"<bdi>([^<]+)</bdi>", legend)
-    assert texts == [
-        "one",
-        "two",
-        "one standard deviation over runs",
-        "control, no shift",
-        "round of the shift",
-    ]
 
 
 def test_a_control_is_a_hollow_point() -> None:

@@ -5,24 +5,14 @@ from xml.etree import ElementTree as Xml
 
 from overheard.drawing.line_charts import (
     Axis,
-    ChartLine,
     TradeoffSeries,
     frontier_chart,
     histogram_chart,
-    lines_chart,
 )
 from overheard.drawing.point_names import NamedPoint
 from tests.runs.audits import HOSTILE
 
 PERCENT = Axis("of all, %", 0.0, 100.0)
-
-
-def test_each_line_has_the_colour_of_its_legend_index() -> None:
-    lines = [ChartLine(place, [0.0, 100.0], [0.0, 50.0]) for place in (0, 1)]
-    drawing = lines_chart(lines, None, PERCENT, PERCENT, "two")
-    assert "var(--series-1)" in drawing
-    assert "var(--series-2)" in drawing
-    assert "var(--series-3)" not in drawing
 
 
 def test_the_end_of_the_axis_falls_into_the_last_bin() -> None:

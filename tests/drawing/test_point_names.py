@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
@@ -75,14 +74,6 @@ def test_writes_no_empty_names_and_shortens_long_ones() -> None:
     write_names(axes, [NamedPoint("", 10.0, 10.0), NamedPoint("x" * 80, 50.0, 50.0)])
     (one,) = written(axes)
     assert len(one.get_text()) == MAX_LENGTH
-
-
-@pytest.mark.parametrize(("x", "side"), [(2.0, "left"), (98.0, "right")])
-def test_at_an_end_of_the_chart_a_name_turns_inwards(x: float, side: str) -> None:
-    axes = chart()
-    write_names(axes, [NamedPoint("local DP", x, 50.0)])
-    (one,) = written(axes)
-    assert one.get_horizontalalignment() == side
 
 
 def test_a_distant_name_is_connected_to_its_point() -> None:

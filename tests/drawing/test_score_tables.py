@@ -1,8 +1,5 @@
 """Score tables have only columns and rows with values."""
 
-from dataclasses import replace
-
-from overheard.auditing.threat_results import with_verdicts
 from overheard.drawing.score_tables import (
     ScoreColumn,
     ScoreTable,
@@ -32,17 +29,3 @@ def test_a_row_has_value_interval_and_guess(small: Audit) -> None:
     line = ("none", "decaf", "6.0\u00a0points (0 to 57\u00a0points)", "40\u00a0points")
     assert table.rows[0] == line
     assert table.text_columns == 2
-
-
-def test_an_attack_without_values_has_no_row(small: Audit) -> None:
-    bare = tuple(
-        replace(one, scores=one.scores[:1]) if one.cell.arm == "noise" else one
-        for one in small.findings
-    )
-    (table,) = score_tables(with_verdicts(replace(small, findings=bare)).arm_results, (TABLE,))
-    assert [line[0] for line in table.rows] == ["none"]
-
-
-def test_a_table_without_rows_is_left_out(small: Audit) -> None:
-    nothing = ScoreTable("Nothing", (ScoreColumn("nobody", ERROR),))
-    assert score_tables(small.arm_results, (nothing,)) == ()

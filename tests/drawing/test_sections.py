@@ -10,13 +10,6 @@ def section(anchor: str, *blocks: SectionBlock) -> Section:
     return Section(anchor, anchor.upper(), anchor, blocks)
 
 
-def test_merges_sections_with_the_same_anchor() -> None:
-    held = merge_sections(
-        (section("a", SectionBlock()), section("b", SectionBlock()), section("a"))
-    )
-    assert [one.anchor for one in held] == ["a", "b"]
-
-
 def test_merges_blocks_with_the_same_heading_without_repetition() -> None:
     (held,) = merge_sections(
         (

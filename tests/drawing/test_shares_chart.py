@@ -50,19 +50,6 @@ def test_bounds_replace_the_line_to_the_bar():
     ]
 
 
-def test_shares_of_the_axis_stand_at_their_lines():
-    # Ticks at 0, 30 and 60 % are beyond neither end; 60 % is at 72 + 142 * 0.6 / 0.8.
-    root = drawn()
-    ticks = {one.text: one.get("x") for one in root.iter("text")}
-    assert ticks["0 %"] == "72"
-    assert all(
-        float(place) == pytest.approx(72 + 142 * float(text[:-2]) / 80, abs=0.01)
-        for text, place in ticks.items()
-        if text.endswith(" %")
-    )
-    assert len(lines(root, "--line")) == sum(text.endswith(" %") for text in ticks) + 1
-
-
 @pytest.mark.parametrize("name", ["<script>", '"><img src=x>', "&amp;"])
 def test_a_name_is_text_and_nothing_else(name: str):
     root = drawn((name, "b"))

@@ -49,10 +49,6 @@ def test_ids_of_two_charts_differ_and_only_used_ones_stay() -> None:
     assert all(f"#{name}" in first or f'by="{name}"' in first for name in ids(first))
 
 
-def test_the_same_drawing_gives_the_same_bytes() -> None:
-    assert named("a") == named("a")
-
-
 def test_each_mark_has_its_own_value_as_text() -> None:
     marks = [
         one for one in Xml.fromstring(named("<b>")).iter("use") if one.get("class") == "value"
