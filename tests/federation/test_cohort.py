@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.parties import Party, client, is_shadow_device, shadow_device
+from overheard.core.parties import client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -84,20 +84,6 @@ class Lasting(Defense):
         return context.background.take(torch.randint(1000, (1,), generator=draws))
 
 
-class Still(Defense):
-    name = "still"
-    source = "this test"
-    enforced_at = "client"
-    switched_off_by = "the client"
-
-
-def test_all_clients_take_part_by_default(small: Federation) -> None:
-    cohort = sample_cohort(small, 0)
-    assert [task.name for task in cohort.clients] == [client(0), client(1)]
-    assert [task.rows.tolist() for task in cohort.clients] == [[0], [1, 2, 3]]
-    assert cohort.missing == {}
-
-
 @pytest.mark.parametrize(("share", "count"), [(0.001, 1), (0.25, 5), (0.5, 10), (1.0, 20)])
 def test_samples_a_share_of_the_clients_and_at_least_one(
     crowd: Federation, share: float, count: int
@@ -105,12 +91,6 @@ def test_samples_a_share_of_the_clients_and_at_least_one(
     sampled = draw_round_copies(replace(crowd, participation=share), 0)
     assert len(set(sampled)) == count
     assert list(sampled) == sorted(sampled)
-
-
-def test_the_sample_differs_by_round_and_is_reproducible(crowd: Federation) -> None:
-    half = replace(crowd, participation=0.5)
-    assert len({tuple(draw_round_copies(half, number)) for number in range(3)}) == 3
-    assert draw_round_copies(half, 1) == draw_round_copies(half, 1)
 
 
 @given(st.integers(0, 2**62))
@@ -152,10 +132,6 @@ def test_a_client_without_examples_is_missing_with_its_reason(small: Federation)
     assert [task.name for task in cohort.clients] == [client(1)]
 
 
-def test_without_a_defense_of_the_data_none_are_copied(small: Federation) -> None:
-    assert sample_cohort(replace(small, defenses=(Still(),)), 0).pool is small.pool
-
-
 def test_clients_train_on_examples_changed_by_a_defense(
     small: Federation,
 ) -> None:
@@ -180,15 +156,6 @@ def test_a_shadow_device_trains_on_unchanged_examples_unless_it_is_defended(
     assert [len(task.rows) for task in defended.clients] == [2, 6]
     own = plain.pool.take(plain.clients[1].rows)
     assert own.inputs.equal(small.pool.inputs[1:])
-
-
-def test_shadow_devices_are_sampled_and_fail_like_clients(crowd: Federation) -> None:
-    failing = replace(crowd, shadows=10, participation=0.5, failure_rate=0.5)
-    cohorts = [sample_cohort(failing, number) for number in range(3)]
-    answered = {task.name for cohort in cohorts for task in cohort.clients}
-    missing = {party for cohort in cohorts for party in cohort.missing}
-    assert any(map(is_shadow_device, map(Party, answered)))
-    assert any(map(is_shadow_device, missing))
 
 
 def test_defenses_of_the_data_act_in_order(small: Federation) -> None:
@@ -217,27 +184,12 @@ def test_a_defense_of_the_data_gets_the_previous_chunk_and_its_age(
         assert examples.labels.tolist() == [age] * 10
 
 
-def test_other_hooks_get_no_previous_chunk(crowd: Federation) -> None:
-    assert defense_context(crowd, Witness(), 2, client(7)).previous_data is None
-
-
 def test_the_sampling_rate_is_from_the_view_of_another_client() -> None:
     # Of 10 clients 3 are asked: one of the 7 others knows that they are among 9.
     assert sampling_rate(10, 0.3) == pytest.approx(3 / 9)
     assert sampling_rate(2, 0.5) == 1.0
     assert sampling_rate(1, 0.5) == sampling_rate(4, 1.0) == 1.0
     assert participants_per_round(2, 0.1) == 1
-
-
-def test_every_defense_round_and_party_has_its_own_seed(small: Federation) -> None:
-    moments = [
-        defense_context(small, defense, number, party)
-        for defense in (Mirror(), DropZeros())
-        for number in (0, 1)
-        for party in small.clients
-    ]
-    assert len({one.seed for one in moments}) == 8
-    assert (moments[3].round, moments[3].party) == (1, client(1))
 
 
 def test_a_defense_of_the_data_gets_the_background_and_a_seed_for_all_rounds(

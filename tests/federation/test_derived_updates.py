@@ -61,16 +61,6 @@ def test_adds_the_model_trained_on_each_set(derived: Transcript, run_folder: Pat
     assert view.broadcasts().keys() == set(range(ROUNDS + 1))
 
 
-def test_keeps_the_recorded_messages(derived: Transcript, run_folder: Path) -> None:
-    assert {
-        (m.round, m.sender) for m in derived.messages if isinstance(m.body, DistilledSet)
-    } == {
-        (m.round, m.sender)
-        for m in open_transcript(run_folder).messages
-        if isinstance(m.body, DistilledSet)
-    }
-
-
 def test_derived_updates_have_the_readers_of_their_sets(
     derived: Transcript,
 ) -> None:

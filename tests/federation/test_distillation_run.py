@@ -174,12 +174,6 @@ def test_refuses_to_resume_without_the_optimizer_state(done: Path, tmp_path: Pat
         run(federation(), tmp_path)
 
 
-def test_opens_a_complete_run_without_running_it(done: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in done.rglob("*")}
-    run(federation(), done)
-    assert {path: path.stat().st_mtime_ns for path in done.rglob("*")} == before
-
-
 @pytest.mark.slow
 def test_a_client_without_examples_sends_a_missing(tmp_path: Path) -> None:
     whole = federation()

@@ -24,10 +24,6 @@ class Still(Defense):
     switched_off_by = "the client"
 
 
-class Masks(Still):
-    masks_updates = True
-
-
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -70,20 +66,6 @@ def test_refuses_an_invalid_federation(
         replace(small, **changes)
 
 
-def test_clients_are_numbered_in_the_order_of_their_rows(small: Federation) -> None:
-    assert small.clients == (client(0), client(1))
-
-
-def test_the_last_parties_with_rows_are_shadow_devices(crowd: Federation) -> None:
-    parties = replace(crowd, shadows=3).clients
-    assert parties == (
-        *map(client, range(17)),
-        shadow_device(0),
-        shadow_device(1),
-        shadow_device(2),
-    )
-
-
 class AtTheServer(Still):
     name = "at the server"
     enforced_at = "server"
@@ -98,9 +80,3 @@ def test_shadow_devices_skip_defenses_of_clients_unless_they_are_defended(
     assert plain.defenses_of(shadow_device(0)) == defended[1:]
     adaptive = replace(plain, are_shadows_defended=True)
     assert adaptive.defenses_of(shadow_device(0)) == adaptive.defenses_of(client(0)) == defended
-
-
-def test_one_defense_that_masks_makes_the_run_masked(small: Federation) -> None:
-    assert not small.is_masked
-    assert not replace(small, defenses=(Still(),)).is_masked
-    assert replace(small, defenses=(Masks(),)).is_masked

@@ -48,11 +48,6 @@ def test_patterns_name_tensors_and_head_the_last_linear_layer() -> None:
     assert home_names(PartialSharing(("*.bias",)), normed) == {"0.bias", "1.bias", "3.bias"}
 
 
-def test_fed_bn_keeps_parameters_and_statistics_of_batch_norms() -> None:
-    kept = {"1.weight", "1.bias", "1.running_mean", "1.running_var"}
-    assert home_names(FedBn(), normed) == kept
-
-
 @pytest.mark.parametrize(
     ("algorithm", "found"), [(FedBn(), "none"), (PartialSharing(("*",)), "all")]
 )

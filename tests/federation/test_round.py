@@ -9,7 +9,7 @@ from torch import nn
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import Recorder
 from overheard.core.algorithm.algorithm import ServerState
-from overheard.core.defense import Defense, DefenseContext, LocalTraining
+from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import (
@@ -88,17 +88,6 @@ class TakeFive(AddOne):
         return replace(update, delta=delta | {"0.running_var": delta["0.running_var"] - 5})
 
 
-class HalfRate(Defense):
-    name = "half rate"
-    source = "this test"
-    enforced_at = "client"
-    switched_off_by = "the client"
-
-    def on_training(self, training: LocalTraining) -> LocalTraining:
-        recipe = replace(training.recipe, rate=training.recipe.rate / 2)
-        return LocalTraining(training.build_model, recipe)
-
-
 def messages_of(federation: Federation, folder: Path) -> Sequence[Message]:
     """The messages of round 0."""
     weights = initial_weights(federation.build_model, Seed(0))
@@ -170,13 +159,6 @@ def test_if_all_clients_fail_the_model_is_unchanged(small: Federation, tmp_path:
     messages = messages_of(failing, tmp_path)
     assert [type(m.body) for m in messages] == [Broadcast, MissingReply, MissingReply]
     assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [0.0, 0.0]
-
-
-def test_clients_that_were_not_sampled_send_nothing(crowd: Federation, tmp_path: Path) -> None:
-    messages = messages_of(replace(crowd, participation=0.25), tmp_path)
-    assert len(messages) == 6
-    assert all(type(m.body) is Update for m in messages[1:])
-    assert len(messages[0].readers) == 20
 
 
 def test_no_party_reads_masked_updates_and_the_server_reads_their_mean(
@@ -260,13 +242,6 @@ def test_a_shadow_device_sends_its_plain_update_unless_it_is_defended(
     assert deltas(adaptive, SERVER) == {client(0): [2.0, 0.0], shadow_device(0): [-1.0, 3.0]}
     # It takes part in the mean, where both weigh alike, as client 0 hides its size.
     assert next_weights(shadowed, 0, plain)["weight"].flatten().tolist() == [0.0, 1.0]
-
-
-def test_a_defense_of_the_training_changes_it_for_all_parties(
-    small: Federation, tmp_path: Path
-) -> None:
-    messages = messages_of(replace(small, defenses=(HalfRate(),)), tmp_path)
-    assert deltas(messages, SERVER) == {client(0): [0.5, -0.5], client(1): [-1.0, 1.0]}
 
 
 def test_refuses_a_diverged_training_and_names_the_cause(

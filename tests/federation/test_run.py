@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.archive.layout import messages_path, truth_path
-from overheard.archive.manifest import is_complete, read_manifest
-from overheard.archive.reader import verify_transcript
+from overheard.archive.layout import truth_path
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import OutputError
 from overheard.core.examples import Examples
-from overheard.core.messages import Broadcast, Update
-from overheard.core.parties import SERVER, client
+from overheard.core.messages import Update
+from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.federation import Federation
@@ -86,18 +84,6 @@ def test_the_same_workers_train_every_round_to_the_same_bytes(
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_run_writes_a_complete_transcript_and_the_truth_outside_of_it(
-    small: Federation, tmp_path: Path
-) -> None:
-    transcript, _ = run(small, tmp_path)
-    assert is_complete(tmp_path)
-    assert verify_transcript(tmp_path) == 7
-    assert {path.name for path in tmp_path.iterdir()} == {"transcript", "truth.json"}
-    assert read_manifest(tmp_path).parties == (SERVER, client(0), client(1))
-    assert transcript.messages[-1].round == 2
-    assert isinstance(transcript.messages[-1].body, Broadcast)
-
-
 def test_each_round_starts_from_the_model_of_the_round_before(
     small: Federation, tmp_path: Path
 ) -> None:
@@ -106,26 +92,6 @@ def test_each_round_starts_from_the_model_of_the_round_before(
     assert weights[0]["weight"].flatten().tolist() == [0.0, 0.0]
     assert weights[1]["weight"].flatten().tolist() == [-1.25, 1.25]
     assert not torch.equal(weights[2]["weight"], weights[1]["weight"])
-
-
-def test_files_depend_on_the_seed(crowd: Federation, tmp_path: Path) -> None:
-    noisy = replace(crowd, participation=0.5, failure_rate=0.2, defenses=(Noise(),))
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        run(replace(noisy, seed=Seed(seed)), tmp_path / name)
-    assert files(tmp_path / "a") == files(tmp_path / "b")
-    assert files(tmp_path / "a")["truth.json"] != files(tmp_path / "c")["truth.json"]
-
-
-def test_reports_each_round_once_it_is_on_the_disk(small: Federation, tmp_path: Path) -> None:
-    def look(number: int) -> None:
-        assert messages_path(tmp_path / "transcript", number).exists()
-        reported.append(number)
-
-    reported: list[int] = []
-    run(small, tmp_path, look)
-    assert reported == [0, 1]
-    run(small, tmp_path, look)
-    assert reported == [0, 1]
 
 
 def test_a_resumed_run_has_the_files_of_an_uninterrupted_one(
@@ -226,21 +192,6 @@ def test_federations_run_at_once_write_what_each_writes_alone(
                     assert torch.allclose(message.body.delta[name], tensor, atol=1e-5)
 
 
-def test_reports_a_round_once_all_federations_have_it_on_the_disk(
-    crowd: Federation, tmp_path: Path
-) -> None:
-    def look(number: int) -> None:
-        for folder in folders_in(tmp_path):
-            assert messages_path(folder / "transcript", number).exists()
-            assert not messages_path(folder / "transcript", number + 1).exists()
-        reported.append(number)
-
-    reported: list[int] = []
-    run_federations(neighbours(crowd), folders_in(tmp_path), look)
-    run_federations(neighbours(crowd), folders_in(tmp_path), look)
-    assert reported == [0, 1, 2]
-
-
 @pytest.mark.parametrize("updates", [0, 3, 5, 6, 11])
 def test_federations_resumed_within_a_round_have_the_files_of_uninterrupted_ones(
     small: Federation, tmp_path: Path, updates: int
@@ -310,16 +261,6 @@ def test_does_not_train_stacks_without_missing_rounds(
     trained = []
     run_federations(federations, folders_in(tmp_path))
     assert set(trained) == trained_seeds(0) | trained_seeds(1)
-
-
-def test_opens_complete_federations_without_running_them(
-    crowd: Federation, tmp_path: Path
-) -> None:
-    first = run_federations(neighbours(crowd), folders_in(tmp_path))
-    times = modified(tmp_path)
-    again = run_federations(neighbours(crowd), folders_in(tmp_path))
-    assert modified(tmp_path) == times
-    assert [truth.accuracy for _, truth in again] == [truth.accuracy for _, truth in first]
 
 
 def test_no_federations_give_no_results() -> None:

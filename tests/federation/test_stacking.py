@@ -2,11 +2,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from overheard.core.defense import Defense, LocalTraining
 from overheard.core.recipe import Recipe
-from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.federation.federation import Federation
 from overheard.federation.stacking import check_stackable, split_into_stacks
@@ -77,18 +75,3 @@ def test_refuses_federations_with_different_training(
 def test_refuses_federations_with_different_rounds(small: Federation) -> None:
     with pytest.raises(ValueError, match="in rounds,"):
         check_stackable([small, replace(small, rounds=1, rows=small.rows[:1])])
-
-
-def test_accepts_federations_with_different_data_seeds_and_defenses_of_updates(
-    small: Federation,
-) -> None:
-    other = replace(
-        small,
-        pool=small.pool.take(torch.tensor([3, 2, 1, 0])),
-        seed=Seed(6),
-        participation=0.5,
-        failure_rate=0.5,
-        defenses=(Still(),),
-    )
-    check_stackable([small, other])
-    check_stackable([])

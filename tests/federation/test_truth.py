@@ -8,8 +8,6 @@ from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
 from overheard.core.messages import MissingReply
 from overheard.core.parties import COHORT, client, is_shadow_device, shadow_device
-from overheard.defenses.class_balanced import ClassBalanced
-from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.run import run
 
@@ -58,17 +56,6 @@ def test_a_long_run_is_tested_at_evenly_spaced_rounds(
 def test_counts_labels_before_any_defense(small: Federation, tmp_path: Path) -> None:
     _, truth = run(replace(small, defenses=(OnlyZeros(),)), tmp_path)
     assert truth.counts[0, client(1)].tolist() == [0, 3]
-
-
-def test_counts_the_labels_of_a_balanced_client_before_balancing(
-    small: Federation, tmp_path: Path
-) -> None:
-    # One client with one example of class 0 and three of class 1 trains on two of each.
-    one = [torch.tensor([0, 1, 2, 3])]
-    balanced = replace(small, rows=[one] * 2, defenses=(ClassBalanced(),))
-    assert sample_cohort(balanced, 0).pool.label_counts(2).tolist() == [2, 2]
-    _, truth = run(balanced, tmp_path)
-    assert truth.label_counts(client(0), (0, 1)).tolist() == [2, 6]
 
 
 def test_counts_only_clients_with_an_update(crowd: Federation, tmp_path: Path) -> None:
