@@ -29,29 +29,11 @@ KNOWN = KnownUpdates(
 
 
 class TestAttributeLabels:
-    def test_labels_are_indices_into_the_sorted_values(self):
-        found = read_attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
-        assert found.values == ("both", "left", "right")
-        # The value of kim is unknown.
-        assert found.labels.tolist() == [2, 0, 1, 2, UNLABELLED, 1]
-
     def test_holdout_labels_only_users_who_take_no_part(self):
         found = read_attribute_labels(KNOWN, PEOPLE, "hand", "holdout")
         assert found.values == ("both", "left", "right")
         assert found.labels.tolist() == [UNLABELLED, UNLABELLED, 1, 2, UNLABELLED, 1]
         assert found.labelled_rows().tolist() == [2, 3, 5]
-
-    def test_uses_the_only_attribute_by_default(self):
-        assert read_attribute_labels(KNOWN, PEOPLE, None, "everyone").attribute == "hand"
-
-    def test_refuses_an_unknown_attribute_and_lists_the_known_ones(self):
-        with pytest.raises(NeedsError, match=r"'age'.*hand"):
-            read_attribute_labels(KNOWN, PEOPLE, "age", "everyone")
-
-    def test_refuses_data_without_attributes(self):
-        without_attributes = KnownUsers(PEOPLE.prior_examples, PEOPLE.holdout)
-        with pytest.raises(NeedsError, match="the data have no attributes"):
-            read_attribute_labels(KNOWN, without_attributes, None, "everyone")
 
     def test_refuses_a_single_value(self):
         one_value = KnownUsers(

@@ -26,12 +26,6 @@ ANN, BEN = Party("anon/0-0"), Party("anon/1-1")
 
 
 class TestSentUpdates:
-    def test_reads_the_layer_of_each_update_of_the_senders(self) -> None:
-        found = read_sender_updates(make_view(), (BEN, ANN), -1)
-        assert found.senders == (BEN, ANN)
-        assert found.rounds.tolist() == [1, 0]
-        assert found.vectors.equal(torch.tensor([[2.0], [1.0]]).expand(2, DIMS))
-
     def test_orders_the_rounds_of_a_sender(self) -> None:
         messages = tuple(make_update_message(number, ANN, number) for number in (2, 0, 1))
         found = read_sender_updates(View(frozenset({SERVER}), messages), (ANN,), "last_bias")
@@ -40,12 +34,6 @@ class TestSentUpdates:
         assert {sender: rows.tolist() for sender, rows in found.rows_by_sender().items()} == {
             ANN: [0, 1, 2]
         }
-
-    def test_all_layers_are_concatenated(self) -> None:
-        assert read_sender_updates(make_view(), (ANN,), "all").vectors.shape == (
-            1,
-            4 * 5 + 5 + DIMS,
-        )
 
     def test_refuses_a_sender_without_updates(self) -> None:
         with pytest.raises(NeedsError, match="no update of anon/9-9 can be read"):
@@ -116,12 +104,6 @@ class TestSimulatedUpdates:
             replace(view, messages=lonely), make_knowledge(), "simulated", -1
         )
         assert set(known.rounds.tolist()) == {0, 1, 3}
-
-    def test_many_rounds_are_sampled_evenly(self) -> None:
-        known = load_known_updates(
-            make_view(rounds=5), make_knowledge(), "simulated", -1, max_rounds=3
-        )
-        assert sorted(set(known.rounds.tolist())) == [0, 2, 4]
 
     def test_a_user_without_an_example_has_no_update(self) -> None:
         nothing = Examples(torch.empty(0, 4), torch.empty(0, dtype=torch.long))

@@ -1,7 +1,7 @@
 import pytest
 
 from overheard.core.errors import NeedsError
-from overheard.linkage.layers import default_layers, layer_tensors
+from overheard.linkage.layers import layer_tensors
 
 NAMES = (
     "embed.weight",
@@ -38,12 +38,3 @@ def test_refuses_an_unknown_depth_and_lists_the_layers(layer) -> None:
 def test_refuses_last_bias_if_there_is_none() -> None:
     with pytest.raises(NeedsError, match="choose layer = -1"):
         layer_tensors("last_bias", NAMES[:5])
-
-
-def test_unnamed_modules_are_one_layer() -> None:
-    assert layer_tensors(0, ("weight", "bias")) == ("weight", "bias")
-
-
-def test_default_layers_include_the_last_bias_if_there_is_one() -> None:
-    assert default_layers(NAMES) == ("last_bias", -1, "all")
-    assert default_layers(NAMES[:5]) == (-1, "all")

@@ -92,38 +92,6 @@ class TestReadMetadata:
         # 0, 1/2, 1 less 1/2; 0, 1 less 1/2.
         assert found.values[:, 0].tolist() == [-0.5, 0, 0.5, -0.5, 0.5]
 
-    def test_is_empty_without_metadata(self):
-        assert read_metadata(
-            make_view(make_message(0, A), make_message(0, B)), (A, B), with_order=False
-        ).is_empty()
-        assert read_metadata(make_view(), (), with_order=True).is_empty()
-        assert not read_metadata(
-            make_view(make_message(0, A, examples=1)), (A,), with_order=False
-        ).is_empty()
-
-    def test_selects_columns_by_name_and_fills_missing_ones_with_nan(self):
-        view = make_view(
-            make_message(0, A, metrics={"loss": 1.0, "seconds": 4.0}),
-            make_message(0, B, metrics={"loss": 3.0, "seconds": 2.0}),
-        )
-        found = read_metadata(view, (A, B), with_order=False)
-        chosen = found.select_columns(("seconds", "heat"))
-        assert chosen[:, 0].tolist() == [1, -1]
-        assert not bool(chosen[:, 1].isfinite().any())
-        assert found.select_columns(()).shape == (2, 0)
-
-    def test_finds_the_rows_of_each_sender(self):
-        found = read_metadata(
-            make_view(make_message(0, A), make_message(0, B), make_message(1, A)),
-            (A, B),
-            with_order=False,
-        )
-        rows = {
-            sender: sender_rows.tolist()
-            for sender, sender_rows in found.rows_by_sender((B, A)).items()
-        }
-        assert rows == {B: [1], A: [0, 2]}
-
     def test_refuses_rows_of_an_unknown_sender(self):
         found = read_metadata(make_view(make_message(0, A)), (A,), with_order=False)
         with pytest.raises(NeedsError, match="client/1"):

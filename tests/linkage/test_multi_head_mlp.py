@@ -24,13 +24,6 @@ def accuracy(
 
 
 class TestFitHeads:
-    def test_learns_separable_classes(self):
-        vectors, labels = clouds()
-        assert (
-            accuracy(fit_multi_head_mlp(vectors, [labels], [CLASSES], Seed(0)), vectors, labels)
-            > 0.9
-        )
-
     def test_each_question_has_its_own_head(self):
         vectors, labels = clouds()
         first = (labels == 0).long()
@@ -38,25 +31,6 @@ class TestFitHeads:
         assert [each.shape[1] for each in heads.log_probabilities(vectors)] == [CLASSES, 2]
         assert accuracy(heads, vectors, labels) > 0.9
         assert accuracy(heads, vectors, first, head=1) > 0.9
-
-    def test_probabilities_of_a_head_sum_to_1(self):
-        vectors, labels = clouds()
-        heads = fit_multi_head_mlp(vectors, [labels], [CLASSES], Seed(0), epochs=1)
-        total = heads.log_probabilities(vectors)[0].exp().sum(1)
-        torch.testing.assert_close(total, torch.ones(len(vectors), dtype=torch.float64))
-
-    def test_learns_from_labelled_updates_alone(self):
-        vectors, labels = clouds()
-        half = torch.where(torch.arange(len(labels)) % 2 == 0, labels, UNLABELLED)
-        heads = fit_multi_head_mlp(vectors, [half], [CLASSES], Seed(0))
-        assert accuracy(heads, vectors, labels) > 0.9
-
-    def test_a_head_without_labels_changes_nothing(self):
-        vectors, labels = clouds()
-        nothing = torch.full_like(labels, UNLABELLED)
-        one = fit_multi_head_mlp(vectors, [labels], [CLASSES], Seed(0), epochs=3)
-        two = fit_multi_head_mlp(vectors, [labels, nothing], [CLASSES, 2], Seed(0), epochs=3)
-        assert torch.equal(one.log_probabilities(vectors)[0], two.log_probabilities(vectors)[0])
 
     def test_a_step_follows_the_gradient_of_the_summed_losses(self):
         vectors, labels = clouds()
@@ -102,17 +76,6 @@ class TestFitHeads:
         torch.testing.assert_close(
             one.log_probabilities(vectors)[0], two.log_probabilities(vectors)[0]
         )
-
-    def test_gives_the_same_for_the_same_seed_bit_by_bit(self):
-        vectors, labels = clouds()
-        first, again, other = (
-            fit_multi_head_mlp(
-                vectors, [labels], [CLASSES], Seed(seed), epochs=2
-            ).log_probabilities(vectors)[0]
-            for seed in (0, 0, 1)
-        )
-        assert torch.equal(first, again)
-        assert not torch.equal(first, other)
 
     def test_refuses_labels_without_a_head(self):
         vectors, labels = clouds()

@@ -3,8 +3,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.linkage.logistic import LogisticModel
-from overheard.linkage.open_set import UNCALIBRATED, OpenSetModel, fit_open_set, normalise_best
+from overheard.linkage.open_set import UNCALIBRATED, fit_open_set, normalise_best
 
 USERS, CASES = 20, 400
 
@@ -38,12 +37,6 @@ def test_normalised_evidence_agrees_with_a_calculation_by_hand() -> None:
     variances = (2 + 8 * 0.5) / 10, (0 + 8 * 0.5) / 10
     expected = [(5 - 2) / variances[0] ** 0.5, (4 - 2) / variances[1] ** 0.5]
     assert normalise_best(scores, is_candidate).tolist() == pytest.approx(expected)
-
-
-def test_normalised_evidence_does_not_depend_on_the_scale() -> None:
-    scores, _ = noisy(1.0, 0)
-    able = torch.ones_like(scores, dtype=torch.bool)
-    assert normalise_best(7 * scores + 3, able).allclose(normalise_best(scores, able))
 
 
 def test_normalised_evidence_without_candidates_or_others() -> None:
@@ -96,13 +89,3 @@ def test_without_calibration_data_the_probability_is_a_half() -> None:
     assert UNCALIBRATED.probabilities(noisy(1.0, 0)[0]).unique().tolist() == [0.5]
     alone = fit_open_set([(torch.ones(3, 1).double(), torch.zeros(3).long(), ALL[:1])])
     assert alone.probabilities(torch.ones(2, 1).double()).tolist() == [0.5, 0.5]
-
-
-def test_probabilities_use_the_selected_statistic() -> None:
-    scores, _ = noisy(1.0, 0)
-    logit = LogisticModel(1.0, -0.5)
-    largest = OpenSetModel(logit, is_normalised=False).probabilities(scores)
-    assert largest.tolist() == pytest.approx(
-        [logit.probability(float(row.max())) for row in scores]
-    )
-    assert not OpenSetModel(logit, is_normalised=True).probabilities(scores).allclose(largest)

@@ -24,10 +24,6 @@ CUT = known(
 )
 
 
-def test_keeps_existing_chunk_numbers() -> None:
-    assert chunk_indices(CUT).equal(CUT.chunks)
-
-
 def test_numbers_updates_of_shadow_devices_in_turn() -> None:
     shadow_updates = known(
         [[0.0]] * 8, [0, 1, 0, 0, 0, 0, 1, 2], [0, 0, 1, 2, 3, 4, 4, 9], [0] * 8
@@ -41,15 +37,3 @@ def test_averages_chunks_by_user_and_round() -> None:
     assert averaged.users.tolist() == [0, 0, 1, 1]
     assert averaged.rounds.tolist() == [0, 3, 0, 3]
     assert averaged.vectors.tolist() == [[2, 1], [1, 1], [0, 5], [7, 7]]
-
-
-def test_a_user_without_a_selected_chunk_has_no_update() -> None:
-    averaged = average_chunks(CUT, chunk_indices(CUT), {1})
-    assert averaged.users.tolist() == [0, 0]
-    assert averaged.vectors.tolist() == [[3, 2], [0, 2]]
-
-
-def test_does_not_change_its_input() -> None:
-    before = CUT.vectors.clone()
-    average_chunks(CUT, chunk_indices(CUT), [0, 1])
-    assert CUT.vectors.equal(before)

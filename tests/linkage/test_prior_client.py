@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.examples import Examples
-from overheard.linkage.prior_client import PriorClient, concatenate_users, split_priors
+from overheard.linkage.prior_client import PriorClient, split_priors
 
 
 def examples(count: int, label: int = 0) -> Examples:
@@ -20,16 +20,6 @@ def test_splits_prior_examples_into_consecutive_chunks() -> None:
     )
 
 
-def test_a_user_with_one_example_is_one_client_and_without_examples_none() -> None:
-    clients = split_priors({"ann": examples(1), "ben": examples(0), "cid": examples(3)}, 3)
-    assert [(one.user, one.begin, one.end) for one in clients] == [
-        ("ann", 0, 1),
-        ("cid", 1, 2),
-        ("cid", 2, 3),
-        ("cid", 3, 4),
-    ]
-
-
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 6))
 def test_every_example_is_in_one_chunk_and_chunks_have_similar_sizes(sizes, chunks) -> None:
     clients = split_priors({f"{n}": examples(size) for n, size in enumerate(sizes)}, chunks)
@@ -40,14 +30,3 @@ def test_every_example_is_in_one_chunk_and_chunks_have_similar_sizes(sizes, chun
         sizes_of_user = [one.end - one.begin for one in clients if one.user == user]
         assert max(sizes_of_user) - min(sizes_of_user) <= 1
         assert min(sizes_of_user) >= 1
-
-
-def test_names_are_unique() -> None:
-    clients = split_priors({"ann": examples(4), "ben": examples(4)}, 2)
-    assert len({one.name for one in clients}) == 4
-
-
-def test_concatenates_examples_in_the_order_of_users() -> None:
-    assert concatenate_users(
-        {"ann": examples(1, 0), "ben": examples(2, 1)}
-    ).labels.tolist() == [0, 1, 1]

@@ -17,12 +17,6 @@ def test_every_second_pair_is_of_the_same_user() -> None:
     assert set(PEOPLE[pairs.left[~pairs.match]].tolist()) == {0, 2, 5}
 
 
-def test_the_same_seed_draws_the_same_pairs() -> None:
-    first, again, other = (draw_update_pairs(PEOPLE, 50, Seed(n), "me") for n in (0, 0, 1))
-    assert first.left.equal(again.left)
-    assert not first.left.equal(other.left)
-
-
 @pytest.mark.parametrize("people", [[0, 1, 2], [3, 3]])
 def test_needs_two_updates_of_one_user_and_one_of_another(people) -> None:
     with pytest.raises(NeedsError, match="me needs two updates or more"):

@@ -32,12 +32,6 @@ def test_three_updates_of_a_round_have_two_directions() -> None:
     assert lengths.tolist() == pytest.approx([(2 / 3) ** 0.5] * 3)
 
 
-def test_computes_the_mean_of_each_round() -> None:
-    means = fit_round_means(torch.eye(3), torch.tensor([7, 7, 9]))
-    assert means.rounds.tolist() == [7, 9]
-    assert means.means.tolist() == [[0.5, 0.5, 0], [0, 0, 1]]
-
-
 def test_subtracts_the_mean_of_the_nearest_round() -> None:
     means = RoundMeans(torch.tensor([0, 4]), torch.tensor([[0.5, 0.5], [0.0, -1.0]]))
     left = means.subtract_from(

@@ -117,17 +117,6 @@ def test_weights_grow_with_the_number_of_updates_up_to_a_limit() -> None:
         assert score_updates(pair, {-1: SENT}, count).allclose(weight * cosines)
 
 
-def test_identical_users_tie() -> None:
-    trait = traits()
-    trait[1] = trait[0]
-    known = updates(trait, 1.0, 1)
-    is_twin, is_first = known.users == 1, known.users == 0
-    vectors = known.vectors.clone()
-    vectors[is_twin] = vectors[is_first]
-    scores = score_updates(fit_user_evidence({-1: replace(known, vectors=vectors)}), {-1: SENT})
-    assert scores[:, 0].allclose(scores[:, 1], atol=1e-6)
-
-
 def test_a_user_without_updates_does_not_change_other_scores() -> None:
     known = KNOWN[-1]
     rest = known.users != 2
