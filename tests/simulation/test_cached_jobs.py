@@ -72,14 +72,6 @@ class JobRunner:
         )
 
 
-def test_every_result_is_passed_on_with_its_job_and_position() -> None:
-    runner = JobRunner()
-    runner.run_jobs(times(0, (1, 2)), times(1, (3,)))
-    # Round 0 has the weight 1, round 1 the weight 2; ten is added to each product.
-    assert runner.results == {(0, 0): 11, (0, 1): 12, (1, 0): 16}
-    assert runner.progress == [("products", 1, 2), ("products", 2, 2)]
-
-
 def test_a_job_is_run_only_for_missing_results() -> None:
     runner = JobRunner()
     runner.run_jobs(times(0, (1, 3)))

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.core.compute_settings import ComputeSettings
 from overheard.core.errors import PlanError
 from overheard.defenses.rand_aug import RandAug
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
@@ -33,16 +32,6 @@ def test_missing_readings_are_computed_again_bit_for_bit(members) -> None:
     saved = len(cache.saved)
     assert same(read(attacker, members=members), complete)
     assert cache.saved[saved:] == cache.saved[1:saved:3]
-
-
-def test_cached_readings_are_not_computed_again() -> None:
-    cache = CountingCache()
-    read(knowledge(shelf=cache))
-    saved = list(cache.saved)
-    # Two chunks of forty clients, two rounds, six probes; and the label counts.
-    assert len(saved) == 2 * 2 * 6 + 1
-    read(knowledge(shelf=cache))
-    assert cache.saved == saved
 
 
 def test_a_cluster_is_not_used_if_all_readings_are_cached() -> None:
@@ -85,24 +74,6 @@ def test_requesting_more_clients_keeps_the_first_ones() -> None:
     few, many = (read(knowledge(virtual=n), [Raw()])[Raw()] for n in (32, 64))
     assert many[:32].equal(few)
     assert not many[32:].equal(few)
-
-
-def test_progress_counts_trained_and_cached_jobs() -> None:
-    progress: list[tuple[str, int, int]] = []
-    cache = CountingCache()
-
-    def record(what: str, done: int, total: int) -> None:
-        progress.append((what, done, total))
-
-    means = ComputeSettings(virtual_clients=40, cache=cache, workers=1, on_progress=record)
-    attacker = replace(knowledge(), compute=means)
-    expected = [("virtual clients", done, 4) for done in (1, 2, 3, 4)]
-    read(attacker)
-    assert progress == expected
-    progress.clear()
-    cache.entries.pop(cache.saved[-1])
-    read(attacker)
-    assert progress == expected
 
 
 def test_readings_before_a_ctrl_c_are_cached() -> None:

@@ -173,16 +173,6 @@ def test_permuting_classes_permutes_the_reading(order):
     torch.testing.assert_close(common_factors(after), common, rtol=1e-4, atol=1e-6)
 
 
-def test_readings_are_in_the_order_of_clients():
-    pools = [units((5, 3, 2)), units((1, 1, 8))]
-    deltas = [step(linear, BLANK, pool, 0.5) for pool in pools]
-    context = context_of(linear, BLANK, units((4, 4, 4)))
-    both = ClassGradientFit().read(context, deltas)
-    alone = [ClassGradientFit().read(context, [delta])[0] for delta in deltas]
-    assert all(torch.equal(*pair) for pair in zip(both, alone, strict=True))
-    assert not torch.equal(*both)
-
-
 def test_a_class_without_held_out_examples_has_factor_zero():
     delta = step(linear, BLANK, units((5, 3, 2)), 0.5)
     rows = ClassGradientFit().read(context_of(linear, BLANK, units((4, 4, 0))), [delta])

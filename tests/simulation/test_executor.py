@@ -93,14 +93,6 @@ def test_a_killed_worker_changes_no_bit(two_workers: None, tmp_path: Path) -> No
     )
 
 
-def test_ready_workers_run_the_tasks(two_workers: None) -> None:
-    assert os.getpid() not in pids(8, ComputeSettings(workers=2))
-
-
-def test_a_single_worker_is_this_process() -> None:
-    assert pids(3, ComputeSettings(workers=1)) == {os.getpid()}
-
-
 def test_no_worker_is_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_SAVABLE_SECONDS", {})
     assert pids(3, ComputeSettings(workers=4)) == {os.getpid()}

@@ -39,10 +39,3 @@ def test_each_class_has_a_row_with_its_bias_last() -> None:
 def test_a_missing_bias_is_read_as_zero() -> None:
     reading = LastLayerChange().read(context_of(without_bias), [delta(without_bias, 1.0)])
     assert reading.tolist() == [[[10, 10, 10, 0]] * 2]
-
-
-def test_the_global_generator_is_not_used() -> None:
-    context, deltas = context_of(with_bias), [delta(with_bias, 1.0)]
-    before = torch.get_rng_state()
-    LastLayerChange().read(context, deltas)
-    assert torch.get_rng_state().equal(before)

@@ -1,15 +1,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import pytest
 import torch
 
 from overheard.core.defense import Defense, DefenseContext
-from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
 from overheard.core.messages import Update
-from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.simulation.simulated_defenses import SimulatedDefenses
@@ -51,20 +48,6 @@ def test_defenses_act_in_order() -> None:
         16,
     ]
     assert defenses.defended_update(trained(1)).delta["w"].tolist() == [10]
-
-
-def test_defenses_of_updates_get_no_background() -> None:
-    moments: list[DefenseContext] = []
-    simulated = SimulatedDefenses((Scaling(2, moments),), 1, Seed(0))
-    simulated.defended_examples(DATA, "virtual/0", DATA)
-    simulated.defended_update(trained(1))
-    assert [moment.background for moment in moments] == [DATA, None]
-    assert {(moment.round, moment.party) for moment in moments} == {(1, Party("virtual/0"))}
-
-
-def test_refuses_a_training_that_diverged() -> None:
-    with pytest.raises(PlanError, match="virtual/0 diverged in round 1"):
-        SimulatedDefenses((), 1, Seed(0)).defended_update(trained(float("nan")))
 
 
 def test_defended_tasks_hold_the_defended_examples_of_each_client() -> None:

@@ -44,11 +44,6 @@ def test_held_out_examples_are_in_no_half() -> None:
     assert not training_rows & set(context.auxiliary_split.held_out.tolist())
 
 
-def test_each_round_has_its_own_seed() -> None:
-    context = build_context(server_view(), knowledge(), (0, 1))
-    assert context.probe_context(0).seed != context.probe_context(1).seed
-
-
 def test_refuses_a_model_with_another_number_of_classes() -> None:
     with pytest.raises(NeedsError, match="the model has 3 classes, but the task has 4"):
         build_context(server_view(), replace(knowledge(), classes=4), (0,))

@@ -1,5 +1,4 @@
 import importlib.util
-import os
 import platform
 import signal
 from dataclasses import replace
@@ -58,14 +57,6 @@ class TestOnThisMachine:
                 for k in (attacker, on_ray)
             )
             assert all(alone.readings[probe].equal(shared.readings[probe]) for probe in probes)
-
-    def test_every_task_runs_once_in_a_worker(self, ray) -> None:
-        tasks = enumerate(WorkerTask(Scaled(float(n)), (NUMBERS,)) for n in range(9))
-        results = list(run_on_ray(tasks, "local"))
-        assert sorted(result.number for result in results) == list(range(9))
-        for result in results:
-            assert result.tensors["scaled"].tolist() == [result.number, 3 * result.number]
-            assert int(result.tensors["worker"]) != os.getpid()
 
     def test_a_killed_worker_changes_no_bit(self, ray, tmp_path) -> None:
         probe, attacker = KillsWorker(str(tmp_path / "died")), knowledge()
