@@ -239,20 +239,6 @@ def test_evaluating_a_model_opens_the_round_that_trains_it(
     assert [len(one.readers) for one in read_messages(tmp_path)[::2]] == [1, 1, 1, 0]
 
 
-def test_rounds_without_replies_are_separate(tmp_path: Path) -> None:
-    grid, arrays = RecordingGrid(Nodes(lambda _: None), tmp_path), record_of(START)
-    for _ in range(2):
-        assert list(grid.send_and_receive(ask("train", arrays, NODES[:1]))) == []
-        assert list(grid.send_and_receive([])) == []
-    grid.finish()
-    assert outline(tmp_path) == [
-        "0 Broadcast",
-        "0 MissingReply",
-        "1 Broadcast",
-        "1 MissingReply",
-    ]
-
-
 def test_passes_federated_analytics_without_a_model(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -301,10 +287,6 @@ def test_records_push_and_pull_and_warns_of_late_replies(
     ]  # fmt: skip
     assert len(read_messages(tmp_path)[0].readers) == 3
     assert caplog.text.count("after the end of their round") == 1
-
-
-def broken(message: Message, content: RecordDict) -> Message:
-    return Message(content, reply_to=message)
 
 
 class Unreadable:
@@ -396,27 +378,6 @@ def test_an_error_of_the_wrapped_grid_reaches_the_run_and_ends_the_round(
         grid.send_and_receive(ask("train", record_of(START)))
     grid.finish()
     assert outline(tmp_path) == ["0 Broadcast", *["0 MissingReply"] * 3]
-
-
-def test_omits_an_integer_counter_even_if_averaging_makes_it_a_float(
-    tmp_path: Path,
-) -> None:
-    start = record_of(START | {"seen": np.array(3)})
-    grid = RecordingGrid(Nodes(answer), tmp_path)
-    FedAvg(fraction_evaluate=0.0).start(grid, start, num_rounds=2)
-    grid.finish()
-    assert read_manifest(tmp_path).left_out == ("seen",)
-    assert outline(tmp_path).count("1 Update") == 3
-
-
-@pytest.mark.parametrize(("defenses", "are_known"), [(None, False), ([], True)])
-def test_an_app_may_state_that_it_has_no_defenses(
-    tmp_path: Path, defenses: Sequence[object] | None, are_known: bool
-) -> None:
-    grid = RecordingGrid(Nodes(answer), tmp_path, defenses=defenses)
-    FedAvg().start(grid, record_of(START), num_rounds=1)
-    grid.finish()
-    assert read_manifest(tmp_path).are_defenses_known == are_known
 
 
 FULL = """

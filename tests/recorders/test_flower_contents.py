@@ -9,17 +9,8 @@ from overheard.recorders.flower_arrays import count_bytes
 from overheard.recorders.flower_contents import (
     extract_arrays,
     read_answer_metadata,
-    read_config,
 )
 from overheard.recorders.reply_values import sanitize_text
-
-
-def test_separates_the_number_of_examples_from_metrics() -> None:
-    content = RecordDict({"metrics": MetricRecord({"num-examples": 7, "loss": 0.5})})
-    found = read_answer_metadata(content)
-    assert found.examples == 7
-    assert found.metrics == {"loss": 0.5}
-    assert not found.unrecorded
 
 
 @pytest.mark.parametrize("size", [-1, 1.5, float("nan"), float("inf")])
@@ -28,13 +19,6 @@ def test_an_invalid_number_of_examples_is_none(size: float) -> None:
         read_answer_metadata(RecordDict({"m": MetricRecord({"num-examples": size})})).examples
         is None
     )
-
-
-def test_prefers_a_custom_name_of_the_number_of_examples() -> None:
-    content = RecordDict({"m": MetricRecord({"rows": 3, "num-examples": 7})})
-    found = read_answer_metadata(content, ("rows", "num-examples"))
-    assert found.examples == 3
-    assert found.metrics == {"num-examples": 7.0}
 
 
 def test_names_list_items_duplicate_metrics_and_unrecorded_values() -> None:
@@ -54,11 +38,6 @@ def test_names_list_items_duplicate_metrics_and_unrecorded_values() -> None:
         "flag": 1.0,
     }
     assert found.unrecorded == ("worst", "note")
-
-
-def test_formats_a_configuration_as_text() -> None:
-    content = RecordDict({"c": ConfigRecord({"lr": 0.1, "who": "a\nb", "key": b"1234"})})
-    assert read_config(content) == {"lr": "0.1", "who": "a?b", "key": "<4 bytes>"}
 
 
 def test_sanitises_untrusted_names() -> None:

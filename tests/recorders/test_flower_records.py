@@ -102,12 +102,6 @@ def test_records_that_were_not_broadcast_are_kept_as_they_were_sent(tmp_path: Pa
     assert measure_traffic(whole).up == 3 * 2 * 8 * 4
 
 
-def test_the_model_is_the_record_that_replies_have_too(tmp_path: Path) -> None:
-    broadcast = {"model": MODEL, "control": VARIATE}
-    record_run(tmp_path, broadcast, {"model": record_of(MOVED)})
-    assert all(bool((one.delta["bias"] == 0.5).all()) for one in updates(tmp_path))
-
-
 def test_a_record_that_replies_lack_is_refused_with_the_key_to_set(tmp_path: Path) -> None:
     record_run(tmp_path, {"arrays": MODEL, "c": VARIATE}, {"arrays": record_of(MOVED)})
     with pytest.raises(PlanError, match=r"record 'c'\. Set training\.record.* have: arrays"):

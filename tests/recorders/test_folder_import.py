@@ -122,21 +122,6 @@ def write_about(folder: Path, **changes: object) -> None:
     (folder / "about.json").write_text(json.dumps(content))
 
 
-def test_an_export_may_state_a_task_without_classes(exported: Path, tmp_path: Path):
-    write_about(exported, class_names=["age"], task_kind="regression")
-    import_recording(exported, tmp_path / "run")
-    assert read_manifest(tmp_path / "run").task == Task((2,), ("age",), kind="regression")
-
-
-@pytest.mark.parametrize(("defenses", "are_known"), [(None, False), ([], True)])
-def test_an_export_may_state_that_there_were_no_defenses(
-    exported: Path, tmp_path: Path, defenses: list[object] | None, are_known: bool
-):
-    write_about(exported, defenses=defenses)
-    import_recording(exported, tmp_path / "run")
-    assert read_manifest(tmp_path / "run").are_defenses_known == are_known
-
-
 def test_imports_the_metadata_of_about(exported: Path, tmp_path: Path):
     write_about(exported)
     imported = import_recording(exported, tmp_path / "run")

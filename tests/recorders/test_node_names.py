@@ -31,8 +31,6 @@ from tests.recorders.test_flower import (
 
 __all__ = ["a_run"]  # a fixture that every test here uses
 
-BIG = 2**63 + 5
-
 
 def names_of(folder: Path) -> Mapping[str, str]:
     found: Mapping[str, str] = json.loads((folder / NAMES_FILE).read_text())
@@ -47,11 +45,6 @@ def record(
     grid.send_and_receive(ask("train", record_of(START)))
     grid.finish()
     return grid
-
-
-def test_takes_the_partition_from_metrics(tmp_path: Path):
-    record(tmp_path, lambda one: answer(one, **{"partition-id": one.metadata.dst_node_id % 10}))
-    assert names_of(tmp_path) == {"client/11": "1", f"client/{BIG}": "3", "client/15": "5"}
 
 
 def test_takes_another_value_as_text_and_cuts_it_to_a_plain_line(tmp_path: Path):
@@ -89,11 +82,6 @@ def test_takes_names_from_a_mapping_or_a_function(
     assert ("node_names failed" in caplog.text) == callable(source)
     assert grid.stopped is None
     assert len(read_messages(tmp_path)) == 1 + len(NODES)
-
-
-def test_without_names_there_is_no_file(tmp_path: Path):
-    record(tmp_path)
-    assert not (tmp_path / NAMES_FILE).exists()
 
 
 def test_flowers_log_says_where_a_run_is_recorded(

@@ -94,17 +94,6 @@ def test_times_of_nodes_are_metadata_of_their_messages(plain: Path, tmp_path: Pa
         assert 0 < update.metrics["rtime_training"] < update.metrics["rtime_total"]
 
 
-def test_settings_of_the_training_are_part_of_the_broadcast(
-    plain: Path, tmp_path: Path
-) -> None:
-    import_recording(plain, tmp_path / "run")
-    first = open_transcript(tmp_path / "run").messages[0].body
-    assert isinstance(first, Broadcast)
-    assert first.config["optimizer_args.lr"] == "0.1"
-    assert first.config["loader_args.batch_size"] == "16"
-    assert "dp_args" not in first.config  # None
-
-
 def test_without_the_first_model_the_first_round_is_left_out(
     plain: Path, tmp_path: Path
 ) -> None:
