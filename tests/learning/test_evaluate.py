@@ -1,7 +1,6 @@
 """Logits and accuracies of models."""
 
 import math
-from itertools import islice
 
 import pytest
 import torch
@@ -11,7 +10,6 @@ from overheard.core.messages import Weights, apply_update
 from overheard.core.seeds import Seed
 from overheard.learning import evaluate
 from overheard.learning.evaluate import (
-    accuracy,
     logits_of_models,
     logits_of_updates,
     mean_absolute_error,
@@ -46,19 +44,6 @@ def test_yields_the_logits_of_each_model_in_order(build, task):
         torch.testing.assert_close(answer, model(inputs).detach())
 
 
-def test_reads_only_a_few_models_ahead():
-    read = []
-
-    def cohort():
-        for number in range(1000):
-            read.append(number)
-            yield initial_weights(MLP, Seed(0))
-
-    inputs = pool_of(TABLE, torch.float32).inputs
-    list(islice(logits_of_models(MLP, cohort(), inputs), 1))
-    assert len(read) < 100
-
-
 def test_large_models_are_read_one_by_one(monkeypatch):
     monkeypatch.setattr(evaluate, "MAX_STACK_BYTES", 1)
     read = list[int]()
@@ -77,14 +62,6 @@ def test_large_models_are_read_one_by_one(monkeypatch):
     assert len(list(answers)) == 2
 
 
-def test_logits_can_be_used_in_training():
-    inputs = pool_of(IMAGES, torch.float32).inputs
-    (logits,) = logits_of_models(CONVOLUTIONS, [initial_weights(CONVOLUTIONS, Seed(0))], inputs)
-    scale = torch.ones(3, requires_grad=True)
-    (logits * scale).sum().backward()
-    assert scale.grad is not None
-
-
 def weights_for_logits(*logits: float) -> Weights:
     """Weights with which `MLP` returns these logits for every example."""
     weights = {n: torch.zeros_like(w) for n, w in initial_weights(MLP, Seed(0)).items()}
@@ -95,24 +72,11 @@ def labelled(*labels: int) -> Examples:
     return Examples(torch.zeros(len(labels), 6), torch.tensor(labels))
 
 
-def test_accuracy_is_the_share_of_correct_labels():
-    # Class b alone has an offset, so every answer is b: right for 2 labels of 4.
-    assert accuracy(MLP, weights_for_logits(0.0, 1.0, 0.0), labelled(1, 0, 1, 2)) == 0.5
-
-
 @pytest.mark.parametrize(("k", "share"), [(1, 0.25), (2, 0.75), (3, 1.0)])
 def test_top_k_is_the_share_of_labels_among_the_first_k(k, share):
     # Ranked b, c, a: of four labels one is b, two are c and one is a.
     weights = weights_for_logits(0.0, 2.0, 1.0)
     assert top_k_accuracy(MLP, weights, labelled(2, 1, 0, 2), k) == share
-
-
-@pytest.mark.parametrize(("k", "share"), [(1, 1 / 3), (2, 2 / 3), (3, 1.0)])
-def test_a_constant_model_gets_k_over_classes(k, share):
-    accuracy_at_k = top_k_accuracy(
-        MLP, weights_for_logits(1.0, 1.0, 1.0), labelled(0, 1, 2, 2), k
-    )
-    assert accuracy_at_k == pytest.approx(share)
 
 
 def test_labels_tied_at_the_last_rank_count_half():
@@ -175,12 +139,6 @@ def test_the_utility_of_numbers_is_the_explained_variance_and_at_least_0() -> No
     assert utility(constant_model, line, exact, "regression") == 0.5
     broken = {name: torch.full_like(one, torch.nan) for name, one in weights.items()}
     assert utility(constant_model, broken, exact, "regression") == 0
-
-
-def test_the_utility_of_classes_is_the_accuracy() -> None:
-    weights = {"0.weight": torch.zeros(2, 1), "0.bias": torch.tensor([3.0, -3.0])}
-    classes = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
-    assert utility(constant_model, weights, classes, "classification") == 0.5
 
 
 @pytest.mark.parametrize(("build", "task"), [(MLP, TABLE), (CONVOLUTIONS, IMAGES)])

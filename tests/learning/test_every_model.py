@@ -141,12 +141,6 @@ def test_every_model(name):
     check_model(KNOWN.plugins()[name]())
 
 
-def test_padding_does_not_change_the_mean_of_a_text():
-    network = TextBag().build(TEXTS)
-    text = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 0, 0]])
-    torch.testing.assert_close(network(text), network(text[:, :3]))
-
-
 def test_relu_after_the_pool_gives_the_bits_of_relu_before_it():
     network = DecafConv2().build(DIGITS)
     first, bend, second, pool, _, *rest = network

@@ -15,12 +15,6 @@ def test_initial_weights_do_not_depend_on_earlier_draws():
     assert not same_bits(initial_weights(MLP, Seed(2)), first)
 
 
-def test_restores_the_global_generator():
-    before = torch.get_rng_state()
-    initial_weights(MLP, Seed(1))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 def test_a_structure_has_the_shapes_of_the_model_and_no_numbers():
     structure = model_structure(MLP)
     whole = initial_weights(MLP, Seed(0))

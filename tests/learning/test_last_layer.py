@@ -18,10 +18,6 @@ def test_names_the_last_linear_layer(build, place):
     assert dict(model.named_parameters())[found.weight].shape[0] == 3
 
 
-def test_finds_a_layer_without_bias_and_one_that_is_the_whole_model():
-    assert find_last_layer(nn.Linear(2, 3, bias=False)) == LastLayer("weight", None)
-
-
 def test_refuses_a_model_without_linear_layers():
     with pytest.raises(NeedsError, match="has no nn"):
         find_last_layer(nn.Sequential(nn.Conv2d(1, 1, 1)))

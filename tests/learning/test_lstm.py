@@ -1,26 +1,19 @@
 """The LSTM against its equations, and the effect of padding."""
 
-from functools import partial
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
-from overheard.core.seeds import Seed
-from overheard.core.task import Task
 from overheard.learning.engines.sequential import SequentialTrainer
-from overheard.learning.evaluate import accuracy, logits_of_models
+from overheard.learning.evaluate import logits_of_models
 from overheard.learning.features import features_of_models
-from overheard.learning.initialization import initial_weights
-from overheard.learning.models.lstm import Lstm
 from overheard.learning.representations import representations_of_models
 from overheard.learning.train import train_cohort
-from overheard.learning.training_job import ClientTask, TrainingJob
+from overheard.learning.training_job import TrainingJob
 from tests.learning.cases import (
     CLIENTS,
     READING,
@@ -72,11 +65,6 @@ def test_texts_of_unequal_length_have_the_same_logits_in_a_batch_as_alone():
     torch.testing.assert_close(logits_of(texts), torch.stack(alone), atol=1e-12, rtol=0)
 
 
-def test_logits_depend_on_the_order_of_words():
-    one, other = logits_of([[3, 4, 5], [5, 4, 3]])
-    assert float((one - other).abs().max()) > 1e-4
-
-
 def test_a_text_without_words_is_like_one_padding_token():
     # Padding has a vector of zeros, so only the biases speak.
     weights = start_of(READING)
@@ -118,24 +106,3 @@ def test_single_precision_follows_the_exact_gradient():
     )
     gradient, _ = plain_loop(READING, exact, pool, CLIENTS[2], recipe)
     assert largest_difference(each.delta, gradient) < 1e-6
-
-
-def test_learns_to_return_the_word_before_the_last():
-    # The label is the first of two words; the second tells nothing of it.
-    build = partial(Lstm(dim=8, hidden=16).build, Task((2,), ("a", "b", "c"), vocabulary=4))
-    texts = torch.randint(1, 4, (300, 2), generator=Seed(0).generator())
-    examples = Examples(texts, texts[:, 0] - 1)
-    start = initial_weights(build, Seed(0))
-    (trained,) = train_cohort(
-        build,
-        start,
-        examples,
-        [ClientTask("client/0", torch.arange(200))],
-        Recipe(rate=1.0, epochs=15, batch=16),
-        seed=SEED,
-        round=0,
-    )
-    learned = {name: weight + trained.delta[name] for name, weight in start.items()}
-    unseen = examples.take(torch.arange(200, 300))
-    assert accuracy(build, learned, unseen) == 1
-    assert accuracy(build, start, unseen) < 0.6

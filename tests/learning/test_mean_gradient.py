@@ -18,10 +18,6 @@ def test_is_minus_the_change_over_the_sum_of_rates():
     assert gradient.bias.tolist() == [-1, 1]
 
 
-def test_a_layer_without_bias_has_no_gradient_of_the_bias():
-    assert mean_gradient({"w": WEIGHT}, LastLayer("w", None), 1.0).bias is None
-
-
 def test_returns_none_without_a_change():
     assert mean_gradient({"w": 0 * WEIGHT, "b": 0 * BIAS}, LAYER, 0.5) is None
     assert mean_gradient({"w": 0 * WEIGHT, "b": BIAS}, LAYER, 0.5) is not None
@@ -48,7 +44,3 @@ def test_several_clients_get_the_gradients_of_each_alone(monkeypatch):
     assert torch.equal(first.weight[0], alone.weight)
     assert torch.equal(first.bias[0], alone.bias)
     assert torch.equal(second.weight[0], -24 * WEIGHT.double())
-
-
-def test_no_updates_have_no_gradients():
-    assert list(mean_gradients([], LAYER, [])) == []

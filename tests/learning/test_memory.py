@@ -17,10 +17,6 @@ def lesson():
     return TrainingJob(MLP, start_of(MLP), pool, RECIPES["sgd"], SEED, 0, torch.device("cpu"))
 
 
-def test_small_models_are_limited_only_by_the_largest_chunk(lesson):
-    assert clients_that_fit(MLP(), lesson, CLIENTS) == LARGEST_CHUNK["cpu"]
-
-
 def test_less_memory_gives_fewer_clients_but_at_least_one(lesson, monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
     few = clients_that_fit(MLP(), lesson, CLIENTS)

@@ -91,13 +91,6 @@ def test_one_layer_alone_has_the_same_outputs():
     assert not none
 
 
-def test_removes_hooks():
-    model = with_inplace_relu()
-    cohort = [dict(model.named_parameters())]
-    list(representations_of_models(lambda: model, cohort, INPUTS))
-    assert not any(module._forward_hooks for module in model.modules())
-
-
 def test_removes_hooks_if_the_model_fails():
     model = with_inplace_relu()
     with pytest.raises(RuntimeError):
@@ -107,16 +100,3 @@ def test_removes_hooks_if_the_model_fails():
             )
         )
     assert not any(module._forward_hooks for module in model.modules())
-
-
-def test_reads_models_lazily():
-    read = []
-
-    def cohort():
-        for number in range(3):
-            read.append(number)
-            yield initial_weights(with_inplace_relu, Seed(number))
-
-    outputs_by_layer = representations_of_models(with_inplace_relu, cohort(), INPUTS)
-    next(outputs_by_layer)
-    assert read == [0]

@@ -259,20 +259,6 @@ def test_results_do_not_depend_on_chunks_or_sizes(chunk, sizes):
         assert largest_difference(one.delta, other.delta) < 1e-12
 
 
-@pytest.mark.parametrize("engine", ["sequential", "stacked"])
-def test_another_round_or_seed_changes_the_order(engine):
-    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
-
-    def delta(seed, round):
-        (each,) = train_cohort(
-            MLP, start, pool, CLIENTS[:1], RECIPES["sgd"], seed=seed, round=round, engine=engine
-        )
-        return each.delta
-
-    assert largest_difference(delta(SEED, 1), delta(SEED, 2)) > 1e-6
-    assert largest_difference(delta(SEED, 1), delta(Seed(6), 1)) > 1e-6
-
-
 def test_clients_are_trained_lazily():
     # The second member's rows are not in the pool: it would fail if it were trained ahead.
     members = (CLIENTS[0], ClientTask("client/9", torch.tensor([99])))
@@ -382,14 +368,6 @@ def test_refuses_empty_chunks_and_fewer_than_one_worker(wrong):
             seed=SEED,
             round=3,
             **wrong,
-        )
-
-
-def test_an_empty_cohort_has_no_results():
-    for build, task in CASES.values():
-        start, pool = start_of(build), pool_of(task, torch.float64)
-        assert not list(
-            train_cohort(build, start, pool, (), RECIPES["sgd"], seed=SEED, round=0)
         )
 
 

@@ -24,15 +24,6 @@ def slopes(seed: int) -> SyntheticExamples:
     )
 
 
-def test_noise_has_the_classes_in_turn() -> None:
-    drawn = draw_noise_examples(TASK, 2, 0.5, Seed(0))
-    assert drawn.labels.argmax(1).tolist() == [0, 1, 2, 0, 1, 2]
-    assert drawn.labels.sum(1).tolist() == [1.0] * 6
-    assert drawn.rates.tolist() == [0.5] * 6
-    assert drawn.inputs.shape == (6, 2)
-    assert not torch.equal(drawn.inputs, draw_noise_examples(TASK, 2, 0.5, Seed(1)).inputs)
-
-
 def test_adam_steps_equal_those_of_torch() -> None:
     sets, moments = [some(0), some(1)], zero_moments(some(0), 2)
     examples = stack_sets(sets)

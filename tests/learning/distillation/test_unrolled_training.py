@@ -9,8 +9,6 @@ from overheard.core.seeds import Seed
 from overheard.learning.distillation.synthetic import SyntheticExamples, stack_sets
 from overheard.learning.distillation.unrolled_training import (
     UnrolledTraining,
-    checkpoint_bytes,
-    checkpoint_interval,
 )
 
 STEPS, CLASSES, CLIENTS = 7, 3, 2
@@ -118,16 +116,6 @@ def test_recomputed_weights_have_the_same_bits() -> None:
     whole = unroll().gradients(START, examples(3), after)
     thrifty = unroll(1).gradients(START, examples(3), after)
     assert all(torch.equal(a, b) for a, b in zip(whole, thrifty, strict=True))
-
-
-def test_the_checkpoint_interval_depends_on_memory() -> None:
-    assert checkpoint_interval(100, 10, 1000) == 1
-    assert checkpoint_bytes(100, 10, 1000) == 1000
-    # Every tenth of 100, and the ten of a stretch.
-    assert checkpoint_interval(100, 10, 999) == 10
-    assert checkpoint_bytes(100, 10, 999) == 200
-    # Every tenth of 95: the last stretch is of 5.
-    assert checkpoint_bytes(95, 10, 0) == 200
 
 
 def test_training_takes_one_gradient_step_per_example() -> None:

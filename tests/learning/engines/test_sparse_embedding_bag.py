@@ -18,12 +18,6 @@ def bag(padding: int | None = 0) -> nn.EmbeddingBag:
     return made
 
 
-def test_averages_the_words_without_padding():
-    # Words 1 and 4 are (2, 3) and (8, 9): mean (5, 6). A text of padding alone is zero.
-    tokens = torch.tensor([[1, 4, 0], [0, 0, 0]])
-    assert SparseEmbeddingBag(bag())(tokens).tolist() == [[5.0, 6.0], [0.0, 0.0]]
-
-
 @given(
     st.lists(
         st.lists(st.integers(0, WORDS - 1), min_size=LENGTH, max_size=LENGTH),

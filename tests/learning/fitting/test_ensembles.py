@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from overheard.core.seeds import Seed
 from overheard.learning.fitting.ensembles import (
     CROSS_ENTROPY_WEIGHT,
-    WARMUP_SHARE,
     DeepSetEnsemble,
     EnsembleLinear,
     EnsembleTraining,
@@ -82,12 +81,6 @@ class TestEnsembleLinear:
             )
             torch.testing.assert_close(mapped[place], alone)
 
-    def test_has_the_initialization_of_torch(self):
-        # Uniform within 1 / sqrt(4), of every network anew.
-        for parameter in self.layer().parameters():
-            assert float(parameter.detach().abs().max()) <= 0.5
-            assert not torch.equal(parameter[0], parameter[1])
-
 
 class TestDeepSetEnsemble:
     @settings(max_examples=20)
@@ -100,21 +93,6 @@ class TestDeepSetEnsemble:
             predicted = networks(inputs)
             renamed = networks(inputs[:, :, order])
         torch.testing.assert_close(renamed, predicted[:, :, order], rtol=1e-4, atol=1e-5)
-
-    def test_embeddings_distinguish_classes_with_equal_inputs(self):
-        networks = of_tokens().eval()
-        with torch.no_grad():
-            predicted = networks(torch.ones(2, 1, CLASSES, NUMBERS))
-        assert float(predicted.std(2).min()) > 1e-5
-
-    def test_the_prediction_for_a_class_depends_on_the_other_classes(self):
-        networks = of_tokens().eval()
-        inputs = tokens_of_all()
-        other = inputs.clone()
-        other[:, :, 2] += 1
-        with torch.no_grad():
-            moved = (networks(other) - networks(inputs))[:, :, 0]
-        assert float(moved.abs().min()) > 1e-5
 
 
 def with_dropout(
@@ -194,23 +172,6 @@ class TestTraining:
         assert torch.equal(one[0], two[0])
         assert not torch.equal(one[1], two[1])
 
-    def test_gives_the_same_bits_for_the_same_seeds(self, make, inputs):
-        shares = shares_of_all()
-        one, again = (trained(make(), inputs, shares) for _ in range(2))
-        assert torch.equal(one, again)
-
-    def test_other_batches_give_another_network(self, make, inputs):
-        shares = shares_of_all()
-        networks = make()
-        train_ensemble(networks, inputs, shares, ROWS, SHORT, Seed(5))
-        assert not torch.equal(networks(inputs), trained(make(), inputs, shares))
-
-    def test_trained_networks_are_deterministic_and_frozen(self, make, inputs):
-        networks = make()
-        predicted = trained(networks, inputs, shares_of_all())
-        assert torch.equal(networks(inputs), predicted)
-        assert not predicted.requires_grad
-
     def test_uses_one_thread_and_restores_the_number(self, make, inputs):
         before = torch.get_num_threads()
         torch.set_num_threads(2)
@@ -230,11 +191,3 @@ def test_stored_weights_restore_the_same_networks(make, inputs):
     load_ensemble_weights(fresh, kept, "ours/")
     assert torch.equal(fresh(inputs), networks(inputs))
     assert not fresh(inputs).requires_grad
-
-
-def test_the_rate_rises_to_its_maximum_and_falls_to_0():
-    # Half of a cosine: halfway down at 0.2 + 0.8 / 2.
-    assert [_rate_factor(way) for way in (WARMUP_SHARE, 0.6, 1.0)] == pytest.approx([1, 0.5, 0])
-    assert 0 < _rate_factor(0.0) < 0.01
-    rising = [_rate_factor(WARMUP_SHARE * place / 10) for place in range(11)]
-    assert rising == sorted(rising)

@@ -24,21 +24,6 @@ def test_ten_rounds_of_ten_classes_and_64_features_use_both_convolutions():
     assert linear_inputs(network) == [4224, 512, 64]
 
 
-def test_five_rounds_omit_the_second_convolution():
-    # Rounds: (5 + 10 - 5) // 4 + 1 = 3, pooled 1, pooled 0. Width: 640 / 5 = 128: ratio 100,
-    # (650 - 500) // 4 + 1 = 38, pooled 19: 64 * 19 = 1216.
-    network = build_ldia_network(5, 640, 10)
-    assert len(convolutions(network)) == 1
-    assert linear_inputs(network) == [1216, 512, 64]
-
-
-def test_one_round_uses_no_convolution():
-    # Kernel of 5 * 600 numbers, wider than 640 + 10.
-    network = build_ldia_network(1, 640, 10)
-    assert not convolutions(network)
-    assert linear_inputs(network) == [640, 512, 64]
-
-
 @given(st.integers(1, 12), st.integers(2, 300), st.integers(2, 5))
 def test_returns_logits_for_every_size_of_image(rounds, width, classes):
     network = build_ldia_network(rounds, width, classes)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
 from overheard.learning.fitting.standardizer import (
-    Standardizer,
     fit_standardizer,
     fit_standardizer_to_parts,
 )
@@ -28,14 +27,6 @@ def test_a_feature_that_was_constant_in_the_fit_becomes_0(constant, later):
     assert standard.standardize(torch.full((1, 2), later)).abs().max() == 0
 
 
-def test_keeps_the_shape():
-    numbers = torch.tensor([[[1.0, 10.0]], [[3.0, 30.0]]])
-    torch.testing.assert_close(
-        fit_standardizer(numbers).standardize(numbers),
-        torch.tensor([[[-1.0, -1.0]], [[1.0, 1.0]]]),
-    )
-
-
 @pytest.mark.parametrize("size", [1, 7, 30])
 def test_fitting_to_parts_equals_fitting_to_all(size):
     numbers = 5 + 0.01 * torch.randn(30, 2, generator=Seed(0).generator())
@@ -50,10 +41,3 @@ def test_fitting_to_parts_equals_fitting_to_all(size):
 def test_a_feature_that_is_constant_in_all_parts_becomes_0():
     standard = fit_standardizer_to_parts([torch.full((3, 1), 0.1), torch.full((4, 1), 0.1)])
     assert float(standard.standardize(torch.tensor([[7.0]]))) == 0
-
-
-def test_tensors_restore_the_same_standardizer():
-    first, other = (fit_standardizer(torch.tensor([[1.0], [3.0]]) * k) for k in (1, 5))
-    kept = first.tensors("first") | other.tensors("other")
-    again = Standardizer.from_tensors(kept, "first")
-    assert (float(again.mean), float(again.deviation)) == (2, 1)

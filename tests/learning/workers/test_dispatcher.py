@@ -28,14 +28,6 @@ def done(*jobs: Job, workers: int = 2) -> dict[int, list[float]]:
     return {piece.number: piece.tensors["scaled"].tolist() for piece in work}
 
 
-def test_runs_every_task_once() -> None:
-    work = list(processes.acquire(2).run_tasks(tasks(*(Scaled(float(n)) for n in range(9)))))
-    assert sorted(piece.number for piece in work) == list(range(9))
-    for piece in work:
-        assert piece.tensors["scaled"].tolist() == [piece.number, 3 * piece.number]
-        assert int(piece.tensors["worker"]) != os.getpid()
-
-
 @pytest.mark.slow
 def test_replaces_a_dead_worker_and_retries_its_task(tmp_path) -> None:
     jobs = (DiesAtFirst(str(tmp_path), RETRIES), Scaled(5.0))

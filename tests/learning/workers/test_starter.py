@@ -49,18 +49,6 @@ def test_a_worker_is_a_child_of_the_starter_in_a_process_group_of_its_own(
     assert parent != str(os.getpid())
 
 
-def test_two_workers_have_one_parent(worker: WorkerProcess) -> None:
-    other = WorkerProcess(None)
-    parents = {
-        Path(f"/proc/{one.process.pid}/stat").read_text(encoding="utf-8").split()[3]
-        for one in (worker, other)
-    }
-    other.kill()
-    assert other.process.wait() == -signal.SIGKILL
-    other.connection.close()
-    assert len(parents) == 1
-
-
 def test_waiting_tells_the_exit_code_or_that_the_worker_runs(worker: WorkerProcess) -> None:
     assert worker.process.poll() is None
     with pytest.raises(subprocess.TimeoutExpired):

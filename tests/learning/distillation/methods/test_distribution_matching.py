@@ -1,6 +1,5 @@
 from functools import partial
 
-import pytest
 import torch
 from torch import nn
 from torch.nn.functional import one_hot
@@ -96,15 +95,6 @@ def test_a_step_follows_the_gradient_of_the_distance_of_means() -> None:
     assert done.losses.tolist() == [29.0]
 
 
-def test_labels_and_rates_do_not_change() -> None:
-    shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
-    done = distil(DistributionMatching(samples=2), shared)
-    for member in range(2):
-        assert done.examples.labels[member].equal(shared.labels)
-        assert done.examples.rates[member].equal(shared.rates)
-    assert not done.examples.inputs[0].allclose(done.examples.inputs[1], atol=1e-4)
-
-
 def test_results_depend_on_the_presence_but_not_the_frequency_of_a_class() -> None:
     # Copies of the same examples: the mean of a class does not change.
     shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
@@ -117,38 +107,3 @@ def test_results_depend_on_the_presence_but_not_the_frequency_of_a_class() -> No
     without_class = distil(how, shared, members=[ClientTask("client/0", without)])
     assert without_class.examples.inputs[0, 0].equal(shared.inputs[0])
     assert not without_class.examples.inputs[0, 1].equal(shared.inputs[1])
-
-
-def test_a_client_does_not_depend_on_the_others() -> None:
-    shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
-    both = distil(DistributionMatching(samples=2, batch=5), shared)
-    alone = distil(DistributionMatching(samples=2, batch=5), shared, members=CLIENTS[1:])
-    assert both.examples.inputs[1].allclose(alone.examples.inputs[0])
-
-
-def test_every_step_draws_a_new_network_and_examples() -> None:
-    shared = draw_noise_examples(TASK, 2, 0.01, Seed(1))
-    how = DistributionMatching(samples=2, batch=5, input_rate=1e-6)
-    moved = [
-        distil(how, shared, number=number).examples.inputs[0] - shared.inputs
-        for number in range(2)
-    ]
-    assert not moved[0].allclose(moved[1], rtol=0.1, atol=0)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"samples": 0},
-        {"steps": 0},
-        {"batch": 0},
-        {"passes": 0},
-        {"at_once": 0},
-        {"input_rate": 0.0},
-        {"first_rate": float("nan")},
-        {"halve_every": -1},
-    ],
-)
-def test_refuses_invalid_settings(settings) -> None:
-    with pytest.raises(ValueError, match=r"samples=|input_rate|first_rate|halve_every"):
-        DistributionMatching(**settings)
