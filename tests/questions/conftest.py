@@ -20,11 +20,6 @@ def tight() -> LabelSharesRun:
 
 
 @pytest.fixture(scope="session")
-def shifting() -> tuple[ShiftingRun, ...]:
-    return trial.shifting_runs()
-
-
-@pytest.fixture(scope="session")
 def still() -> tuple[ShiftingRun, ...]:
     return trial.constant_runs()
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from overheard.auditing.summary import summarise
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
@@ -88,11 +87,6 @@ def test_only_a_leaking_control_is_outside_the_null() -> None:
         assert row.gain is not None
         assert row.gain.low is not None
         assert (row.gain.low > 0) == is_outside
-
-
-def test_controls_alone_give_no_rows() -> None:
-    assert rows(list(identity_run(3.0, is_control=True))) == {}
-    assert summarise(identity_run(3.0, is_control=True), SEED) == ()
 
 
 def test_open_set_rows_have_the_number_of_unknown_targets() -> None:
@@ -181,8 +175,3 @@ def test_tied_users_score_as_in_a_random_order() -> None:
     got = rows(findings)
     assert got["times_chance"].value.mean == pytest.approx(1)
     assert got["equal_error_rate"].value.mean == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("question", ["identity", "same_sender", "attribute"])
-def test_no_findings_give_no_rows(question: str) -> None:
-    assert questions()[question].summary_rows([], SEED) == ()

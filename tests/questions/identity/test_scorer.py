@@ -46,15 +46,6 @@ def test_counts_a_tie_for_the_first_rank_as_half_a_hit() -> None:
     assert scores(claim(0.7, 0.1, 0.7, 0, 0, 0, 0, 0))["top1"].value == 0.5
 
 
-def test_equal_scores_have_no_gain() -> None:
-    for score in scores(claim(*[3.0] * 8)).values():
-        assert score.gain == 0
-
-
-def test_omits_top5_with_only_five_users() -> None:
-    assert "top5" not in scores(claim(1, 0, 0, 0, 0), known=USERS[:5])
-
-
 def test_an_unknown_user_has_no_rank() -> None:
     assert scores(claim(*[0.0] * 8), target=1) == {}
 

@@ -39,11 +39,6 @@ def test_average_precision_is_compared_with_a_random_order() -> None:
     assert got.best_uninformed == pytest.approx(49 / 72)
 
 
-def test_the_order_of_tied_targets_gains_nothing() -> None:
-    (got,) = scores(compared(1, 1, 1, 1))
-    assert got.gain == 0
-
-
 def test_without_both_kinds_of_targets_there_is_no_score() -> None:
     assert scores(compared(1.0)) == ()
     same = GroundTruth({}, {}, users=dict.fromkeys((OWN, *OTHERS), "u"))

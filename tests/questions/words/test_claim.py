@@ -16,11 +16,6 @@ def test_lists_rare_words_with_the_highest_score_first():
     assert claim.numbers() == (3.0, 2.0, 1.0)
 
 
-def test_every_word_is_rare_if_nothing_is_known_of_public_text():
-    claim = Words(torch.tensor([9.0, 1.0, 3.0, 2.0]), NAMES)
-    assert claim.candidates() == ("and", "crumb", "dough", "bread")
-
-
 def test_lists_at_most_a_hundred_words_and_cuts_long_ones():
     names = ("x" * 10_000, *map(str, range(1, 300)))
     claim = Words(torch.arange(300.0).flip(0), names)

@@ -11,7 +11,6 @@ from tests.questions.attribute.attacks.test_attribute_mlp import (
     LEAKING,
     balanced_accuracy,
 )
-from tests.runs.planted_users import PlantedUsers
 
 SHADOWS = AttributeForest(updates="shadow")
 
@@ -24,14 +23,6 @@ class TestAttributeForest:
         # 16 users: one standard error is 0.5 / 16^(1/2) = 0.125.
         assert abs(balanced_accuracy(SHADOWS, IDENTIFYING) - 0.5) < 0.26
 
-    def test_is_never_certain(self):
-        # All 100 trees, plus one extra vote per value: (100 + 1) / (100 + 2).
-        crowd = PlantedUsers(user_effect=0.0, attribute_effect=50.0)
-        targets = tuple(crowd.targets())
-        claims = SHADOWS.infer(crowd.view(), targets, crowd.knowledge(), Seed(0))
-        largest = max(max(claims[target].numbers()) for target in targets)
-        assert largest == pytest.approx((TREES + 1) / (TREES + 2))
-
     def test_a_value_that_no_known_user_has_stays_possible(self):
         # Of users 0 to 31, those from 16 on do not participate; only user 0 has "rare".
         crowd = replace(
@@ -42,31 +33,3 @@ class TestAttributeForest:
         assert dict(zip(claim.values, claim.numbers(), strict=True))["rare"] == pytest.approx(
             1 / (TREES + 3)
         )
-
-    def test_ignores_signs(self):
-        crowd = LEAKING
-        target = next(iter(crowd.targets()))
-
-        def probabilities(sign):
-            view = crowd.view()
-            flipped = replace(
-                view,
-                messages=tuple(
-                    replace(
-                        m,
-                        body=replace(
-                            m.body, delta={"out.weight": sign * m.body.delta["out.weight"]}
-                        ),
-                    )
-                    for m in view.messages
-                ),
-            )
-            return SHADOWS.infer(flipped, (target,), crowd.knowledge(), Seed(0))[
-                target
-            ].numbers()
-
-        assert probabilities(1) == probabilities(-1)
-
-    def test_refuses_invalid_settings(self):
-        with pytest.raises(ValueError, match="chunks"):
-            AttributeForest(chunks=0)

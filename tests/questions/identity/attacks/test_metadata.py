@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.core.attack import missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
@@ -81,9 +80,6 @@ class TestMetadata:
     def test_names_users_by_losses(self):
         assert top_1(run((None,) * USERS, LOSSES), knowledge(EQUAL_SIZES)) > 0.8
 
-    def test_names_users_by_any_metric_of_devices(self):
-        assert top_1(run(EQUAL_SIZES, LOSSES, "seconds"), knowledge(EQUAL_SIZES)) > 0.8
-
     def test_is_at_chance_if_metadata_differ_only_by_noise(self):
         # 1 / 12 = 0.083; of 36 targets one standard error is 0.046.
         assert top_1(run(EQUAL_SIZES, NO_LOSSES), knowledge(EQUAL_SIZES)) < 0.2
@@ -129,30 +125,6 @@ class TestMetadata:
         assert claims[without_numbers].numbers() == (0,) * USERS
         assert [int(claims[who].scores.argmax()) for who in targets[1:]] == [7, 7]
 
-    def test_combines_the_rounds_of_one_sender(self):
-        view = run((None,) * USERS, tuple(loss / 10 for loss in LOSSES))
-        lasting = replace(
-            view,
-            messages=tuple(
-                replace(m, sender=client(int(m.sender.split("-")[1])))
-                if m.sender.startswith("anon")
-                else m
-                for m in view.messages
-            ),
-        )
-        known = knowledge(EQUAL_SIZES)
-        places = []
-        for heard_as, who in ((view, lambda index: pseudonym(0, index)), (lasting, client)):
-            targets = tuple(who(index) for index in range(USERS))
-            claims = SHADOWS.infer(heard_as, targets, known, Seed(0))
-            places.append(
-                sum(
-                    int((claims[target].scores > claims[target].scores[index]).sum())
-                    for index, target in enumerate(targets)
-                )
-            )
-        assert places[1] < places[0]
-
     def test_reads_the_order_of_replies_if_enabled(self):
         order = torch.randperm(USERS, generator=Seed(1).generator()).tolist()
         view = make_view(
@@ -175,14 +147,6 @@ class TestMetadata:
         view = make_view(*(make_message(0, who) for who in (shadow_device(0), client(0))))
         with pytest.raises(NeedsError, match="example counts or metrics"):
             SHADOWS.infer(view, (client(0),), knowledge(SIZES), Seed(0))
-
-    def test_needs_users(self):
-        view = make_view(make_message(0, client(0), examples=1))
-        assert missing_needs(Metadata(), view, client(0), Knowledge(2))
-
-    def test_refuses_settings_out_of_range(self):
-        with pytest.raises(ValueError, match="pieces"):
-            Metadata(pieces=0)
 
 
 class TestMetadataSimulated:

@@ -30,29 +30,9 @@ class TestReidentifyJointly:
         # 8 of 16 users share each value: 1 in 8 by chance, with 48 targets +- 0.05.
         assert top_1(PlantedUsers(user_effect=0.0, attribute_effect=1.0)) < 0.3
 
-    def test_ranks_only_users_who_take_part(self):
-        target = next(iter(LEAKING.targets()))
-        claim = SHADOWS.infer(LEAKING.view(), (target,), LEAKING.knowledge(), Seed(0))[target]
-        assert claim.users == tuple(user(number) for number in range(LEAKING.users))
-
-    def test_probabilities_of_known_and_unknown_users_sum_to_one(self):
-        target = next(iter(LEAKING.targets()))
-        claim = SHADOWS.infer(LEAKING.view(), (target,), LEAKING.knowledge(), Seed(0))[target]
-        assert claim.unseen is not None
-        assert float(claim.scores.exp().sum()) + claim.unseen == pytest.approx(1)
-
     def test_needs_an_attribute(self):
         knowledge = LEAKING.knowledge()
         bare = replace(knowledge, known_users=replace(knowledge.known_users, attributes={}))
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match="attribute"):
             SHADOWS.infer(LEAKING.view(), (target,), bare, Seed(0))
-
-    @pytest.mark.parametrize("setting", ["epochs", "batch", "most_rounds", "pieces"])
-    def test_refuses_settings_out_of_range(self, setting):
-        with pytest.raises(ValueError, match=setting):
-            ReidentifyJointly(**{setting: 0})
-
-    def test_reads_several_layers_together(self):
-        both = replace(SHADOWS, layer=("all", 0))
-        assert top_1(IDENTIFYING, both) > 0.9

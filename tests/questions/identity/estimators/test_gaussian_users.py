@@ -45,10 +45,6 @@ class TestFitGaussianUsers:
         assert apart.means[:, 0].tolist() == [0.25, 0.25]
         assert apart.log_likelihood_ratios(row(1.0)).tolist() == [0, 0]
 
-    def test_a_user_without_numbers_has_the_mean_of_all(self):
-        apart = learn([0, 1, 10, 11], [0, 0, 2, 2], count=3)
-        assert float(apart.means[1]) == pytest.approx(5.5)
-
     def test_without_numbers_all_users_have_equal_evidence(self):
         nothing = torch.empty(4, 0, dtype=torch.float64)
         apart = fit_gaussian_users(nothing, torch.arange(4), torch.arange(4), 4)
@@ -69,10 +65,6 @@ class TestLogLikelihoodRatios:
         # x = 0: for user 0, log N(0; 0, 2.5); for the population, log N(0; 5, 52.5).
         expected = -log(2.5) / 2 + (25 / 52.5 + log(52.5)) / 2
         assert float(apart.log_likelihood_ratios(row(0.0))[0]) == pytest.approx(expected)
-
-    def test_favour_the_user_with_the_nearest_numbers(self):
-        apart = learn([0, 1, 10, 11, 20, 21], [0, 0, 1, 1, 2, 2])
-        assert int(apart.log_likelihood_ratios(row(12.0)).argmax()) == 1
 
     def test_rounds_average_out_only_the_variance_between_rounds(self):
         apart = learn([0, 8, 10, 18], [0, 0, 1, 1])

@@ -59,10 +59,6 @@ class TestSizeRatio:
         few, many = chances(ratio.log_likelihood_ratios(log1p(1000)))
         assert 0.2 < few < many
 
-    def test_a_repeated_size_adds_no_information(self):
-        once, often = (fit_size_ratio(logs(10, 30), [log1p(30)] * times) for times in (1, 50))
-        assert torch.equal(once.log_weights, often.log_weights)
-
     @settings(max_examples=20)
     @given(
         st.lists(st.integers(1, 10**6), min_size=2, max_size=6),

@@ -5,7 +5,6 @@ from overheard.core.parties import SERVER
 from overheard.questions.identity.estimators.unit_updates import (
     check_layers,
     join_parts,
-    load_unit_updates,
     read_unit_updates,
 )
 
@@ -30,11 +29,6 @@ def test_refuses_no_part_and_repeated_parts(layers) -> None:
         check_layers(layers)
 
 
-@pytest.mark.parametrize("layers", [-1, "all", (0,), THREE])
-def test_accepts_one_part_or_several(layers) -> None:
-    check_layers(layers)
-
-
 def test_one_part_in_a_tuple_is_that_part(different) -> None:
     view = different.transcript.seen_by(SERVER)
     one, same = (read_unit_updates(view, different.targets, part) for part in (-1, (-1,)))
@@ -49,15 +43,3 @@ def test_several_parts_keep_the_similarities_of_each(different) -> None:
     parts = [read_unit_updates(view, different.targets, part).vectors for part in THREE]
     mean = sum(part @ part.T for part in parts) / len(parts)
     assert torch.allclose(joined @ joined.T, mean, atol=1e-5)
-
-
-def test_known_updates_have_length_1_and_a_chunk_each(different) -> None:
-    view = different.transcript.seen_by(SERVER)
-    whole, halves = (
-        load_unit_updates(view, different.knowledge, "simulated", THREE, chunks, 2)
-        for chunks in (1, 2)
-    )
-    assert torch.allclose(halves.vectors.norm(dim=1), torch.ones(len(halves.users)))
-    assert len(halves.users) == 2 * len(whole.users)
-    assert set(halves.chunks.tolist()) == {0, 1}
-    assert len(set(halves.rounds.tolist())) == 2

@@ -27,12 +27,6 @@ def test_omits_users_without_updates_and_merges_holdout_users() -> None:
     assert classes.count == 3
 
 
-def test_without_holdout_users_there_is_no_unknown_class() -> None:
-    classes = build_user_classes(known(1, 0), "me")
-    assert not classes.has_unknown_class
-    assert classes.count == 2
-
-
 def test_a_claim_ranks_users_without_updates_last() -> None:
     claim = build_user_classes(known(0, 2, 3), "me").build_claim(
         torch.tensor([-3.0, 2.0, 9.0]), 0.25

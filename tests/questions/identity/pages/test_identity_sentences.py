@@ -26,23 +26,6 @@ def said(findings: list[Finding]) -> str:
     return " ".join(threat_sentences(threat_result(findings)))
 
 
-def test_states_a_leak_with_the_values_of_its_rows() -> None:
-    findings = identity_findings("none", "ours", 3.0, runs=2)
-    text, attack_result = said(findings), threat_result(findings).attack_results[0]
-    assert threat_result(findings).verdict == "leaks"
-    top = f"{100 * attack_result.headline_row.value.mean:.0f}\u00a0%"
-    assert f"names the user who sent an update, correct on the first guess in {top}" in text
-    precision = (
-        f"{100 * attack_result.rows_by_score['mean_average_precision'].value.mean:.1f}\u00a0%"
-    )
-    assert f"the mean average precision is {precision}" in text
-    assert "times chance" in text
-    assert "that of guessing is 50.0\u00a0%" in text
-    assert "The interval is over the users of these 2 runs" in text
-    assert "label shares" not in text
-    assert "shift" not in text
-
-
 def test_does_not_claim_a_leak_without_signal() -> None:
     findings = identity_findings("none", "ours", 0.0)
     assert threat_result(findings).verdict == "inconclusive"

@@ -33,29 +33,3 @@ def test_an_attack_has_a_row_in_each_table_whose_scores_it_has() -> None:
     }
     (gain,) = by_title["Gain over the published attack, paired by user"].rows
     assert gain[2] == "mlp"
-
-
-def test_lists_both_a_random_order_and_one_over_the_number_of_users() -> None:
-    table = tables(identity_findings("none", "ours", 4.0))["Re-identification"]
-    figures = dict(zip(table.headers, table.rows[0], strict=True))
-    # 12 users with 8 targets of 120 each: 1 / 12, and a random order gets
-    # (H + 7 (120 - H) / 119) / 120 with H = 5.3687: 0.101.
-    assert figures["1 / users"] == "8.3\u00a0%"
-    assert figures["Random order"] == "10\u00a0%"
-
-
-def test_places_the_control_inside_the_permutation_range() -> None:
-    by_title = tables(identity_findings("none", "ours", 4.0))
-    (line,) = by_title["Control run: examples reassigned at random among all clients"].rows
-    assert line[-1] == "inside"
-    assert " to " in line[-2]
-
-
-def test_omits_columns_without_values() -> None:
-    table = tables(identity_findings("none", "ours", 4.0))["Pair matching"]
-    # Only same_sender has the average precision of per target.
-    assert "Average precision per target" not in table.headers
-    bare = tables(identity_findings("none", "ours", 4.0, strangers=(), has_controls=False))
-    table = bare["Users unknown to the attacker"]
-    assert "Unknown targets" not in table.headers
-    assert table.headers[-1] == "Even odds"

@@ -28,7 +28,3 @@ def test_the_identification_rate_rises_with_the_false_alarms() -> None:
     assert rates[-1] == pytest.approx(
         cmc_curve(build_rankings(identity_run(2.0, strangers=5)), (1,))[0]
     )
-
-
-def test_without_unknown_users_there_is_no_identification_rate() -> None:
-    assert identification_curve(build_rankings(identity_run(2.0)), (1.0,)) is None

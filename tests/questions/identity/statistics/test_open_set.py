@@ -64,11 +64,6 @@ def test_evidence_is_the_claimed_probability_or_else_the_highest_score() -> None
     )
 
 
-def test_without_unknown_users_there_is_no_open_set() -> None:
-    (ranking,) = build_rankings([identity_finding((1, 0, 0, 0), "a", 0)])
-    assert split_known_and_unknown(ranking) is None
-
-
 def test_identifies_users_with_informative_scores_only() -> None:
     for strength, low, high in ((6.0, 0.8, 1.0), (0.0, 0.0, 0.1)):
         held = [

@@ -7,20 +7,6 @@ from overheard.questions.identity.statistics.ranking import build_rankings, prec
 from tests.auditing.identity_findings import identity_finding
 
 
-def test_lists_known_users_before_unknown_ones() -> None:
-    findings = [
-        identity_finding((0.1, 0.2, 0.3, 0.4), "unknown", 0),
-        identity_finding((0.5, 0.6, 0.7, 0.8), "c", 1),
-        identity_finding((0.0, 0.0, 0.0, 1.0), "a", 2),
-    ]
-    (ranking,) = build_rankings(findings)
-    assert ranking.true_users == ("a", "c", "unknown")
-    assert ranking.known_count == 2
-    assert [ranking.users[place] for place in ranking.known_columns] == ["a", "c"]
-    assert [ranking.true_users[place] for place in ranking.target_user] == ["unknown", "c", "a"]
-    assert ranking.scores[1].tolist() == [0.5, 0.6, 0.7, 0.8]
-
-
 def test_the_precision_of_each_user_matches_a_value_worked_by_hand() -> None:
     # By the score for a: targets 0 (b's), 1 (a's), 2 (a's): (1/2 + 2/3) / 2 = 7/12. By that
     # for b: its own target 0 is last of three: 1/3. c and d sent nothing.
@@ -53,11 +39,6 @@ def test_ranks_a_user_missing_from_a_claim_last() -> None:
     (ranking,) = build_rankings(findings)
     assert ranking.scores[1].tolist() == [0.5, -np.inf]
     assert ranking.known_count == 1
-
-
-def test_omits_runs_without_a_known_user() -> None:
-    assert build_rankings([identity_finding((1, 0, 0, 0), "unknown", 0)]) == ()
-    assert build_rankings([]) == ()
 
 
 def test_keeps_probabilities_of_unknown_users_only_if_all_targets_have_one() -> None:

@@ -161,8 +161,3 @@ def test_a_measured_impact_works_with_minibatches(leaky):
     view = leaky.transcript.seen_by(SERVER)
     claims = MEASURED.infer(view, targets, leaky.knowledge, Seed(0))
     assert [int(claims[who].shares.argmax()) for who in targets] == [0, 1, 2, 3]
-
-
-def test_refuses_an_invalid_size():
-    with pytest.raises(ValueError, match="assumed_examples"):
-        Llg(assumed_examples=0)

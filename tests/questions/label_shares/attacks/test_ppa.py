@@ -8,7 +8,6 @@ import torch
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
-from overheard.learning.fitting.share_network import kl_divergence
 from overheard.questions.label_shares.attacks.ppa import Ppa, preference_targets
 from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun, simulate_view
 
@@ -23,13 +22,6 @@ def with_few(run: LabelSharesRun) -> Knowledge:
 def test_a_preference_is_the_most_frequent_class():
     shares = torch.tensor([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4]])
     assert preference_targets(shares).tolist() == [[0, 1, 0], [1, 0, 0]]
-
-
-def test_the_divergence_from_a_preference_is_its_cross_entropy():
-    # ln 4 for two logits of which the preferred class has 1/4.
-    logits = torch.tensor([[0.25, 0.75]]).log()
-    preferred = preference_targets(torch.tensor([[0.9, 0.1]]))
-    assert float(kl_divergence(logits, preferred)) == pytest.approx(1.38629, abs=1e-4)
 
 
 class TestOnALeak:
@@ -53,9 +45,11 @@ class TestOnALeak:
         )
         assert float(sure) > float(fair)
 
-    @pytest.mark.slow
     def test_other_retraining_gives_other_claims(self, leaky):
-        assert not torch.equal(self.claims(leaky), self.claims(leaky, retraining=10))
+        once, twice = (
+            self.claims(leaky, epochs=5, samples=16, retraining=number) for number in (1, 2)
+        )
+        assert not torch.equal(once, twice)
 
     @pytest.mark.slow
     def test_can_read_two_rounds(self, leaky):
@@ -64,11 +58,3 @@ class TestOnALeak:
         claims = attack.infer(view, TARGETS[:2], with_few(leaky), Seed(0))
         for place in range(2):
             assert int(claims[TARGETS[place]].shares.argmax()) == place
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"most_rounds": 0}, {"epochs": 0}, {"retraining": 0}, {"samples": 0}]
-)
-def test_refuses_invalid_settings(wrong):
-    with pytest.raises(ValueError, match=r"1 or more|above 0"):
-        Ppa(**wrong)

@@ -20,7 +20,6 @@ from overheard.questions.label_shares.attacks.ramakrishna import (
     estimate_by_ratio,
     full_batch_recipe,
     project_onto_simplex,
-    train_on_single_classes,
 )
 from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun
 from tests.runs.one_step import (
@@ -160,12 +159,6 @@ def test_compares_single_class_training_and_updates_per_step(form):
 
 
 class TestTrainedAlone:
-    def test_each_class_changes_the_model_like_its_examples(self):
-        alone = train_on_single_classes(ZERO_WEIGHTS, KNOWLEDGE, RECIPE, 0, Seed(0))
-        for label, one in enumerate(alone):
-            only = train_step([4 if other == label else 0 for other in range(3)])
-            torch.testing.assert_close(one.delta["0.bias"], only["0.bias"])
-
     def test_an_epoch_is_one_step_even_for_the_largest_class(self):
         uneven = replace(
             KNOWLEDGE,

@@ -41,11 +41,3 @@ def test_other_readings_seeds_or_steps_are_fitted_again():
         cached_cross_fit(shelf, told, SHARES, HALVES, 6, Seed(1)),
     )
     assert all(not torch.equal(first, other.virtual_estimates) for other in others)
-
-
-def test_loading_from_the_cache_leaves_the_global_generator_unchanged():
-    shelf, told = MemoryTensorCache(), readings(0)
-    cached_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
-    before = torch.get_rng_state()
-    cached_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
-    assert torch.equal(before, torch.get_rng_state())

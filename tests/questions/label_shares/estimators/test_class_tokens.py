@@ -11,7 +11,6 @@ from overheard.questions.label_shares.estimators.class_tokens import (
     ProbeReadings,
     class_matrices,
     class_tokens,
-    flat_features,
 )
 
 KINDS = 15
@@ -65,12 +64,6 @@ class TestTokens:
 
     def test_with_two_classes_the_other_is_mean_largest_and_smallest(self):
         assert of_class([[1.0, 2], [3, 4]]) == [[1, 3, 3, 3, 2, 2, 2], [4, 2, 2, 2, 3, 3, 3]]
-
-    def test_kinds_are_separate(self):
-        matrices = torch.randn(1, 3, 3, 2, generator=Seed(0).generator())
-        both = class_tokens(matrices)
-        alone = [class_tokens(matrices[..., kind : kind + 1]) for kind in range(2)]
-        assert all(both[..., kind::2].equal(alone[kind]) for kind in range(2))
 
     @given(st.integers(2, 7).flatmap(lambda classes: st.permutations(range(classes))))
     def test_permuting_classes_permutes_tokens(self, order):
@@ -142,16 +135,3 @@ class TestMatrices:
         torch.testing.assert_close(
             class_matrices(lifted), class_matrices(known), rtol=1e-4, atol=1e-4
         )
-
-
-class TestPlainNumbers:
-    def test_every_reading_is_a_feature(self):
-        # Three classes: 3 (5 + 1) of the change, 9 each of logits, outputs and factors, 2 * 3
-        # common ones.
-        assert flat_features(readings(3)).shape == (2, 18 + 27 + 6)
-
-    def test_a_known_size_is_the_last_feature(self):
-        known = readings(3, told=True)
-        numbers = flat_features(known)
-        assert numbers.shape == (2, 52)
-        assert numbers[:, -1].equal(known.log_sizes)

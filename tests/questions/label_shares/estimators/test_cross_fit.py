@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.questions.label_shares.estimators.cross_fit import (
     CrossFit,
     fit_with_cross_fitting,
@@ -46,52 +45,12 @@ class TestWhereReadingsTell:
         for network in range(told.shape[1]):
             assert mean_l1(told[:, network].mean(0), fresh) < 0.45 * uniform
 
-    def test_estimates_are_shares(self, fit):
-        told = fit.estimate_shares(noise_readings(7))
-        assert bool((told >= 0).all())
-        torch.testing.assert_close(told.sum(3), torch.ones_like(told[..., 0]))
-
     def test_virtual_estimates_come_from_the_other_half(self, fit):
         told = fit.estimate_shares(informative_readings(draw_shares()))
         for half in (0, 1):
             own = half == HALVES
             assert torch.equal(fit.virtual_estimates[:, own], told[:, 1 - half, own])
             assert not torch.equal(fit.virtual_estimates[:, own], told[:, half, own])
-
-    def test_an_estimate_does_not_depend_on_other_clients(self, fit):
-        # Matrix products of another length may move the last bits.
-        readings = informative_readings(draw_shares())
-        some = ProbeReadings(
-            readings.last_layer_change[:3],
-            readings.outputs[:3],
-            readings.broadcast_outputs,
-            readings.class_gradients[:3],
-        )
-        torch.testing.assert_close(
-            fit.estimate_shares(some),
-            fit.estimate_shares(readings)[:, :, :3],
-            rtol=1e-4,
-            atol=1e-5,
-        )
-
-    @pytest.mark.slow
-    def test_the_seed_determines_every_bit(self, fit):
-        shares = draw_shares()
-        again, other = (
-            fit_with_cross_fitting(informative_readings(shares), shares, HALVES, STEPS, seed)
-            for seed in (Seed(2), Seed(3))
-        )
-        assert torch.equal(again.virtual_estimates, fit.virtual_estimates)
-        assert torch.equal(
-            again.estimate_shares(noise_readings(7)), fit.estimate_shares(noise_readings(7))
-        )
-        assert not torch.equal(other.virtual_estimates, fit.virtual_estimates)
-
-    def test_the_global_generator_is_unchanged(self):
-        shares = draw_shares()
-        before = torch.get_rng_state()
-        fit_with_cross_fitting(informative_readings(shares), shares, HALVES, 1, Seed(2))
-        assert torch.get_rng_state().equal(before)
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from tests.linkage.share_readings import (
     informative_readings,
     mean_l1,
     noise_readings,
-    outlying_readings,
 )
 
 ROWS = [torch.arange(0, 100), torch.arange(60, CLIENTS)]
@@ -74,12 +73,6 @@ def test_a_network_does_not_depend_on_clients_outside_its_rows(reader):
     assert not torch.equal(told[1], changed[1])
 
 
-def test_one_scale_serves_all_classes(reader):
-    # Each number of each pair of classes has one scale, whichever the pair.
-    assert reader.entry_scale.mean.dim() == 1
-    assert [scale.mean.dim() for scale in reader.scales] == [1, 1]
-
-
 def test_estimates_do_not_depend_on_the_number_of_clients(reader):
     few = informative_readings(draw_shares())
     many = ProbeReadings(
@@ -92,12 +85,3 @@ def test_estimates_do_not_depend_on_the_number_of_clients(reader):
     told = estimate(reader, many).unflatten(1, (3, CLIENTS))
     for place in range(3):
         torch.testing.assert_close(told[:, place], estimate(reader, few), rtol=1e-4, atol=1e-5)
-
-
-def test_an_extreme_client_gets_finite_shares(reader):
-    assert bool(estimate(reader, outlying_readings()).isfinite().all())
-
-
-def test_restoring_from_tensors_is_exact(reader):
-    again = DeepSetRegressor.from_tensors(reader.tensors(), CLASSES, len(ROWS))
-    assert torch.equal(estimate(again, noise_readings(7)), estimate(reader, noise_readings(7)))

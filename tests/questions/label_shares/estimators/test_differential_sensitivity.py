@@ -90,9 +90,3 @@ def test_uses_at_most_the_allowed_examples_per_class():
     # biases after, which leaves 2.
     assert float(one[0, 0]) == pytest.approx(4, abs=1e-2)
     assert float(both[0, 0]) == pytest.approx(2, abs=1e-2)
-
-
-@pytest.mark.parametrize("wrong", [{"samples": 0}, {"epochs": 0}, {"rate": 0.0}])
-def test_refuses_invalid_settings(wrong):
-    with pytest.raises(ValueError, match="must be"):
-        DifferentialSensitivity(**wrong)

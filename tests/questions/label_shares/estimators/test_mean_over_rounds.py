@@ -10,19 +10,6 @@ from overheard.questions.label_shares.estimators.mean_over_rounds import (
 )
 
 
-def test_targets_keep_their_order_and_their_own_number_of_rounds():
-    # The mean of (1, 0) and (0.5, 0.5) is (0.75, 0.25).
-    one, half = torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5])
-    rounds = {client(2): [one, half], client(0): [half], client(1): [half, one]}
-    claims = claim_mean_over_rounds(rounds)
-    assert list(claims) == list(rounds)
-    assert [claim.shares.tolist() for claim in claims.values()] == [
-        [0.75, 0.25],
-        [0.5, 0.5],
-        [0.75, 0.25],
-    ]
-
-
 @pytest.mark.parametrize("count", [1, 2, 5, 13])
 def test_claims_are_those_of_each_target_alone_bit_for_bit(count):
     draws = torch.Generator().manual_seed(count)

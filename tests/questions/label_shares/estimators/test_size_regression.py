@@ -103,18 +103,6 @@ def test_uninformative_lengths_give_the_whole_range():
     assert told.high / told.low == pytest.approx(22.6, rel=0.2)
 
 
-def test_noise_widens_the_interval():
-    shares = torch.full((1, CLASSES), 0.25)
-    widths = []
-    for noise in (0.05, 0.2):
-        told = (
-            World(noise=noise).reader().estimate_size(torch.full((1, 3), math.log(300)), shares)
-        )
-        widths.append(math.log(told.high / told.low))
-    # 1.645 deviations either way.
-    assert widths == pytest.approx([3.29 * 0.05, 3.29 * 0.2], rel=0.25)
-
-
 def test_residuals_are_out_of_sample():
     # Clients of the second half go twice as far: by the law of the other half each is taken for
     # twice or half as large.

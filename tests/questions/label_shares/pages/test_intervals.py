@@ -41,11 +41,6 @@ def test_coverage_is_reported_with_its_interval(
     ]
 
 
-def test_attacks_without_intervals_have_no_sentence_and_no_row(small: Audit) -> None:
-    assert sentences(small, *small.findings) == []
-    assert interval_tables(arms_of(small, small.findings)) == ()
-
-
 def test_doubted_claims_are_said_to_be_so(small: Audit) -> None:
     doubted = [
         replace(one, scores=(*one.scores, Score("doubted", value, "lower", {}, {})))
@@ -57,25 +52,6 @@ def test_doubted_claims_are_said_to_be_so(small: Audit) -> None:
     )
     (table,) = interval_tables(arms_of(small, doubted))
     assert table.rows[0][5].replace("\u00a0", " ") == "50 %"
-
-
-def test_coverage_of_one_claim_in_one_run_has_no_interval(small: Audit) -> None:
-    assert sentences(small, bounded(0, 0.5, 0.1)) == [
-        "The 90 % intervals of decaf contain the true share for 100.0 % of the shares."
-    ]
-
-
-def test_size_errors_are_reported_as_factors(small: Audit) -> None:
-    # One doubling off and none: half a doubling on average, a factor of 2^0.5 = 1.4.
-    findings = [
-        shares_finding("none", client(int(n)), (1.0, 0.0), (0.9, 0.1), size=(n, 1.0 - n))
-        for n in (0.0, 1.0)
-    ]
-    assert sentences(small, *findings) == [
-        "decaf estimates how many examples a client trained on. It is wrong by a factor of 1.4 "
-        "on average (95 % interval 1.0 to 116). Its 90 % intervals contain the true number in "
-        "50.0 % of cases (95 % interval 0 to 100 %)."
-    ]
 
 
 def test_a_reported_size_is_not_called_an_estimate(small: Audit) -> None:
@@ -117,14 +93,3 @@ def test_the_table_has_a_row_for_each_attack_and_arm_with_intervals(
     }
     assert len(table.headers) == len(lines[0])
     assert table.caption.endswith("The server, about each client: label shares")
-
-
-def test_each_threat_has_a_table_of_its_own(small: Audit) -> None:
-    cohort = shares_finding(
-        "none", COHORT, (1.0, 0.0), (0.9, 0.1), reach=0.2, observers=(client(0),)
-    )
-    tables = interval_tables(arms_of(small, [bounded(0, 0.55, 0.06), cohort]))
-    assert [table.caption.split(": ")[1] for table in tables] == [
-        "The server, about each client",
-        "Client 0, about the other clients",
-    ]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from overheard.auditing.threat_results import with_verdicts
-from overheard.core.parties import COHORT, client
+from overheard.core.parties import client
 from overheard.findings.audit import Audit
 from overheard.questions.label_shares.pages.shares_figures import MAX_TARGETS, shares_figures
 from tests.runs.audits import shares_finding
@@ -30,16 +30,6 @@ def test_shows_the_most_different_of_many_clients_and_says_so(
     assert {f"client {n}" for n in range(26)} - headings == {"client 12", "client 13"}
 
 
-def test_shows_one_of_several_runs_and_says_which(small: Audit) -> None:
-    findings = tuple(
-        shares_finding("none", client(0), (1.0, 0.0), (0.5, 0.5), seed=seed) for seed in (5, 3)
-    )
-    (figure,) = shares_figures(
-        with_verdicts(replace(small, findings=findings)).arm_results, ("cat", "dog")
-    )
-    assert "the run with seed 3, one of 2" in figure.note
-
-
 def test_intervals_are_in_the_figure_and_in_its_table(small: Audit) -> None:
     findings = (shares_finding("none", client(0), (0.2, 0.8), (0.25, 0.75), reach=0.1),)
     (figure,) = shares_figures(
@@ -56,14 +46,6 @@ def test_intervals_are_in_the_figure_and_in_its_table(small: Audit) -> None:
     )
     assert "interval" not in bare.note
     assert bare.panels[0].drawing != figure.panels[0].drawing
-
-
-def test_the_cohort_that_a_client_observes_is_called_the_other_clients(small: Audit) -> None:
-    cohort = shares_finding("none", COHORT, (1.0, 0.0), (0.9, 0.1), observers=(client(0),))
-    (figure,) = shares_figures(
-        with_verdicts(replace(small, findings=(cohort,))).arm_results, ("cat", "dog")
-    )
-    assert figure.panels[0].heading == "the other clients together"
 
 
 def test_the_table_gives_true_and_inferred_shares_in_percent(small: Audit) -> None:

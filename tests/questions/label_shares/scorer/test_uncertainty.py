@@ -53,18 +53,6 @@ def test_intervals_contain_their_ends_despite_float32_rounding() -> None:
     assert got["coverage"].value == 1.0
 
 
-def test_intervals_from_0_to_1_have_full_coverage_and_width_1() -> None:
-    got = scores(bounded((0.0,) * 4, (1.0,) * 4))
-    assert (got["coverage"].value, got["width"].value) == (1.0, 1.0)
-
-
-def test_intervals_and_sizes_have_no_uninformed_guess() -> None:
-    claim = LabelShares(SHARES, bounds=Interval((0.0,) * 4, (1.0,) * 4), size=SizeEstimate(8.0))
-    got = scores(claim)
-    for name in ("coverage", "width", "size_factor"):
-        assert got[name].blinds == got[name].references == {}
-
-
 def test_absence_probabilities_get_a_brier_score() -> None:
     # absent: labels 2 and 3; errors 0.1, 0, 0.5, 1
     claim = LabelShares(SHARES, null_probability=torch.tensor([0.1, 0.0, 0.5, 0.0]))
@@ -99,11 +87,6 @@ def test_the_cohort_has_the_size_of_all_its_clients() -> None:
     size = SCORER.true_claim(TRUTH, COHORT, (0, 1), ANY_CLAIM).size
     assert size is not None
     assert size.examples == 9
-
-
-def test_a_claim_without_uncertainty_gets_no_uncertainty_scores() -> None:
-    new = {"coverage", "width", "null_brier", "size_factor", "size_coverage"}
-    assert not new & scores(LabelShares(SHARES)).keys()
 
 
 def test_an_attack_that_doubts_its_own_intervals_is_counted() -> None:

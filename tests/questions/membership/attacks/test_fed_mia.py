@@ -98,8 +98,3 @@ def test_needs_two_other_clients_and_a_single_target(by_heart) -> None:
     whole = by_heart.transcript.seen_by(SERVER)
     with pytest.raises(NeedsError, match="ask about clients"):
         FedMia().infer(whole, (COHORT,), by_heart.knowledge, Seed(0))
-
-
-def test_refuses_settings_out_of_range() -> None:
-    with pytest.raises(ValueError, match="most_rounds"):
-        FedMia(most_rounds=0)

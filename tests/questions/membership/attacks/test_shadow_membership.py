@@ -58,12 +58,6 @@ def test_both_boosters_agree(by_heart) -> None:
         assert float(both.corrcoef()[0, 1]) > 0.9
 
 
-def test_catboost_defaults_to_the_published_number_of_stumps() -> None:
-    assert ShadowMembership(booster="catboost").stump_count == 10_000
-    assert ShadowMembership().stump_count == 300
-    assert ShadowMembership(booster="catboost", stumps=7).stump_count == 7
-
-
 def test_refuses_a_missing_extra_before_any_training(by_heart, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "catboost", None)
     shelf = CountingCache()

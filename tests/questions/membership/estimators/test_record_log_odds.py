@@ -89,19 +89,6 @@ def test_reads_the_last_round_of_targets_and_shadow_models(knowledge: Knowledge)
         assert rows(read.targets[target].shadows) == [[4.0, -12.0, 30.0]] * 2
 
 
-def test_reads_only_the_targets(knowledge: Knowledge) -> None:
-    alone = compute_log_odds(
-        two_round_view(),
-        (client(1),),
-        knowledge,
-        models=2,
-        most_rounds=6,
-        include_candidates=True,
-    )
-    assert list(alone.targets) == [client(1)]
-    assert alone.targets[client(1)].target.tolist() == pytest.approx([5.0, -15.0, 30.0])
-
-
 @pytest.mark.parametrize("asked", [True, False])
 def test_models_train_on_candidates_only_if_included(knowledge: Knowledge, asked: bool) -> None:
     read = compute_log_odds(

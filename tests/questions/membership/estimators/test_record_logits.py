@@ -8,7 +8,6 @@ from overheard.questions.membership.estimators.record_logits import (
     record_confidence,
 )
 from overheard.testing.planted_runs.planted_membership import (
-    ROUNDS,
     MembershipRun,
     build,
     simulate_membership,
@@ -62,10 +61,6 @@ def test_reads_the_updated_model_of_the_target(run) -> None:
     expected = model(run.knowledge.candidate_records.inputs).detach()
     assert readings.targets[client(0)][1].allclose(expected, atol=1e-5)
     assert readings.rounds == (0, 1)
-
-
-def test_reads_the_last_round_if_only_one_is_allowed(run) -> None:
-    assert read(run, most_rounds=1)[1].rounds == (ROUNDS - 1,)
 
 
 def test_the_final_model_is_read_where_nothing_else_can_be(run) -> None:

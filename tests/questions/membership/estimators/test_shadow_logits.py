@@ -50,20 +50,6 @@ def logits_of(
     return compute_shadow_logits(view, known, rounds, count, include_candidates=online)
 
 
-def test_models_are_confident_about_their_training_records(run) -> None:
-    shadows = logits_of(run)
-    assert shadows.is_member.shape == (6, len(run.knowledge.candidate_records))
-    assert shadows.rounds.keys() == {0, 1}
-    log_odds = record_confidence(
-        shadows.rounds[1], run.knowledge.candidate_records, "classification"
-    )
-    assert (
-        float(log_odds[shadows.is_member].mean())
-        > float(log_odds[~shadows.is_member].mean()) + 2
-    )
-    assert len(set(map(tuple, shadows.is_member.tolist()))) == 6
-
-
 def test_models_train_on_as_many_examples_as_clients_report(run) -> None:
     nothing = replace(
         run.knowledge, auxiliary=run.knowledge.auxiliary.take(torch.zeros(0).long())
@@ -81,9 +67,8 @@ def test_models_train_on_half_of_the_examples_without_reported_sizes(run) -> Non
         for m in run.transcript.messages
     ]
     silent = replace(run, transcript=replace(run.transcript, messages=tuple(hidden)))
-    assert float(logits_of(silent, 40).is_member.double().mean()) == pytest.approx(
-        0.5, abs=0.05
-    )
+    # 180 records in 8 models: a standard error of 0.013.
+    assert float(logits_of(silent, 8).is_member.double().mean()) == pytest.approx(0.5, abs=0.05)
 
 
 def test_models_do_not_train_on_excluded_candidates(run) -> None:

@@ -77,14 +77,6 @@ def test_a_model_has_equal_examples_in_all_rounds_and_other_logits() -> None:
     assert not first[LOGITS_TENSOR].equal(later[LOGITS_TENSOR])
 
 
-def test_models_do_not_train_on_excluded_candidates() -> None:
-    assert not replace(JOB, include_candidates=False).run(tensors())[IS_MEMBER_TENSOR].any()
-
-
-def test_the_same_job_gives_the_same_bits() -> None:
-    assert JOB.run(tensors())[LOGITS_TENSOR].equal(JOB.run(tensors())[LOGITS_TENSOR])
-
-
 def test_refuses_a_diverging_training() -> None:
     wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
     with pytest.raises(PlanError, match="training of shadow/2 diverged in round 1"):

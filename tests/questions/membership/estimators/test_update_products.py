@@ -9,7 +9,6 @@ from torch import Tensor
 from overheard.core.examples import concatenate_examples
 from overheard.core.messages import apply_update
 from overheard.core.parties import SERVER, client
-from overheard.core.seeds import Seed
 from overheard.defenses.local_dp import LocalDp
 from overheard.learning.example_gradients import example_gradients, flatten_weights
 from overheard.learning.train import train_cohort
@@ -124,30 +123,3 @@ def test_the_default_number_of_trainings_follows_the_recipe(by_heart) -> None:
 
     assert computed(1, None).equal(computed(1, 0))
     assert computed(2, None).equal(computed(2, 2))
-
-
-def test_trainings_change_the_directions_alone(by_heart) -> None:
-    cache = CountingCache()
-    plain, trained = (
-        compute_update_products(
-            by_heart.transcript.seen_by(SERVER),
-            replace(
-                by_heart.knowledge, compute=replace(by_heart.knowledge.compute, cache=cache)
-            ),
-            {1: TARGETS},
-            8,
-            trainings,
-        )[1]
-        for trainings in (0, 1)
-    )
-    assert len(cache.saved) == 2
-    assert trained.shadows.among_shadows.equal(plain.shadows.among_shadows)
-    assert not trained.shadows.record_squares.allclose(plain.shadows.record_squares)
-
-
-def test_another_seed_draws_other_shadow_models(by_heart) -> None:
-    other = replace(by_heart.knowledge.compute, cache=CountingCache(), seed=Seed(9))
-    knowledge = replace(by_heart.knowledge, compute=other)
-    view = by_heart.transcript.seen_by(SERVER)
-    found = compute_update_products(view, knowledge, {1: TARGETS}, 8)[1]
-    assert not found.shadows.is_member.equal(products_of(by_heart).shadows.is_member)

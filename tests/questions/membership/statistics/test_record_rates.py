@@ -65,12 +65,6 @@ def test_few_non_members_give_a_wide_interval_of_the_false_positive_rate() -> No
     assert passing(10_000) < 0.013
 
 
-def test_omits_rates_that_were_not_scored() -> None:
-    rates = estimate_record_rates([finding(0, [1.0], [0.0])])
-    assert not rates.true_positive_rates
-    assert not rates.false_positive_rates
-
-
 def test_the_auc_counts_members_of_all_clients_and_non_members_once_per_run() -> None:
     # 4 + 2 + 3 members; 2 non-members in the first run, whose clients share them, and 1.
     rates = estimate_record_rates(

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER
@@ -45,14 +44,6 @@ def test_compares_neither_senders_of_one_round_nor_shadow_devices(different) -> 
     for target, claim in infer(QUICK, different).items():
         own = target.partition("-")[0]
         assert set(claim.others) == {t for t in different.targets if t.partition("-")[0] != own}
-
-
-def test_matches_are_symmetric(different) -> None:
-    claims = infer(QUICK, different)
-    first, second = "anon/0-0", "anon/1-0"
-    there = claims[first].scores[claims[first].others.index(second)]
-    back = claims[second].scores[claims[second].others.index(first)]
-    torch.testing.assert_close(there, back)
 
 
 @pytest.mark.slow

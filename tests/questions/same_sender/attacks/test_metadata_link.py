@@ -151,10 +151,6 @@ class TestMetadataLink:
                 make_view(make_message(0, A), make_message(1, B)), (A,), NOTHING, Seed(0)
             )
 
-    def test_refuses_invalid_settings(self):
-        with pytest.raises(ValueError, match="lasting"):
-            MetadataLink(lasting=1.0)
-
 
 class TestNetwork:
     """The network links encrypted messages without reading any."""

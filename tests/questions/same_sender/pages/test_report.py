@@ -2,7 +2,6 @@
 
 from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.threat_results import ArmResult
-from overheard.questions.same_sender.pages.report import link_figures, link_tables
 from overheard.report.threat_sentences import threat_sentences
 from tests.report.user_audits import sender_findings, user_audit
 
@@ -22,15 +21,3 @@ def test_links_have_sentences_of_their_own() -> None:
     assert "The equal error rate of its pair matching is" in words
     assert "There was no permutation control." in words
     assert "The interval is over the users of this one run, and says nothing of other" in words
-
-
-def test_links_have_one_table_with_the_precision_per_target() -> None:
-    (table,) = link_tables(arms_of(2.0))
-    assert table.caption.startswith("Pair matching")
-    assert table.headers[2:4] == ("Average precision per target", "Random order")
-
-
-def test_links_have_only_curves_of_pairs() -> None:
-    (figure,) = link_figures(arms_of(3.0))
-    assert [panel.heading for panel in figure.panels] == ["ROC curve of pair matching"]
-    assert "histogram" not in figure.note

@@ -152,25 +152,6 @@ class TestClaim:
         assert statistic == pytest.approx({6: 0, 7: 1, 8: 1, 9: 0.5}, abs=1e-9)
         assert evidence.since == 7
 
-    def test_restarts_after_a_gap(self):
-        models = [[float(number), 1.0] for number in range(14)]
-        attack = ShiftTrend(information="weights", trend=2)
-        statistic, _ = statistic_of(attack, view_of_models(*models, silent={6}), ONE, BLANK)
-        assert statistic.keys() == {3, 4, 5, 10, 11, 12, 13}
-
-    @pytest.mark.parametrize(
-        ("information", "needed"), [("weights", 7), ("representations", 7), ("gradients", 8)]
-    )
-    def test_refuses_too_few_rounds_and_states_both_numbers(self, information, needed):
-        attack = ShiftTrend(information=information)
-        rounds = range(needed - 1)
-        with pytest.raises(
-            NeedsError, match=f"{needed} consecutive rounds.*reads {needed - 1}"
-        ):
-            statistic_of(attack, simulate_client_view(None, 0).during(rounds))
-        statistic, _ = statistic_of(attack, simulate_client_view(None, 0).during(range(needed)))
-        assert statistic.keys() == {needed - 1}
-
     def test_refuses_rounds_with_too_many_gaps(self):
         models = [[float(number), 1.0] for number in range(14)]
         view = view_of_models(*models, silent={4, 9})
@@ -212,14 +193,6 @@ class TestClaim:
             statistic_of(attack, view)[0]
             == statistic_of(attack, view, knowledge=replace(KNOWLEDGE, auxiliary=other))[0]
         )
-
-    def test_refuses_settings_out_of_range(self):
-        with pytest.raises(ValueError, match="2 or more rounds, got 1"):
-            ShiftTrend(trend=1)
-        with pytest.raises(ValueError, match="3 or more rounds, got 2"):
-            ShiftTrend(trend=2, standardise=True)
-        with pytest.raises(ValueError, match="probe must be 1 or more"):
-            ShiftTrend(probe=0)
 
 
 CLEAR = [

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from overheard.core.attack import missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -76,17 +75,6 @@ def test_its_trend_starts_with_the_first_model():
     assert evidence.statistic == pytest.approx((0.5,))
     with pytest.raises(NeedsError, match=r"needs 4 consecutive rounds.*reads 3"):
         statistic_of(ValidationShift("accuracy", trend=3), view_with_odds(3, 3, 3), ONE, SHOWN)
-
-
-def test_auxiliary_examples_without_a_class_are_a_missing_need():
-    one_class = Knowledge(2, build, Examples(torch.zeros(3, 1), torch.zeros(3).long()))
-    missing = missing_needs(ValidationShift(), view_with_odds(3), ONE, one_class)
-    assert missing == ("labelled auxiliary examples of every class",)
-
-
-def test_refuses_too_few_rounds_for_a_line():
-    with pytest.raises(ValueError, match="2 or more rounds, got 1"):
-        ValidationShift(trend=1)
 
 
 FIRST = 5

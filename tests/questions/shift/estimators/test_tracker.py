@@ -52,13 +52,6 @@ def test_without_a_rate_it_raises_no_alarm_and_still_names_the_round() -> None:
     assert claim.evidence.since == 10 + ROUNDS // 2
 
 
-def test_the_same_readings_are_fitted_once() -> None:
-    bank = simulated("d")
-    assert calibrate(bank) is calibrate(bank)
-    assert calibrate(bank) is not calibrate(simulated("e"))
-    assert calibrate(bank) is not calibrate(bank, 0.1)
-
-
 def test_representations_give_evidence_and_no_shares() -> None:
     bank = simulated("f")
     changes = torch.rand(60, ROUNDS, 4, generator=torch.Generator().manual_seed(3)).double()

@@ -58,12 +58,6 @@ def test_refuses_too_few_runs_and_broadcasts_with_the_observers_own_part(
         kind(simulated_runs=8, extract=False)
 
 
-def test_simulated_clients_are_a_source_of_training() -> None:
-    for kind in (ShiftTrend, ValidationShift):
-        assert kind(simulated_runs=8).training_source() == "virtual clients"
-        assert kind().training_source() == "none"
-
-
 def test_refuses_to_simulate_fewer_runs_than_give_a_scale() -> None:
     poor = replace(KNOWN, compute=replace(KNOWN.compute, virtual_clients=7))
     with pytest.raises(NeedsError, match="needs 8 virtual clients or more for"):

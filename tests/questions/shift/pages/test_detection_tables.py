@@ -31,17 +31,6 @@ def test_an_attack_with_alarms_has_a_row_in_all_tables_and_one_without_in_two() 
         assert all(len(line) == len(table.headers) for line in table.rows)
 
 
-def test_lists_values_with_intervals_and_the_guess() -> None:
-    table = tables(shift_audit(shift_findings("none", "tracker", 9.0, runs=20)))
-    (line,) = table["Shifts compared with controls"].rows
-    figures = dict(zip(table["Shifts compared with controls"].headers, line, strict=True))
-    assert figures["Shifts ranked above controls"].startswith("100\u00a0of\u00a0100 (")
-    assert figures["Guessing"] == "50\u00a0of\u00a0100"
-    # 20 of 20: 0.025^(1/20) = 83 %
-    assert figures["Detected at 5\u00a0% false alarms"] == "100\u00a0% (83 to 100)"
-    assert figures["Detected at 1\u00a0% false alarms"] == "–"
-
-
 def test_shows_the_lower_bound_of_the_time_between_alarms_if_there_was_none() -> None:
     # None of 5 controls peaks above 3.02 here: 100 rounds / 3.689 = 27.
     by_title = tables(shift_audit(shift_findings("none", "tracker", 5.0, runs=5)))
@@ -76,8 +65,3 @@ def test_exact_controls_have_a_table_of_their_own() -> None:
         figures["Exact controls that raised an alarm"]
         == natural["Controls that raised an alarm"]
     )
-
-
-def test_without_controls_there_is_no_table() -> None:
-    findings = shift_findings("none", "tracker", 9.0, runs=3, has_controls=False)
-    assert tables(shift_audit(findings)) == {}

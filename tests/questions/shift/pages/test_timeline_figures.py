@@ -11,7 +11,6 @@ from overheard.drawing.figures import ReportFigure
 from overheard.findings.audit import Audit
 from overheard.questions.shift.pages.timeline_figures import (
     MAX_ATTACKS,
-    MAX_RUNS,
     MAX_TARGETS,
     timeline_figures,
 )
@@ -21,16 +20,6 @@ from tests.runs.audits import HOSTILE
 
 def report_figures(audit: Audit) -> tuple[ReportFigure, ...]:
     return timeline_figures(audit, with_verdicts(audit).arm_results)
-
-
-def test_draws_several_runs_of_one_target_and_states_how_many_there_are() -> None:
-    (report_figure,) = report_figures(shift_audit(shift_findings("none", "sharp", 5.0, runs=5)))
-    assert [panel.heading for panel in report_figure.panels] == [
-        f"The other clients together, seed {seed}" for seed in range(MAX_RUNS)
-    ]
-    assert (
-        "The figure shows 3 of 5 claims. All others are in findings.json." in report_figure.note
-    )
 
 
 def test_draws_the_first_run_of_many_targets_shifted_ones_first() -> None:

@@ -212,10 +212,6 @@ def test_a_claim_without_a_threshold_has_no_alarm_scores() -> None:
     assert scores(shift_of(silent), NOTHING) == {}
 
 
-def test_an_alarm_without_a_stated_rate_has_no_uninformed_guess() -> None:
-    assert scores(shift_of(evidence(alarm=3, rate=None)))["detected"].best_uninformed is None
-
-
 def test_compares_the_claimed_round_with_the_middle_of_the_run() -> None:
     # true round 3; rounds 0 .. 5 have their middle at 2.5
     got = scores(shift_of(evidence(since=5)))["round_error"]

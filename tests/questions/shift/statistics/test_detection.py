@@ -5,7 +5,6 @@ from math import inf
 
 import pytest
 
-from overheard.auditing.summary import summarise
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
@@ -155,10 +154,6 @@ def test_an_attack_that_is_calibrated_nowhere_raises_no_alarm() -> None:
     assert got["not_calibrated"].value.mean == 1.0
 
 
-def test_an_attack_without_a_threshold_has_no_alarm_rows() -> None:
-    assert rows(peak_findings([1, 2], [3, 4])).keys() == {"auc", "auc_told"}
-
-
 def test_without_controls_or_shifts_there_are_no_rows() -> None:
     shifted = [peak_finding(9.0, seed=seed) for seed in range(4)]
     controls = [peak_finding(1.0, seed=seed, is_control=True) for seed in range(4)]
@@ -187,8 +182,3 @@ def test_attacks_have_separate_rows() -> None:
     auc_rows = [row for row in detection_rows(findings, SEED) if row.score == "auc"]
     assert [row.attack for row in auc_rows] == ["blunt", "sharp"]
     assert {row.value.mean for row in auc_rows} == {0.5}
-
-
-def test_a_summary_holds_these_rows_and_the_means_of_single_findings() -> None:
-    findings = peak_findings([5, 6], [1, 2])
-    assert summarise(findings, SEED) == detection_rows(findings, SEED)

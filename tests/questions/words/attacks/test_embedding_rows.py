@@ -68,11 +68,6 @@ def test_lengths_of_rows_are_compared_with_the_median_row():
     assert claim.candidates()[:2] == ("eat", "bread")
 
 
-def test_update_without_a_change_says_nothing():
-    delta = {"0.weight": torch.zeros(8, 3)}
-    assert claim_of(view_of_update(delta, delta)).scores.tolist() == [0.0] * 6
-
-
 def test_frozen_word_vectors_are_refused_with_the_reason():
     def frozen() -> nn.Module:
         model = build()

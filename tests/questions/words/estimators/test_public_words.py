@@ -7,7 +7,6 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.task import TokenWords
 from overheard.questions.words.estimators.public_words import (
     claim_words,
-    count_public_words,
     count_words,
     find_rare_words,
 )
@@ -26,20 +25,6 @@ def test_labels_count_if_they_are_words():
     # The labels are tokens 3 and 2; the first text has token 3 already.
     words = TokenWords(6, 2, WORDS.words, first_label=2)
     assert count_words(TEXTS, words).tolist() == [2, 2, 0, 0]
-
-
-def test_public_text_is_auxiliary_and_background():
-    known = Knowledge(2, auxiliary=TEXTS, background=TEXTS, token_words=WORDS)
-    counts = count_public_words(known)
-    assert counts is not None
-    assert counts.tolist() == [2, 4, 0, 0]
-
-
-def test_without_texts_nothing_is_public():
-    numbers = Examples(torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64))
-    assert count_public_words(Knowledge(2, token_words=WORDS)) is None
-    assert count_public_words(Knowledge(2, auxiliary=numbers, token_words=WORDS)) is None
-    assert count_public_words(Knowledge(2, auxiliary=TEXTS)) is None
 
 
 def test_all_but_the_most_frequent_tenth_are_rare():

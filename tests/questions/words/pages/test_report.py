@@ -36,25 +36,6 @@ def test_no_word_is_quoted_if_nothing_leaks():
     assert "Held against the words of other clients, the same claims have 20" in details
 
 
-def test_table_has_scores_guess_and_other_clients():
-    audit = audit_of(leaking())
-    (section,) = pages_of("words").sections(audit, with_verdicts(audit).arm_results)
-    (table,) = section.blocks[0].tables
-    cells = dict(zip(table.headers, table.rows[0], strict=True))
-    assert cells["Average precision, rare words"].startswith("90")
-    assert cells["Guessing"].startswith("30")
-    assert cells["Against other clients"].startswith("10")
-
-
-def test_figure_shows_how_many_of_the_first_words_are_correct():
-    audit = audit_of(leaking())
-    (section,) = pages_of("words").sections(audit, with_verdicts(audit).arm_results)
-    (figure,) = section.blocks[1].figures
-    # Of the listed words the first and the third were used.
-    assert figure.table.headers[:3] == ("Attack", "First 1", "First 10")
-    assert figure.table.rows[0][:2] == ("rows", "100")
-
-
 def test_unchecked_claim_names_its_first_words():
     assert pages_of("words").describe_claim(leaking()[0]) == (
         "“<b>leek</b>”, “turnip”, “kale\\u202e”"
