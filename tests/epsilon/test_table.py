@@ -56,14 +56,6 @@ def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
         assert part in audited["Mechanism"]
 
 
-def test_the_best_attack_is_named_by_its_label() -> None:
-    audited = audit_of(WEAK, noisy_finding(1.0))
-    findings = tuple(
-        replace(one, cell=replace(one.cell, label="peeking twice")) for one in audited.findings
-    )
-    assert "(peeking twice, " in cells(replace(audited, findings=findings))["Verdict"]
-
-
 def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None:
     audited = audit_of(WEAK, noisy_finding(1.0), are_canaries=True)
     assert cells(audited)["Verdict"].startswith(
@@ -105,28 +97,6 @@ def test_a_meaningless_epsilon_is_reported_as_such() -> None:
     audited = cells(audit_of(idle, noisy_finding(0.01, outsiders=200)))
     assert audited["Verdict"].startswith("holds as far as measured, but protects nobody (")
     assert audited["Recomputed: PLD / RDP"] == "> 1000 / > 1000"
-
-
-@pytest.mark.slow
-def test_an_observer_of_unnoised_values_has_no_guarantee() -> None:
-    audited = cells(audit_of(DpFedavg().mechanism()))
-    assert audited["Verdict"].startswith("guarantees nothing against this observer")
-    assert "added by the server" in audited["Mechanism"]
-
-
-@pytest.mark.slow
-def test_an_unenforced_clip_guarantees_nothing() -> None:
-    audited = cells(audit_of(replace(LOCAL, bounded_at=None)))
-    assert audited["Verdict"] == (
-        "guarantees nothing: its noise suits updates whose size is limited by clipping, but "
-        "nobody clips them"
-    )
-    assert "enforced by nobody" in audited["Mechanism"]
-
-
-def test_an_unmeasured_epsilon_says_what_to_add() -> None:
-    assert "add data.candidates" in cells(audit_of(WEAK))["Verdict"]
-    assert "canaries" in cells(audit_of(WEAK, noisy_finding(1.0), are_alike=False))["Verdict"]
 
 
 @pytest.mark.slow
