@@ -131,13 +131,6 @@ def test_a_shape_that_nothing_states_is_called_a_guess(
     assert "a guess, which" not in given.text
 
 
-def test_the_title_quotes_the_name_of_the_folder(foreign: ForeignRecording):
-    folder = foreign(task=STATED_TASK, model="Logistic()", recipe=STATED_RECIPE)
-    written = write_first_plan(FirstPlanRequest(read_recorded_facts(folder)), HERE)
-    assert "a guess, which" not in written.text
-    assert written.plan.title == f"What the recorded run “{folder.name}” reveals"
-
-
 def test_says_what_to_give_if_no_attack_can_run(foreign: ForeignRecording):
     with pytest.raises(PlanError, match=r"--data FILE.*--model package.module:Class"):
         write_first_plan(FirstPlanRequest(read_recorded_facts(foreign())), HERE)
