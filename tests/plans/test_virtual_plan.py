@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from overheard.core.knowledge import Prior
 from overheard.core.recipe import Recipe
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet
@@ -26,15 +25,6 @@ GUESSING = ThreatPlan(attacks=(MeanSoftmax(),), knows=("auxiliary", "model"), vi
 
 def with_virtual(line: str) -> str:
     return f"{GOOD}\n[threats.virtual]\n{line}\n"
-
-
-def test_the_prior_has_the_plans_settings():
-    assert FULL.prior == Prior(
-        (Dirichlet(alpha=0.1), Iid()),
-        (10, 20),
-        (Recipe(0.1, 1, 32), Recipe(0.01, 2, 32, "adam")),
-    )
-    assert VirtualPlan().prior == Prior()
 
 
 def test_a_recipe_has_all_settings_of_its_plan():

@@ -27,12 +27,6 @@ def test_every_key_has_a_description(table: type[Plan] | type[Policy]):
     assert missing == [], "describe it under `Args:` in the docstring of its class"
 
 
-def test_descriptions_of_tables_leave_out_their_keys():
-    assert SCHEMA["description"].startswith("The plan of an audit")
-    assert "Args:" not in str(SCHEMA)
-    assert "\nA claim" not in str(SCHEMA)
-
-
 def test_a_plugin_is_described_by_its_own_class():
     assert key("LocalDp", "clip")["description"] == (
         "largest L2 norm of an update before noise."
@@ -47,12 +41,6 @@ def test_ranges_are_those_that_the_classes_accept():
     assert key("Lira", "models")["anyOf"][0]["minimum"] == 4
     assert "maximum" not in key("Mnist", "shrink")
     assert "minimum" not in key("Ham10000", "side")
-
-
-def test_ranges_that_a_plan_states_stay():
-    assert key("DataPlan", "clients")["maximum"] == 1_000_000
-    assert key("TrainingPlan", "rate")["exclusiveMinimum"] == 0
-    assert key("KnownUserSettings", "share")["exclusiveMaximum"] == 1
 
 
 def test_the_schema_accepts_and_names_what_the_plain_one_does():

@@ -35,10 +35,6 @@ class _Car(_Vehicle):
     """
 
 
-class _Bare:
-    pass
-
-
 def test_a_class_is_described_by_the_paragraphs_before_its_sections():
     assert read_description(_Vehicle) == "A thing on wheels.\n\nIt moves."
 
@@ -53,8 +49,3 @@ def test_a_setting_is_described_by_all_lines_of_its_entry():
 def test_settings_of_a_parent_are_described_too_and_a_child_can_say_more():
     assert read_arguments(_Car)["wheels"] == "always four."
     assert read_arguments(_Car)["owner"].startswith("who has it")
-
-
-def test_a_class_without_a_docstring_has_no_description():
-    assert read_description(_Bare) == ""
-    assert read_arguments(_Bare) == {}
