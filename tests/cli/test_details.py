@@ -1,7 +1,5 @@
 """`overheard list KIND NAME` prints all that is known of one plugin."""
 
-import pytest
-
 from tests.cli.conftest import Command, assert_user_error
 
 
@@ -21,14 +19,6 @@ def test_prints_facts_and_every_setting_with_range_and_default(overheard: Comman
 def test_prints_an_example_where_there_is_no_default(overheard: Command):
     said = overheard("list", "datasets", "own")
     assert 'Example: reference = "cases.parquet"' in flat(said.out)
-
-
-@pytest.mark.parametrize(("kind", "name"), [("questions", "identity"), ("splits", "iid")])
-def test_prints_plugins_with_and_without_settings(overheard: Command, kind: str, name: str):
-    said = overheard("list", kind, name)
-    assert said.code == 0
-    assert said.out.startswith(name)
-    assert "Source: " in said.out
 
 
 def test_refuses_an_unknown_name_and_kinds_without_details(overheard: Command):

@@ -104,10 +104,3 @@ def test_names_of_files_cannot_control_the_terminal(overheard: Command, audited:
     assert said.code == 0
     assert "\x1b[31m" not in said.out
     assert "not listed" in said.out
-
-
-def test_the_help_names_exit_codes_and_files(overheard: Command) -> None:
-    assert "Exit codes" in overheard("verify", "--help").out
-    taught = overheard("evidence", "--help").out
-    for step in ("1. overheard evidence", "2. fill in officer.toml", "4. overheard verify"):
-        assert step in taught

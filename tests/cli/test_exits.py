@@ -17,7 +17,7 @@ def ended(error: BaseException, sigterm: SigtermHandler | None = None) -> int:
     return run_command(command, sigterm or SigtermHandler())
 
 
-@pytest.mark.parametrize("arguments", [("list", "attacks"), ("schema",), ("show", "--help")])
+@pytest.mark.parametrize("arguments", [("schema",), ("show", "--help")])
 def test_a_reader_that_leaves_causes_no_traceback(arguments: tuple[str, ...]):
     command = subprocess.Popen(
         [sys.executable, "-m", "overheard", *arguments],

@@ -98,16 +98,6 @@ def test_a_run_that_falls_silent_is_audited_and_can_be_followed_again(
     assert "from 2 rounds" in " ".join(again.out.split())
 
 
-def test_prints_nothing_if_quiet(
-    overheard: Command, plan: Path, recording: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    said = overheard(
-        "audit", plan, "--transcript", recording, "--follow", "--quiet", "--out", out, *CPU
-    )
-    assert (said.code, said.out, said.err) == (0, "", "")
-
-
 def test_needs_the_folder_of_a_recording(overheard: Command, plan: Path) -> None:
     assert_user_error(overheard("audit", plan, "--follow"), "--follow needs a recording")
 

@@ -12,7 +12,6 @@ import torch
 from safetensors.torch import save_file
 from sklearn.datasets import load_digits
 
-from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
 from overheard.core.messages import Broadcast, Update
 from tests.cli.conftest import CPU, Command, assert_user_error
@@ -43,30 +42,12 @@ def test_prints_a_summary_of_the_import_and_the_next_step(
     assert "4 weight files are intact." in shown.out
 
 
-def test_prints_nothing_if_quiet(overheard: Command, exported: Path, tmp_path: Path):
-    said = overheard("import", exported, "--out", tmp_path / "run", "--quiet")
-    assert (said.code, said.out, said.err) == (0, "", "")
-    assert count_committed_rounds(tmp_path / "run") == 2
-
-
 def test_refuses_torch_files_and_says_how_to_convert_them(
     overheard: Command, exported: Path, tmp_path: Path
 ):
     torch.save({"weight": torch.ones(2)}, exported / "0" / "c.pt")
     said = overheard("import", exported, "--out", tmp_path / "run")
     assert_user_error(said, "c.pt", "from safetensors.torch import save_file")
-
-
-def test_refuses_an_unknown_kind_of_files(overheard: Command, exported: Path, tmp_path: Path):
-    assert overheard("import", exported, "--out", tmp_path / "run", "--kind", "sums").code == 2
-    assert not (tmp_path / "run").exists()
-
-
-def test_help_contains_an_example(overheard: Command):
-    said = overheard("import", "--help")
-    assert said.code == 0
-    assert "round-0000/client-0.safetensors" in said.out
-    assert "overheard import exported --out recordings/march" in said.out
 
 
 @pytest.mark.slow

@@ -39,10 +39,6 @@ def test_plugins_of_other_packages_are_listed_with_their_package(
     ]
 
 
-def test_lists_settings_with_type_and_default(overheard: Command):
-    assert "    alpha: float = 0.5" in overheard("list", "splits").out
-
-
 def test_lists_as_json(overheard: Command):
     said = json.loads(overheard("list", "splits", "--json").out)
     (dirichlet,) = [one for one in said if one["name"] == "dirichlet"]

@@ -24,7 +24,7 @@ from overheard.learning.workers import starter
 from overheard.learning.workers.processes import are_supported
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from tests.auditing.plans import TINY, TRAINING, replace_tables
-from tests.cli.conftest import CPU, Command, CommandResult, assert_user_error, contents
+from tests.cli.conftest import CPU, Command, assert_user_error, contents
 
 
 def edited(plan: Path, right: str, wrong: str) -> Path:
@@ -46,11 +46,6 @@ def test_audits_reports_and_resumes(overheard: Command, plan: Path, tmp_path: Pa
     assert {"report.html", "findings.json", "findings.csv", "plan.toml"} <= set(left)
     assert overheard("audit", plan, "--out", tmp_path / "out", *CPU) == said
     assert contents(tmp_path / "out") == left
-
-
-def test_quiet_prints_nothing(overheard: Command, plan: Path, finished: Path, tmp_path: Path):
-    out = shutil.copytree(finished, tmp_path / "out")
-    assert overheard("audit", plan, "--out", out, "--quiet", *CPU) == CommandResult(0, "", "")
 
 
 def test_the_seed_option_replaces_the_seeds_of_the_plan(
@@ -133,16 +128,6 @@ def test_refuses_an_impossible_partition(
     error = said.err[said.err.index("overheard: ") :]
     assert_user_error(replace(said, err=error), *words)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_corrected_plan_can_use_the_same_folder(
-    overheard: Command, plan: Path, tmp_path: Path
-):
-    out = tmp_path / "out"
-    edited(plan, "clients = 3", "clients = 900")
-    assert overheard("audit", plan, "--out", out, *CPU).code == 2
-    edited(plan, "clients = 900", "clients = 3")
-    assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
 
 
 def test_refuses_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Path):
@@ -388,21 +373,6 @@ def test_a_wrong_call_shows_the_usage(overheard: Command, arguments: tuple[str, 
     assert said.out == ""
     assert "Usage: overheard" in said.err
     assert "Traceback" not in said.err
-
-
-@pytest.mark.parametrize("command", ["audit", "reproduce", "list", "show", "check", "schema"])
-def test_the_help_of_each_command_contains_an_example(overheard: Command, command: str):
-    said = overheard(command, "--help")
-    assert said.code == 0
-    assert said.err == ""
-    assert f"overheard {command} " in said.out.split("Example")[1]
-
-
-def test_the_help_names_every_command(overheard: Command):
-    said = overheard("--help")
-    assert said.code == 0
-    for command in ("audit", "reproduce", "list", "show", "check", "schema"):
-        assert command in said.out
 
 
 def test_the_schema_lists_every_table(overheard: Command):

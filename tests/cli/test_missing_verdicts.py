@@ -34,12 +34,6 @@ def printed(plan_text: str | None, recording: Path | None) -> str:
     return console.file.getvalue()
 
 
-def test_the_clients_of_a_recording_are_counted(finished: Path) -> None:
-    # The run has three clients: 3! = 6 permutations.
-    (recording,) = (finished / "runs").iterdir()
-    assert "The smallest p-value of this plan is 0.17" in printed(FEW, recording)
-
-
 def test_a_recording_without_ground_truth_has_no_verdict(
     finished: Path, tmp_path: Path
 ) -> None:
@@ -57,7 +51,3 @@ def test_a_plan_for_recordings_is_refused_before_any_advice(
     said = overheard("audit", plan, "--out", tmp_path / "out")
     assert_user_error(said, "--transcript")
     assert "p-value" not in said.err
-
-
-def test_nothing_is_printed_if_all_can_be_judged() -> None:
-    assert printed(None, None) == ""

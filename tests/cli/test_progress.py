@@ -34,10 +34,3 @@ def test_prints_plain_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("overheard.cli.progress.monotonic", lambda: next(clock))
     said = drawn(terminal=False, quiet=False)
     assert said == "1 of 2, 16 s: [red]none[/red], seed 1\n"
-
-
-def test_logs_each_step_once(caplog: pytest.LogCaptureFixture):
-    with caplog.at_level("INFO", "overheard"):
-        drawn(terminal=False, quiet=True)
-    assert caplog.records[0].message == "0 of 2: [red]none[/red], seed 0"
-    assert len(caplog.records) == 3

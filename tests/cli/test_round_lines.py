@@ -62,10 +62,6 @@ def test_unchecked_claims_have_an_example_and_no_score(found: Audit) -> None:
     assert "guessing" not in said
 
 
-def test_says_that_nothing_was_claimed(found: Audit) -> None:
-    assert line(replace(found, findings=())).endswith(": nothing was claimed")
-
-
 def test_says_what_attacks_lacked_that_could_not_run(found: Audit) -> None:
     first = found.findings[0]
     refusal = Refusal(first.cell, first.target, ("a reason that is long: " + 300 * "x",))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.archive.layout import manifest_path, messages_path, round_folder
+from overheard.archive.layout import manifest_path, round_folder
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
 from overheard.auditing.inputs import Resources
@@ -69,12 +69,6 @@ def test_verifies_every_weight_file(overheard: Command, recording: Path, tmp_pat
     said = overheard("show", copy, "--verify")
     assert said.code == 2
     assert "was altered after it was written" in said.err
-
-
-def test_marks_an_unfinished_run(overheard: Command, recording: Path, tmp_path: Path):
-    copy = shutil.copytree(recording, tmp_path / "copy")
-    messages_path(copy / "transcript", 2).unlink()
-    assert "2, INCOMPLETE" in overheard("show", copy).out
 
 
 def test_refuses_a_folder_without_a_transcript(overheard: Command, tmp_path: Path):

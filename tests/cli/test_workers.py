@@ -44,12 +44,6 @@ def test_refuses_other_values_and_lists_valid_ones(text: str):
         parse_workers(text)
 
 
-@pytest.mark.parametrize("command", ["audit", "reproduce"])
-def test_the_help_explains_clusters(overheard: Command, command: str):
-    told = " ".join(overheard(command, "--help").out.replace("│", " ").split())
-    assert "on that cluster trains the attackers' virtual clients" in told
-
-
 def test_passes_cluster_and_processes_on(overheard: Command, monkeypatch: pytest.MonkeyPatch):
     given = list[Resources]()
 
