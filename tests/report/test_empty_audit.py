@@ -18,11 +18,6 @@ def refusal(cell: Cell, *missing: str) -> Refusal:
     return Refusal(cell, client(0), missing)
 
 
-def test_accepts_an_audit_with_a_claim():
-    finding = Finding(CELL, client(0), (1.0,), (), ())
-    refuse_empty_audit(replace(EMPTY, findings=(finding,), refusals=(refusal(CELL, "x"),)))
-
-
 def test_says_that_no_client_is_left_to_ask_about():
     with pytest.raises(PlanError, match=r"no client is left to ask about.*threats\.observers"):
         refuse_empty_audit(EMPTY)

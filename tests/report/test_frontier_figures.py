@@ -2,9 +2,6 @@
 
 import re
 from dataclasses import replace
-from xml.etree import ElementTree as Xml
-
-import pytest
 
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
@@ -38,59 +35,6 @@ def report_figures(
 
 def best(report_figure: ReportFigure) -> dict[str, str]:
     return {line[0]: line[-1] for line in report_figure.table.rows if line[-1]}
-
-
-@pytest.mark.slow
-def test_dominated_arms_are_named_only_if_there_is_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # "useless" has more leakage than "dear" and less accuracy.
-    (report_figure,) = report_figures(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
-    assert best(report_figure) == {
-        "none": "yes",
-        "cheap": "yes",
-        "dear": "yes",
-        "useless": "no",
-    }
-    assert report_figure.note.endswith("strongest attack on each arm: none; cheap; dear.")
-    assert {"dear", "useless"} <= words(report_figure.panels[0].drawing)
-    monkeypatch.setattr(frontier_figures, "MAX_NAMED_ARMS", 3)
-    (crowded,) = report_figures(findings(none=4.0, cheap=2.5, dear=0.5, useless=1.5))
-    assert words(report_figure.panels[0].drawing) - words(crowded.panels[0].drawing) == {
-        "useless"
-    }
-
-
-def words(drawing: str) -> set[str]:
-    return {element.text or "" for element in Xml.fromstring(drawing).iter("text")}
-
-
-def test_the_table_has_accuracy_retained_and_the_guess() -> None:
-    (report_figure,) = report_figures(findings(none=4.0, dear=0.5))
-    place = report_figure.table.headers.index("Accuracy retained, %")
-    kept = {line[0]: line[place] for line in report_figure.table.rows}
-    assert kept == {"none": "100", "dear": "75"}  # 0.6 / 0.8
-    place = report_figure.table.headers.index("Uninformed guess")
-    assert all(line[place].endswith("%") for line in report_figure.table.rows)
-
-
-@pytest.mark.slow
-def test_the_strongest_attack_decides_and_adaptive_ones_are_dashed() -> None:
-    # "cheap" helps against attackers that do not know it, but not against the others.
-    held = findings(none=3.0, cheap=0.5)
-    (fooled,) = report_figures(held)
-    adaptive = [
-        replace(one, cell=replace(one.cell, label="ours, adapting", is_adaptive=True))
-        for one in identity_findings("cheap", "ours, knowing", 6.0)
-    ]
-    (report_figure,) = report_figures([*held, *adaptive])
-    assert best(fooled)["cheap"] == "yes"
-    assert best(report_figure)["cheap"] == "no"
-    assert report_figure.legend is not None
-    assert fooled.legend is not None
-    dashes = "stroke-dasharray"
-    assert report_figure.legend.count(dashes) == fooled.legend.count(dashes) + 1
-    assert {line[1] for line in report_figure.table.rows} == {"ours", "ours, adapting"}
 
 
 def test_a_frontier_needs_an_undefended_arm_and_another_one() -> None:
@@ -133,12 +77,6 @@ def test_a_defense_that_raises_the_error_lies_to_the_right(small: Audit) -> None
     assert "further right means less leakage" in report_figure.note
     assert low > high  # it keeps less accuracy, and stands further down
     assert best(report_figure) == {"none": "yes", "noise": "yes"}
-
-
-def test_a_defense_that_lowers_a_rate_lies_to_the_left() -> None:
-    (report_figure,) = report_figures(findings(none=4.0, cheap=0.5))
-    (cheap, _), (none, _) = dots(report_figure.panels[0].drawing, 1)
-    assert cheap < none
 
 
 def test_a_second_panel_shows_fewer_bytes_further_down(small: Audit) -> None:

@@ -34,12 +34,6 @@ def test_the_matrix_has_the_cells_of_the_first_page(rich: Audit) -> None:
     assert len({cell for line in expected for cell in line}) > 2
 
 
-def test_an_audit_shows_the_matrix_and_the_false_leaks_to_expect(small: Audit) -> None:
-    page = small._repr_html_()
-    assert page.startswith(verdict_matrix(small))
-    assert "2 verdicts rest on a test" in page
-
-
 def test_names_are_escaped(small: Audit) -> None:
     hostile = replace(small, title=HOSTILE)
     assert "<script" not in verdict_matrix(hostile)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-import overheard
 from overheard.archive.layout import manifest_path
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
@@ -46,14 +45,6 @@ def test_counts_what_each_observer_can_read(tmp_path: Path):
         "in which rounds.",
     )
     assert [one.kind for one in overview.metadata] == ["examples"]
-
-
-def test_the_text_has_all_of_it_in_columns(tmp_path: Path):
-    text = str(overheard.show(recorded(tmp_path / "run")))
-    assert "      model Mlp()\n" in text
-    assert "observer  broadcasts  updates  example counts\n" in text
-    assert "server             1        2               2\n" in text
-    assert text.endswith("examples 2 senders with 5 to 7 examples, read by server")
 
 
 def test_says_if_messages_contain_only_weights(tmp_path: Path):

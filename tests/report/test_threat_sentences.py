@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from overheard.auditing.threat_results import with_verdicts
-from overheard.core.parties import COHORT, RELEASE, SERVER, client, late_joiner
+from overheard.core.parties import COHORT, RELEASE, client, late_joiner
 from overheard.findings.audit import Audit
-from overheard.findings.finding import Cell, Refusal
+from overheard.findings.finding import Refusal
 from overheard.report.page_registry import pages_of
 from overheard.report.threat_sentences import headlines, threat_sentences
 from overheard.report.verdict_sentences import RELATED, badge, badge_of, guess_words
@@ -16,37 +16,6 @@ def words(audit: Audit, arm: int = 0) -> list[str]:
     """The sentences about the first threat result of an arm, with plain spaces."""
     threat_result = with_verdicts(audit).arm_results[arm].threat_results[0]
     return [sentence.replace("\u00a0", " ") for sentence in threat_sentences(threat_result)]
-
-
-def test_a_leak_is_described_with_guess_interval_and_rounds(
-    small: Audit,
-) -> None:
-    # l1 / 2 is the total variation: 0.10 and 0.02, mean 6.0 %, standard error 4.0; guess 0.5
-    # and 0.3. For two clients, Student's 97.5 % quantile is 12.7.
-    assert words(small)[0] == (
-        "The server infers each client's label shares, and assigns 6.0 % of the data to the "
-        "wrong class (95 % interval 0 to 57 %; guessing: wrong about 40 %), from 2 rounds."
-    )
-
-
-def test_the_worst_class_is_described_beside_a_guess(small: Audit) -> None:
-    # linf 0.10 and 0.02: mean 6.0 points; the guess errs by 0.5 and 0.3.
-    assert words(small)[1] == (
-        "On the label with the largest error it is off by 6.0 points; a guess is off by 40 "
-        "points."
-    )
-
-
-def test_names_the_client_with_the_best_result_and_its_guess(small: Audit) -> None:
-    # client/1: l1 / 2 is 0.02, that of the guess |0.5 - 0.2| = 0.3.
-    assert words(small)[2] == "Best result: client 1, 2.0 % (guessing: 30 %)."
-
-
-def test_one_run_says_that_the_interval_is_over_its_clients(small: Audit) -> None:
-    assert words(small)[-1] == (
-        "Attack: decaf, the only one that ran. The interval is over the clients of this one "
-        "run, and says nothing of other runs."
-    )
 
 
 def test_no_leak_above_the_margin_is_not_called_no_leak(small: Audit) -> None:
@@ -60,14 +29,6 @@ def test_no_leak_above_the_margin_is_not_called_no_leak(small: Audit) -> None:
     assert told[4] == (
         "Gain of the strongest attack over guessing (data assigned to the wrong class): 0 %, "
         "95 % interval 0 to 0 %; the margin is 5.0 %."
-    )
-
-
-def test_the_test_is_described_with_what_it_needs_and_can_reach(small: Audit) -> None:
-    # No other of 200 partitions fits as well: 1 / 200.
-    assert words(small)[3] == (
-        "Test of the claims against what might as well be true: p = 0.005 (decaf). A leak "
-        "needs 0.025 or less; the smallest possible is 0.005."
     )
 
 
@@ -123,15 +84,6 @@ def test_neither_a_leak_nor_none_is_inconclusive(small: Audit) -> None:
         "The server was shown neither to learn each client's label shares nor to gain less "
         "than the margin: the best attack is wrong about"
     )
-
-
-def test_refusals_name_what_is_missing(small: Audit) -> None:
-    cell = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
-    refused = replace(small, findings=(), refusals=(Refusal(cell, client(0), ("an update",)),))
-    assert words(refused) == [
-        "What the server can learn about each client was not measured: no attack could run. "
-        "Missing: an update. Not measured does not mean that there is no leak."
-    ]
 
 
 def test_the_published_claim_on_absent_classes_is_contradicted_where_it_fails(
@@ -194,11 +146,6 @@ def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
     cell = replace(rest[0].cell, rounds=(0, 1))
     refused = replace(small, findings=(), refusals=(Refusal(cell, COHORT, ("news",)),))
     assert words(refused)[0].startswith("What client 4 can learn about the other clients was")
-
-
-def test_the_coverage_sentence_precedes_the_attack(small: Audit) -> None:
-    bounded = shares_finding("none", client(0), (1.0, 0.0), (0.9, 0.1), reach=0.2)
-    assert words(replace(small, findings=(bounded,)))[-3].startswith("The 90 % intervals of")
 
 
 def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> None:

@@ -19,11 +19,6 @@ def test_reads_what_a_plan_says_of_a_threat() -> None:
     assert threat == PlannedThreat(("server",), "cohort", known, attacks, has_new_names=True)
 
 
-def test_what_a_threat_leaves_out_is_empty() -> None:
-    (threat,) = read_threats("[[threats]]")
-    assert threat == PlannedThreat((), "clients", (), (), has_new_names=False)
-
-
 @pytest.mark.parametrize(
     "text", ["", "not TOML", "threats = 3", "threats = [1]", "[" * 5000, "threats = {a = 1}"]
 )

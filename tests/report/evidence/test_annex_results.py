@@ -2,7 +2,7 @@
 
 from overheard.findings.number_format import SPACE
 from overheard.report.evidence.annex_results import judged_row, result_sentence
-from tests.gate.documents import epsilon_row, estimate, run, summary_row, verdict_row
+from tests.gate.documents import epsilon_row, estimate, summary_row, verdict_row
 from tests.report.evidence.annexes import annex_of, read, section_of
 
 
@@ -40,28 +40,6 @@ def test_the_best_guess_follows_the_direction_of_the_score() -> None:
     assert read(summary=[summary_row(blinds={})]).summary[0].best_guess is None
 
 
-def test_a_sentence_is_that_of_the_report() -> None:
-    findings = read()
-    assert findings.verdicts is not None
-    sentence = result_sentence(findings.verdicts[0])
-    assert sentence == "Arm “bare”: Leaks. The server tells members from others."
-
-
-def test_the_summary_states_the_gain_of_a_leak() -> None:
-    text = section_of(annex_of(), "In short").replace(SPACE, " ")
-    assert "What leaks in the arm “bare”\nThe server tells members from others." in text
-    assert "Gain over guessing: 25 of 100 (20 to 30 of 100)." in text
-    assert "contains 0" not in text
-    assert "noisy" not in text
-
-
-def test_the_summary_says_that_a_gain_may_be_nothing() -> None:
-    verdicts = [verdict_row("leaks", gain=estimate(-0.01, 0.03), is_below_margin=True)]
-    text = section_of(annex_of(verdicts=verdicts), "In short")
-    assert "This is below the margin." in text
-    assert "its interval contains 0" in text
-
-
 def test_a_guess_that_knows_the_labels_stands_beside_the_attack() -> None:
     verdict = verdict_row("leaks", score="membership_auc", gain=estimate(0.05, 0.1))
     informed = annex_of(verdicts=[verdict | {"shared_gains": {"strong": 0.175, "lira": 0.14}}])
@@ -76,30 +54,10 @@ def test_a_guess_that_knows_the_labels_stands_beside_the_attack() -> None:
     assert "65 of 100; guessing: 50 of 100" in section_of(other, "Results").replace(SPACE, " ")
 
 
-def test_results_do_not_repeat_the_leaks_in_words() -> None:
-    text = section_of(annex_of(), "Results")
-    assert "Arm “noisy”: Not measured." in text
-    assert "Arm “bare”: Leaks." not in text
-    only_leaks = annex_of(verdicts=[verdict_row("leaks")])
-    assert "in words" not in section_of(only_leaks, "Results")
-
-
-def test_several_margins_are_named() -> None:
-    margins = {"membership_auc": 0.05, "tpr_at_1_percent": 0.02}
-    text = section_of(annex_of(verdicts=[verdict_row("leaks", margins=margins)]), "Results")
-    assert "(Members ranked above non-members) and" in text
-
-
 def test_a_sentence_follows_the_arm_and_the_verdict() -> None:
     verdict = verdict_row("not enough to judge", None, sentence="There are too few clients.")
     sentence = result_sentence(read(verdicts=[verdict]).verdicts[0])
     assert sentence == "Arm “bare”: Not enough to judge. There are too few clients."
-
-
-def test_says_that_claims_could_not_be_checked() -> None:
-    unchecked = section_of(annex_of(arms=[run(has_truth=False)]), "Results")
-    assert "the ground truth is unknown" in unchecked
-    assert "the ground truth is unknown" not in section_of(annex_of(), "Results")
 
 
 def test_the_summary_counts_every_verdict_once() -> None:
@@ -119,11 +77,6 @@ def test_claims_of_privacy_that_do_not_hold_are_in_short() -> None:
     text = section_of(annex_of(epsilon=[broken]), "In short")
     assert "guarantees nothing: nobody enforces the clip." in text
     assert "do not hold or are doubtful" not in section_of(annex_of(), "In short")
-
-
-def test_a_leak_below_the_margin_is_called_so() -> None:
-    verdicts = [verdict_row("leaks", is_below_margin=True, gain=estimate(0.01, 0.02))]
-    assert "Leaks, below the margin" in section_of(annex_of(verdicts=verdicts), "Results")
 
 
 def test_findings_without_verdicts_say_so() -> None:

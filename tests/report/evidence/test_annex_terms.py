@@ -4,7 +4,7 @@ from overheard.drawing.sections import SectionBlock
 from overheard.report.evidence.annex_section import AnnexSection
 from overheard.report.evidence.annex_terms import EXPLAINED, terms_section
 from overheard.report.terms import read_terms
-from tests.report.evidence.annexes import annex_of, section_of, text_of
+from tests.report.evidence.annexes import text_of
 
 
 def test_explains_what_occurs_and_nothing_else() -> None:
@@ -23,7 +23,3 @@ def test_a_plural_counts_and_a_part_of_a_word_does_not() -> None:
 
 def test_every_explained_term_is_one_of_the_glossary() -> None:
     assert {one.name for one in read_terms()} >= EXPLAINED
-
-
-def test_an_annex_explains_its_terms() -> None:
-    assert "Client | A participant of the federation" in section_of(annex_of(), "Terms")

@@ -2,7 +2,6 @@
 
 from overheard.plans.registries import questions
 from overheard.report.evidence.annex_section import question_words
-from overheard.report.evidence.standards import untested_threats
 from tests.gate.documents import verdict_row
 from tests.report.evidence.annexes import annex_of, section_of
 
@@ -20,11 +19,6 @@ def test_names_every_question_that_was_not_asked() -> None:
     for name in questions():
         assert (question_words(name) in line) == (name != "membership")
     assert "Observers that were not asked about: a client that takes part; parties" in text
-
-
-def test_names_what_no_audit_tests() -> None:
-    text = section_of(annex_of(), "Tests")
-    assert all(one.threat in text for one in untested_threats())
 
 
 PLAN = """

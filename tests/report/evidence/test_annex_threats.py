@@ -31,32 +31,6 @@ def test_states_what_travels_in_clear() -> None:
     assert "Nothing is sent besides weights." in nothing
 
 
-def test_kinds_of_clear_text_stand_together() -> None:
-    texts = [("examples", "5"), ("metrics", "loss 1"), ("examples", "6"), ("odd", "7")]
-    arms = [
-        run(name, in_clear=[{"kind": kind, "text": text}])
-        for name, (kind, text) in zip("abcd", texts, strict=True)
-    ]
-    text = section_of(annex_of(arms=arms), "Threat model")
-    rows = [
-        line for line in text.splitlines() if line.endswith((" | a", " | b", " | c", " | d"))
-    ]
-    assert rows == [
-        "Numbers of examples | 5 | a",
-        "Numbers of examples | 6 | c",
-        "Figures of the training | loss 1 | b",
-        "odd | 7 | d",
-    ]
-
-
-def test_states_defenses_or_that_none_is_known() -> None:
-    text = section_of(annex_of(), "Threat model")
-    assert "bare | none" in text
-    assert "noisy | LocalDp(clip=1.0) | client | the client itself | epsilon 2" in text
-    unknown = section_of(annex_of(arms=[run(are_defenses_known=False)]), "Threat model")
-    assert "bare | not stated by the recording" in unknown
-
-
 def test_controls_are_no_arms_of_their_own() -> None:
     arms = [run(is_control=True, seed=7), run()]
     text = section_of(annex_of(arms=arms), "Threat model")

@@ -64,12 +64,6 @@ def test_a_file_that_was_added_is_named_but_no_change(folder: Path) -> None:
     assert check_folder(folder).is_as_written
 
 
-def test_the_same_files_give_the_same_list(folder: Path) -> None:
-    before = (folder / "digests.json").read_bytes()
-    write_digests(folder, tuple(reversed(NAMES)))
-    assert (folder / "digests.json").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     "name", ["../findings.json", "/etc/passwd", "a/b", "", ".hidden", "digests.json"]
 )

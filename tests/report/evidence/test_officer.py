@@ -3,9 +3,6 @@
 import tomllib
 from pathlib import Path
 
-import pytest
-
-from overheard.core.errors import PlanError
 from overheard.report.evidence.officer import (
     EMPTY_FILE,
     OFFICER_FILE,
@@ -34,13 +31,6 @@ def test_a_filled_file_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_without_a_file_nothing_is_stated(tmp_path: Path) -> None:
     assert read_officer_words(tmp_path) == OfficerWords()
-
-
-@pytest.mark.parametrize("text", ['risk = "low"', "residual_risk = 3", "residual_risk ="])
-def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
-    (tmp_path / OFFICER_FILE).write_text(text)
-    with pytest.raises(PlanError, match=OFFICER_FILE):
-        read_officer_words(tmp_path)
 
 
 def test_the_officers_words_replace_those_of_the_plan() -> None:

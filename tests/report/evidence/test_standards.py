@@ -11,7 +11,6 @@ from overheard.report.evidence.standards import (
     EPSILON,
     FindingStandards,
     StandardReference,
-    UntestedThreat,
     WasRead,
     all_finding_standards,
     all_references,
@@ -95,21 +94,3 @@ def test_the_cohort_has_an_entry_of_its_own_where_it_differs() -> None:
     assert standards_of("label_shares").level == "client"
     assert standards_of("label_shares", "cohort").level == "cohort"
     assert standards_of("membership", "cohort").level == "record"
-
-
-def test_membership_is_named_by_its_own_identifiers() -> None:
-    ids = {one.id for one in standards_of("membership").references}
-    assert {"NISTAML.033 (section 2.4.2)", "ML04:2023", "v1.0-C11.2.5"} <= ids
-
-
-def test_linkage_has_no_identifier_of_nist_or_mitre() -> None:
-    for kind in ("same_sender", "identity"):
-        names = {one.standard for one in standards_of(kind).references}
-        assert not names & {"NIST AI 100-2", "MITRE ATLAS"}
-        assert "no identifier" in standards_of(kind).note
-
-
-def test_reconstruction_is_among_what_is_never_tested() -> None:
-    named = {ref.id for one in untested_threats() for ref in one.references}
-    assert {"NISTAML.032 (section 2.4.1)", "AML.T0024.001"} <= named
-    assert all(isinstance(one, UntestedThreat) and one.threat for one in untested_threats())

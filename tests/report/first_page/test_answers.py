@@ -7,44 +7,13 @@ from overheard.core.parties import SERVER, client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Refusal
 from overheard.findings.metadata import MetadataItem
-from overheard.report.first_page.answers import NEW_NAMES, answer_sentences, listed
+from overheard.report.first_page.answers import NEW_NAMES, answer_sentences
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
 
 def answers(audit: Audit) -> list[str]:
     found = answer_sentences(with_verdicts(audit))
     return [text.replace("\u00a0", " ") for text in found]
-
-
-def test_a_leak_is_told_with_its_guess(small: Audit) -> None:
-    assert answers(small) == [
-        "Without defenses: the server infers each client's label shares, and assigns 6.0 % of "
-        "the data to the wrong class (guessing: wrong about 40 %). This may gain nothing on "
-        "guessing.",
-    ]
-
-
-def test_a_leak_names_all_observers(small: Audit) -> None:
-    three = (SERVER, client(2), client(3))
-    finding = shares_finding(
-        "none", client(0), (1.0, 0.0), (0.9, 0.1), observers=three, fits=FITS_BEST
-    )
-    (told,) = answers(replace(small, findings=(finding,)))
-    assert "Without defenses: the server, client 2 and client 3 together infer" in told
-
-
-def test_a_leak_that_defenses_leave_names_them(small: Audit) -> None:
-    findings = tuple(
-        shares_finding(arm, client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
-        for arm in ("none", "noise")
-        for k in (0, 1)
-    )
-    (only,) = answers(replace(small, findings=findings))
-    # Both clients gain the same, so that the size is settled: l1 of 0.2 instead of 1.0.
-    assert only.endswith(
-        "(guessing: wrong about 50 %). Of what guessing leaves open, it learns 80 %. It also "
-        "leaks under “noise”."
-    )
 
 
 def test_a_leak_under_one_defense_only_is_told_apart(small: Audit) -> None:
@@ -85,11 +54,6 @@ def test_an_audit_without_runs_has_no_answer(small: Audit) -> None:
     assert answer_sentences(replace(small, arm_results=())) == ()
 
 
-def test_names_are_listed_with_one_and() -> None:
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-
-
 def test_what_attackers_know_and_what_is_in_clear_come_last(small: Audit) -> None:
     plan = 'threats = [{knows = ["recipe"]}]\n[data.people]\nshare = 0.25'
     names = (MetadataItem("names", "read"), MetadataItem("smells", "read"))
@@ -107,13 +71,3 @@ def test_new_names_in_each_round_are_told(small: Audit) -> None:
     each_round = 'threats = [{pseudonyms = "round"}]'
     assert NEW_NAMES in answers(replace(small, plan=each_round))
     assert NEW_NAMES not in answers(small)
-
-
-def test_knowledge_that_only_some_attackers_have_is_told_as_such(small: Audit) -> None:
-    plan = 'threats = [{knows = ["model", "recipe"]}, {knows = ["model"]}]'
-    assert answers(replace(small, plan=plan))[-1] == (
-        "The attackers were assumed to know, some only a part of it: the architecture of the "
-        "model; how clients train."
-    )
-    alike = 'threats = [{knows = ["model", "recipe"]}, {knows = ["recipe", "model"]}]'
-    assert "assumed to know: the" in answers(replace(small, plan=alike))[-1]

@@ -5,7 +5,6 @@ from dataclasses import replace
 from overheard.auditing.threat_results import with_verdicts
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmDefense
 from overheard.findings.metadata import MetadataItem
 from overheard.report.first_page.first_page import (
     MISTRUST,
@@ -32,15 +31,6 @@ def test_the_file_rows_hold_only_what_is_known(small: Audit) -> None:
     assert rows["Defenses tried"] == "LocalDP"
 
 
-def test_what_attackers_know_is_told_in_words(small: Audit) -> None:
-    plan = 'threats = [{knows = ["auxiliary", "recipe"]}, {knows = ["recipe"]}]'
-    rows = dict(page_of(replace(small, plan=plan)).file_rows)
-    assert rows["Known to attackers"] == (
-        "labelled examples of the same task; how clients train"
-    )
-    assert "Known to attackers" not in dict(page_of(replace(small, plan="= no")).file_rows)
-
-
 def test_what_belongs_into_an_assessment_follows_from_the_results(small: Audit) -> None:
     told = " ".join(page_of(small).assessment)
     assert "State that this was a simulation." in told
@@ -51,19 +41,6 @@ def test_what_belongs_into_an_assessment_follows_from_the_results(small: Audit) 
     told = " ".join(page_of(recorded).assessment)
     assert "simulation" not in told
     assert "Enter what nobody could check as an open risk without a size" in told
-
-
-def test_defenses_are_named_with_what_they_do(small: Audit) -> None:
-    noise = ArmDefense("Noise(deviation=0.1)", "client", "the client", "none")
-    arm = replace(small.arms[1], defenses=(noise, *small.arms[1].defenses))
-    rows = dict(page_of(replace(small, arms=(small.arms[0], arm))).file_rows)
-    assert rows["Defenses tried"] == (
-        "Noise (Each client adds Gaussian noise to every number of its update, without "
-        "clipping); LocalDP"
-    )
-    recorded = replace(small, arms=(arm,), findings=small.findings[2:], is_recorded=True)
-    rows = dict(page_of(recorded).file_rows)
-    assert rows["Defenses stated by the recording"] == "Noise; LocalDP"
 
 
 def test_equal_metadata_of_all_arms_are_stated_once(small: Audit) -> None:

@@ -42,20 +42,6 @@ def test_untried_defenses_are_named_only_if_something_leaks(small: Audit) -> Non
     assert not any("not tried" in text for text in steps(hidden))
 
 
-def test_where_no_defense_helps_this_is_said_first(small: Audit) -> None:
-    findings = tuple(
-        shares_finding(arm, client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
-        for arm in ("none", "noise")
-        for k in (0, 1)
-    )
-    (first, *_) = steps(replace(small, findings=findings))
-    assert first == (
-        "Against the leak “The server, about each client: label shares”: none of the defenses "
-        "tried (“noise”) was shown to help. Until one is shown to help, plan as if the leak "
-        "stays."
-    )
-
-
 def test_the_defenses_of_a_recordings_plan_are_named_as_not_compared(small: Audit) -> None:
     plan = 'arms = [{name = "bare"}, {name = "quiet", defenses = [{kind = "noise"}]}]'
     recorded = replace(small, is_recorded=True, plan=plan, arms=small.arms[:1])
@@ -64,16 +50,6 @@ def test_the_defenses_of_a_recordings_plan_are_named_as_not_compared(small: Audi
     assert "bare" not in told
     assert "of the plan compared" not in " ".join(steps(replace(recorded, plan="= no plan")))
     assert "of the plan compared" not in " ".join(steps(replace(recorded, is_recorded=False)))
-
-
-def test_what_is_not_settled_asks_for_more_seeds(small: Audit) -> None:
-    findings = (
-        shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), fits=FITS_LIKE_ANY),
-        shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7), fits=FITS_LIKE_ANY),
-    )
-    (only,) = steps(replace(small, arms=small.arms[:1], findings=findings))
-    assert only.startswith("Settle what is open (The server, about each client: label shares)")
-    assert "more seeds or clients" in only
 
 
 def test_a_recording_is_one_run_that_no_seed_repeats(small: Audit) -> None:
@@ -85,15 +61,6 @@ def test_a_recording_is_one_run_that_no_seed_repeats(small: Audit) -> None:
     told = " ".join(steps(recorded))
     assert "record a run with more clients or rounds" in told
     assert "more seeds or clients" not in told
-
-
-def test_a_leak_without_any_defense_says_that_none_was_tried(small: Audit) -> None:
-    findings = tuple(
-        shares_finding("none", client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
-        for k in (0, 1)
-    )
-    (first, *_) = steps(replace(small, arms=small.arms[:1], findings=findings))
-    assert ": no defense was tried in this audit. Until" in first
 
 
 def test_the_defense_that_does_best_comes_first_and_useless_ones_last(small: Audit) -> None:

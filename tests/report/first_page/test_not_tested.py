@@ -38,16 +38,6 @@ def test_observers_that_are_no_party_of_the_run_are_named_until_they_are_asked(
     assert "Observers not asked about: a client that takes part" in text
 
 
-def test_refused_attacks_are_listed_with_arm_observer_and_reason(small: Audit) -> None:
-    cell = Cell("noise", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
-    refused = replace(small, refusals=(Refusal(cell, client(0), ("an update",)),))
-    assert (
-        "could not run: by the server under “noise”. What was missing: an update."
-        in untested(refused)
-    )
-    assert "could not run" not in untested(small)
-
-
 def test_auxiliary_examples_that_may_be_a_clients_own_are_pointed_out(small: Audit) -> None:
     assert "Attackers were given" not in untested(small)
     assert "Attackers were given" in untested(replace(small, is_auxiliary_separate=False))
