@@ -67,11 +67,6 @@ def test_the_lower_bound_may_exceed_the_ceiling_of_another_neighbouring_relation
     assert read(verdict, measured=PROVEN).measured is not None  # 2.5, and the ceiling is 2
 
 
-def test_the_mechanism_is_the_class_name_in_the_settings():
-    assert read("holds").mechanism == "LocalDp"
-    assert read("holds", defense="noise by hand").mechanism == "noise by hand"
-
-
 def verdict_row(**changes: object) -> VerdictRow:
     row = {
         "arm": "none",

@@ -10,10 +10,8 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
 from overheard.findings.audit import MAX_TABLE_LINES, Audit
 from overheard.findings.finding import Finding
-from overheard.findings.frame import COLUMNS
 from overheard.report.exports import as_csv
 from tests.report.shift_audits import SINCE, shift_audit, shift_findings
-from tests.report.user_audits import identity_findings
 from tests.runs.audits import HOSTILE
 
 
@@ -28,20 +26,6 @@ def test_a_frame_has_the_rows_of_the_csv_with_unrounded_numbers(rich: Audit):
     assert frame["gain"].isna().tolist() == [line["gain"] == "" for line in lines]
 
 
-def test_the_columns_of_a_frame_have_their_dtypes(small: Audit):
-    frame = small.to_frame()
-    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == dict(COLUMNS)
-    first = frame.iloc[0]
-    assert (first["rounds"], first["claimed"]) == ((0, 1), (0.9, 0.1))
-    assert first["observers"] == "server"
-    assert pandas.isna(first["since"])
-
-
-def test_an_audit_without_findings_gives_an_empty_frame(small: Audit):
-    frame = replace(small, findings=()).to_frame()
-    assert (len(frame), list(frame.columns)) == (0, list(COLUMNS))
-
-
 def test_findings_without_scores_and_with_a_timeline_have_rows():
     planned, control = shift_findings("none", "trend", 0.0, has_alarm=False)
     frame = shift_audit([planned, control]).to_frame()
@@ -51,13 +35,6 @@ def test_findings_without_scores_and_with_a_timeline_have_rows():
     assert pandas.isna(last["score"])
     assert pandas.isna(last["value"])
     assert last["blind guesses"] is None
-
-
-def test_names_the_top_candidate_or_a_tie():
-    (one, *_) = identity_findings("none", "ours", 3.0, has_controls=False)
-    best = one.candidates[one.claimed.index(max(one.claimed))]
-    assert one.top_candidate == best
-    assert replace(one, claimed=(0.0,) * len(one.claimed)).top_candidate == "a tie of 12"
 
 
 def test_the_repr_of_a_finding_is_one_line_with_its_first_score(small: Audit):

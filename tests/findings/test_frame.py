@@ -1,20 +1,7 @@
 """DataFrame columns keep their dtypes, whatever their values."""
 
 from overheard.core.scorer import Score
-from overheard.findings.frame import COLUMNS, score_columns, typed_frame
-
-
-def test_a_frame_without_rows_has_its_columns_and_dtypes():
-    frame = typed_frame([])
-    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == dict(COLUMNS)
-    assert len(frame) == 0
-
-
-def test_absent_values_are_missing():
-    frame = typed_frame([{"value": 0.5}, {"since": 3}], ("value", "since", "score", "low"))
-    assert frame["value"].tolist()[0] == 0.5
-    assert frame.isna().sum().tolist() == [1, 1, 2, 2]
-    assert frame["since"][1] == 3
+from overheard.findings.frame import COLUMNS, score_columns
 
 
 def test_a_score_fills_its_columns():

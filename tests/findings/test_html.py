@@ -19,9 +19,3 @@ def test_escapes_every_text_of_a_table():
 
 def test_a_long_text_is_cut():
     assert len(html_text("a" * 10_000)) == MAX_LENGTH
-
-
-def test_a_table_without_heads_or_note_has_neither():
-    assert html_table("t", (), [("a", "b")]) == (
-        "<table><caption>t</caption><tbody><tr><td>a</td><td>b</td></tr></tbody></table>"
-    )

@@ -6,15 +6,11 @@ from hypothesis import strategies as st
 
 from overheard.findings.number_format import (
     BARE_NUMBER,
-    NO_NUMBER,
     Measure,
     format_bytes,
     format_duration,
     format_number,
-    format_rounds,
-    reference_label,
 )
-from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.statistics.estimate import Estimate
 
 
@@ -23,10 +19,6 @@ def test_formats_values_in_the_unit_of_the_measure() -> None:
     assert points.format(0.042) == "4.2\u00a0points"
     assert points.format_interval(Estimate(0.04, 0.031, 0.052)) == "3.1 to 5.2\u00a0points"
     assert BARE_NUMBER.format(0.25) == "0.25"
-
-
-def test_a_missing_interval_is_a_dash() -> None:
-    assert BARE_NUMBER.format_interval(Estimate(0.04, None, None)) == NO_NUMBER
 
 
 @given(st.floats(-1e6, 1e6))
@@ -54,41 +46,6 @@ def test_bytes_use_the_largest_unit_that_fits(count: int, words: str) -> None:
 )
 def test_times_use_the_largest_unit_that_fits(seconds: float, words: str) -> None:
     assert format_duration(float(seconds)).replace("\u00a0", " ") == words
-
-
-def test_missing_sizes_and_times_are_a_dash() -> None:
-    assert format_bytes(None) == format_duration(None) == NO_NUMBER
-
-
-def test_non_finite_numbers_are_a_dash() -> None:
-    assert (
-        format_number(None)
-        == format_number(float("inf"))
-        == format_number(float("nan"))
-        == NO_NUMBER
-    )
-
-
-def test_rounds_with_a_gap_are_listed() -> None:
-    assert format_rounds((1, 2, 4)) == "1, 2, 4"
-
-
-def test_the_reference_label_names_guesses_and_controls() -> None:
-    with_control = row({CONTROL_NAME: 0.1})
-    assert (
-        reference_label([row({"told": 0.1})]) == reference_label([row({})]) == "informed guess"
-    )
-    assert reference_label([with_control, row({})]) == "control"
-    assert (
-        reference_label([with_control, row({"the base rate": 0.1})])
-        == "informed guess or control"
-    )
-
-
-def row(references: dict[str, float]) -> ScoreRow:
-    value = Estimate(0.5, None, None)
-    key = ("none", (), "ours", "identity", (0,), "top1", "higher")
-    return ScoreRow(*key, value, {}, references, None, None, 1, 1)
 
 
 def test_intervals_of_percentages_end_at_0_and_100_and_gains_do_not() -> None:

@@ -116,12 +116,6 @@ def test_messages_of_shadow_devices_do_not_count() -> None:
     assert measure_traffic(Transcript(messages)) == Traffic(0, 24, 0, 2)
 
 
-def test_without_replies_there_is_no_mean() -> None:
-    found = measure_traffic(Transcript(MESSAGES[2:3]))
-    assert found == Traffic(0, 0, 0, 0)
-    assert found.up_per_client_round is found.down_per_client_round is None
-
-
 @pytest.mark.parametrize("head", [b"\xff" * 8, (0).to_bytes(8, "little"), b""])
 def test_refuses_a_file_with_a_wrong_header(tmp_path: Path, head: bytes) -> None:
     transcript = record(tmp_path, MESSAGES)

@@ -7,7 +7,6 @@ from overheard.findings.finding import Finding
 from overheard.findings.unchecked_claims import (
     GuessExclusion,
     count_guess_exclusions,
-    select_guess,
 )
 from tests.runs.audits import shares_finding
 
@@ -23,12 +22,3 @@ def test_counts_the_intervals_that_exclude_the_guess() -> None:
     # 0.6 and 0.4 +- 0.1 exclude 0.25 and 0.75; 0.3 and 0.7 +- 0.1 do not.
     exclusion = count_guess_exclusions([claim(0.6, 0.4, reach=0.1), claim(0.3, 0.7, reach=0.1)])
     assert exclusion == GuessExclusion("auxiliary prior", 2, 4)
-
-
-def test_returns_none_without_intervals_or_a_guess() -> None:
-    assert count_guess_exclusions([claim(0.6, 0.4)]) is None
-    assert count_guess_exclusions([replace(claim(0.6, 0.4, reach=0.1), blind={})]) is None
-
-
-def test_skips_guesses_without_numbers() -> None:
-    assert select_guess(replace(claim(0.6, 0.4), blind={"nothing": ()})) is None
