@@ -141,12 +141,6 @@ def test_readers_of_the_models_only_must_be_named():
     )
 
 
-def test_a_repeated_row_is_judged_once():
-    assert statuses(rule(CLAIMS), told(epsilon_row("flawed"), epsilon_row("flawed"))) == [
-        "fail"
-    ]
-
-
 def test_an_unnamed_arm_without_a_mechanism_is_excused():
     defended, bare = epsilon_verdicts(rule(CLAIMS), told(epsilon_row(), arms=("noisy", "bare")))
     assert (defended.status, bare.status, bare.subject) == ("pass", "excused", "bare")

@@ -23,20 +23,6 @@ def test_reads_rules_with_their_defaults(tmp_path: Path):
     assert not policy.needs_earlier_findings
 
 
-def test_an_epsilon_rule_can_name_readers_of_the_models_only(tmp_path: Path):
-    path = tmp_path / "policy.toml"
-    path.write_text(f"{EPSILON}observers = []\nguaranteed_at_most = 8")
-    (rule,) = read_policy(path).epsilons
-    assert (rule.observers, rule.guaranteed_at_most) == ((), 8.0)
-    assert (rule.arms, rule.mechanisms, rule.claims_hold) == (None, None, False)
-
-
-def test_knows_whether_it_needs_earlier_findings(tmp_path: Path):
-    path = tmp_path / "policy.toml"
-    path.write_text(f"{LEAK}grows_at_most = 0.0")
-    assert read_policy(path).needs_earlier_findings
-
-
 @pytest.mark.parametrize(
     ("text", "mistakes"),
     [
@@ -101,8 +87,3 @@ def test_lists_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_
     assert str(path) in str(refused.value)
     for mistake in mistakes:
         assert mistake in str(refused.value)
-
-
-def test_refuses_a_missing_policy(tmp_path: Path):
-    with pytest.raises(PlanError, match="cannot be read as a policy"):
-        read_policy(tmp_path / "policy.toml")

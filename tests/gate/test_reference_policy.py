@@ -129,10 +129,6 @@ def test_accuracy_must_not_fall_by_more_than_the_tolerance() -> None:
         assert status(policy, reference(arms=runs)) == expected
 
 
-def test_the_accuracy_of_one_run_is_no_limit() -> None:
-    assert made(reference()).policy.costs == ()
-
-
 def test_a_reference_in_which_nothing_was_checked_makes_no_policy() -> None:
     rows = [auc_verdict("unchecked"), auc_verdict("unmeasured", question="shift")]
     with pytest.raises(FindingsError, match=r"no policy: .*truth\.json.*\[\[verdicts\]\]"):
@@ -199,12 +195,6 @@ def test_refuses_findings_without_verdicts_or_with_names_that_no_policy_has() ->
 def test_another_subject_is_told() -> None:
     assert reference_note(reference(), reference()) == ""
     assert "Now: faces." in reference_note(reference(), reference(subject="faces"))
-
-
-def test_the_text_tells_the_reasons() -> None:
-    text = policy_text(made(reference()))
-    assert text.startswith("# Made from findings.json: Two clients.\n")
-    assert "# Reference: gain 0.15 (0.1 to 0.2) by lira; tolerance 0.05.\n" in text
 
 
 NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=120)

@@ -46,11 +46,6 @@ def test_judges_the_whole_interval_on_both_sides(
     assert judge_interval(bounds(low, high), Limit("at least", 0.6), "inconclusive")[0] == above
 
 
-def test_ignores_the_mean():
-    far = IntervalEstimate(mean=0.1, low=0.55, high=0.65)
-    assert judge_interval(far, Limit("at most", 0.6), "inconclusive")[0] == "inconclusive"
-
-
 @pytest.mark.parametrize("straddling", ["pass", "fail", "inconclusive"])
 def test_the_overlap_status_applies_to_overlaps_only(straddling: OverlapStatus):
     limit = Limit("at most", 0.6)
