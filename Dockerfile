@@ -15,9 +15,11 @@ ENV PIP_NO_CACHE_DIR=1 \
 WORKDIR /overheard
 ARG TORCH_INDEX=""
 RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
-COPY pyproject.toml hatch_build.py README.md LICENSE locks/python3.11.txt ./
+COPY locks/audit.txt ./
+RUN pip install --require-hashes --no-deps --requirement audit.txt
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src ./src
-RUN pip install --constraint python3.11.txt '.[dp]'
+RUN pip install --no-deps .
 
 RUN useradd --create-home --uid 1000 overheard
 USER overheard

@@ -8,11 +8,21 @@ PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 
 TORCH_INDEX ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
-# The version of every package, a file for each Python. A Python without one takes the newest.
-LOCK = locks/python$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
+# Its build depends on the machine, so it is no part of the lock.
+TORCH = torch==2.13.0
 # Only what is imported gets compiled, at its first import. Compiling all packages takes pip longer
 # than the rest of an installation.
-INSTALL = $(BIN)/pip install --quiet --no-compile $$(test -f $(LOCK) && echo --constraint $(LOCK))
+INSTALL = $(BIN)/pip install --quiet --no-compile
+# The version of every other package, with the hashes of its files: all of them, and the part that
+# audits need.
+LOCKED = --require-hashes --no-deps --requirement locks
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-package torch pyproject.toml
+# Writes both files to a folder, keeping the versions in it that still fit.
+define write-locks
+	$(COMPILE) --all-extras --output-file $(1)/all.txt
+	$(COMPILE) --extra dp --constraint $(1)/all.txt --output-file $(1)/audit.txt
+endef
 # One thread a process: two threads of torch beside another busy process are very slow.
 export OMP_NUM_THREADS ?= 1
 # Store compiled modules, even if a container's default is not to.
@@ -30,14 +40,16 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # What an audit needs, for any Python from 3.11 on.
-$(VENV)/installed-for-audits: pyproject.toml $(wildcard locks/*.txt) | $(BIN)/python
-	$(if $(TORCH_INDEX),$(BIN)/pip install --quiet --no-compile --index-url $(TORCH_INDEX) torch==2.13.0)
-	$(INSTALL) --editable '.[dp]'
+$(VENV)/installed-for-audits: pyproject.toml locks/audit.txt | $(BIN)/python
+	$(INSTALL) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
+	$(INSTALL) $(LOCKED)/audit.txt
+	$(INSTALL) --no-deps --editable .
 	$(BIN)/python -c 'import overheard.auditing.runs_ahead, overheard.report.write'
 	touch $@
 
-$(VENV)/installed: $(VENV)/installed-for-audits studies/pyproject.toml
-	$(INSTALL) --editable '.[dp,flower,nvflare,fedbiomed,ray,mlflow,docs,dev]' --editable ./studies
+$(VENV)/installed: $(VENV)/installed-for-audits locks/all.txt studies/pyproject.toml
+	$(INSTALL) $(LOCKED)/all.txt
+	$(INSTALL) --no-deps --editable ./studies
 	touch $@
 
 install: $(VENV)/installed ## make .venv, with the versions in locks/
@@ -85,16 +97,18 @@ check: ## run everything that CI checks
 	$(MAKE) test-studies
 
 locks: install ## write locks/ anew from pyproject.toml, keeping versions that still fit
-	$(BIN)/python -m versions.locks
+	$(call write-locks,locks)
 
 check-locks: install ## check that locks/ fits pyproject.toml
-	$(BIN)/python -m versions.locks --check
+	rm -rf $(VENV)/locks && cp -r locks $(VENV)/locks
+	$(call write-locks,$(VENV)/locks)
+	diff --brief locks $(VENV)/locks || { echo 'run make locks'; exit 1; }
 
 release-check: install ## build wheel and sdist, and try each in a clean environment
-	$(BIN)/python -m versions.release_check
+	$(BIN)/nox --session release
 
-matrix: install ## try each Python and each version of a framework: docs/versions.md
-	$(BIN)/python -m versions.matrix
+matrix: install ## run tests with each Python and each version of a framework: docs/versions.md
+	$(BIN)/nox
 
 bench: install ## measure speed and memory; needs an idle machine
 	$(BIN)/python benchmarks
@@ -104,7 +118,7 @@ bench-check: install ## compare the ratios of speed with those that bench kept; 
 
 clean: ## remove what make created
 	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
-		.matrix .coverage
+		.nox .coverage
 
 .PHONY: help install audit test test-studies test-fast check-types check-nightly coverage \
 	deployments ray-cluster lint docs check locks check-locks release-check matrix bench \

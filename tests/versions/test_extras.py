@@ -8,7 +8,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 import overheard
-from versions.environments import ROOT
+
+ROOT = Path(__file__).parents[2]
 
 SOURCE = Path(overheard.__file__).parent
 
