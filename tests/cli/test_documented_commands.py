@@ -40,9 +40,8 @@ NOT_RUN = {
     "overheard audit plan.toml --workers ray://head:10001": "needs a cluster: "
     "tests/simulation/cluster/test_ray_executor.py starts one",
     "overheard audit plans/algorithms.toml --out audits/algorithms": "takes some minutes",
-    "overheard audit benchmarks/algorithms_identity.toml --data DATA": "needs WISDM",
+    "overheard audit studies/plans/algorithms_identity.toml --data DATA": "needs WISDM",
     "overheard audit plans/identity.toml --data DATA": "takes some minutes",
-    "overheard audit plan.toml --out audit --budget 10m": "takes minutes",
     "overheard audit plan.toml --out audit --mlflow *": "logs to a server that is not there: "
     "tests/tracking logs to local stores",
     "overheard init --from-recording recording*": "needs a recording of another framework: "

@@ -140,5 +140,5 @@ def test_every_page_of_the_docs_is_on_the_site(site: Path) -> None:
 def test_lists_are_lists(site: Path) -> None:
     flower = (site / "flower.html").read_text("utf-8")
     assert flower.count("<li>") > 20
-    reproductions = (site / "reproductions.html").read_text("utf-8")
-    assert re.search(r"<ul>\s*<li>(?:(?!</li>).)*<ul>", reproductions, re.DOTALL)
+    nested = (site / "words.html").read_text("utf-8")
+    assert re.search(r"<ul>\s*<li>(?:(?!</li>).)*<ul>", nested, re.DOTALL)
