@@ -21,8 +21,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
-from overheard.questions.membership.attacks.lira import Lira
-from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.lira import Lira, LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
 from overheard.data.datasets.digits import Digits
-from overheard.data.datasets.fashion_mnist import FashionMnist
+from overheard.data.datasets.mnist import FashionMnist
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.defenses.dropout import Dropout

@@ -6,8 +6,7 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.questions.membership.attacks.lira import Lira
-from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.lira import Lira, LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard_studies.flip.studies import MEMBERSHIP_ATTACKS, membership

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from overheard.core.errors import DataError
-from overheard.data.datasets.fashion_mnist import FashionMnist
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 
 Write = Callable[[Path, np.ndarray], Path]
 

@@ -8,10 +8,9 @@ from typing import Any, final
 from overheard.core.attack import Attack
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.cifar10 import Cifar10
-from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.fer2013 import Fer2013
 from overheard.data.datasets.ham10000 import Ham10000
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.data.splits.shares import Shares
 from overheard.learning.model import Model
 from overheard.learning.models.decaf_conv2 import DecafConv2

@@ -26,8 +26,7 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 from overheard.questions.label_shares.attacks.distilled_labels import DistilledLabels
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard.questions.membership.attacks.lira import Lira
-from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.lira import Lira, LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES

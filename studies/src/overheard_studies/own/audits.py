@@ -9,8 +9,7 @@ import numpy as np
 
 from overheard.auditing.summary import summarise
 from overheard.data.dataset import DataSource
-from overheard.data.datasets.fashion_mnist import FashionMnist
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.epsilon.threshold_bound import bound_epsilon_by_thresholds
 from overheard.findings.finding import Finding

@@ -17,8 +17,7 @@ from overheard.core.seeds import Seed
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.ag_news import AgNews
 from overheard.data.datasets.digits import Digits
-from overheard.data.datasets.fashion_mnist import FashionMnist
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.distortion import distort
 from overheard.data.splits.dirichlet import Dirichlet

@@ -25,7 +25,7 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.datasets.fashion_mnist import FashionMnist
+from overheard.data.datasets.mnist import FashionMnist
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.data.splits.by_user import ByUser

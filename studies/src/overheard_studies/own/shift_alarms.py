@@ -19,8 +19,7 @@ from overheard.core.transcript import Transcript
 from overheard.core.view import View, mean_update
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.adult import Adult
-from overheard.data.datasets.fashion_mnist import FashionMnist
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp

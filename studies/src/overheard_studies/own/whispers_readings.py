@@ -18,8 +18,7 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.data.apportion import apportion
 from overheard.data.dataset import DataSource
-from overheard.data.datasets.fashion_mnist import FashionMnist
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.initialization import initial_weights
 from overheard.learning.model import Model

@@ -9,8 +9,7 @@ from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.view import View
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.adult import Adult
-from overheard.data.datasets.fashion_mnist import FashionMnist
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.learning.model import Model

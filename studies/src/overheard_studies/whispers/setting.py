@@ -9,9 +9,8 @@ from overheard.core.attack import Attack
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.ag_news import AgNews
-from overheard.data.datasets.fashion_mnist import FashionMnist
 from overheard.data.datasets.fer2013 import Fer2013
-from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 from overheard.data.splits.quantity import Quantity

@@ -10,7 +10,7 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.defenses.local_dp import LocalDp
 from overheard.questions.membership.attacks.gradient_membership import GradientMembership
-from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.lira import LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.testing.planted_runs.planted_membership import MembershipRun
 from tests.questions.membership.attacks.test_lira import figure

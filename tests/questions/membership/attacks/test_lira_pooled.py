@@ -6,8 +6,7 @@ import torch
 from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
-from overheard.questions.membership.attacks.lira import Lira
-from overheard.questions.membership.attacks.lira_pooled import LiraPooled
+from overheard.questions.membership.attacks.lira import Lira, LiraPooled
 from tests.questions.membership.attacks.test_lira import figure
 from tests.simulation.small_run import CountingCache
 

@@ -8,9 +8,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.questions.words.attacks.combined_rows import CombinedRows
-from overheard.questions.words.attacks.embedding_rows import EmbeddingRows
-from overheard.questions.words.attacks.output_rows import OutputRows
+from overheard.questions.words.attacks.rows import CombinedRows, EmbeddingRows, OutputRows
 from overheard.testing import trial
 from overheard.testing.planted_runs.planted_words import OWN_WORDS
 from tests.questions.words.small_texts import build, knowledge, view_of_training

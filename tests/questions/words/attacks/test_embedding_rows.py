@@ -9,7 +9,7 @@ from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.questions.words.attacks.embedding_rows import EmbeddingRows
+from overheard.questions.words.attacks.rows import EmbeddingRows
 from overheard.questions.words.claim import Words
 from tests.questions.words.small_texts import (
     SHARED_KNOWLEDGE,

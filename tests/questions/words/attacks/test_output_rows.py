@@ -9,7 +9,7 @@ from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import TokenWords
-from overheard.questions.words.attacks.output_rows import OutputRows
+from overheard.questions.words.attacks.rows import OutputRows
 from tests.questions.words.small_texts import (
     SHARED_KNOWLEDGE,
     WORDS,

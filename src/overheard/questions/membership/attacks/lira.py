@@ -1,5 +1,6 @@
 """Membership by the likelihood ratio of a record's confidence (LiRA)."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
@@ -24,9 +26,88 @@ from overheard.questions.membership.estimators.record_log_odds import compute_lo
 from overheard.questions.membership.estimators.shadow_count import DEFAULT_IN_MODELS
 
 
+class LikelihoodRatio(Attack[Membership]):
+    """An attack that compares a record's log-odds with those under shadow models."""
+
+    __slots__ = ()
+
+    claim_type: ClassVar = Membership
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPE, CANDIDATES})
+
+    models: int | None
+    """Shadow models per round."""
+
+    most_rounds: int
+    """Maximum number of rounds to read."""
+
+    in_models: int
+    """Expected number of shadow models that train on a given candidate record."""
+
+    @property
+    @abstractmethod
+    def trains_on_candidates(self) -> bool:
+        """Return whether some shadow models train on candidate records."""
+
+    @abstractmethod
+    def log_likelihood_ratio(
+        self,
+        target: Float[Tensor, " records"],
+        shadows: Float[Tensor, "models records"],
+        is_member: Bool[Tensor, "models records"],
+    ) -> Float[Tensor, " records"]:
+        """Return the scores of the records of a target.
+
+        Args:
+            target: log-odds under the target's model, averaged over rounds.
+            shadows: the same under the shadow models.
+            is_member: whether each shadow model trained on each record.
+
+        """
+
+    def __post_init__(self) -> None:
+        """Refuse settings out of range."""
+        few = self.models is not None and self.models < 2 * MIN_MODELS
+        if few or min(self.most_rounds, self.in_models) < 1:
+            raise ValueError(
+                f"models must be {2 * MIN_MODELS} or more, and most_rounds and in_models 1 or "
+                f"more, got {self}"
+            )
+
+    def training_source(self) -> TrainingSource:
+        """Return that it trains shadow models."""
+        return "shadow models"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Membership]:
+        """Claim a score of each record.
+
+        Raises:
+            NeedsError: if too few records tell shadow models with them from those without.
+
+        """
+        log_odds = compute_log_odds(
+            view,
+            targets,
+            knowledge,
+            models=self.models,
+            in_models=self.in_models,
+            most_rounds=self.most_rounds,
+            include_candidates=self.trains_on_candidates,
+        )
+        return {
+            target: Membership(
+                self.log_likelihood_ratio(
+                    of_target.target, of_target.shadows, log_odds.is_member
+                ).float()
+            )
+            for target, of_target in log_odds.targets.items()
+        }
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Lira(Attack[Membership]):
+class Lira(LikelihoodRatio):
     """Likelihood ratio of a record's log-odds, with and without it in training.
 
     Shadow models start from the same broadcasts as the targets and train as clients do. The
@@ -61,79 +142,43 @@ class Lira(Attack[Membership]):
     in_models: int = DEFAULT_IN_MODELS
 
     name: ClassVar[str] = "lira"
-    claim_type: ClassVar = Membership
-    needs: ClassVar = frozenset(
-        {
-            UPDATES,
-            BROADCASTS,
-            AUXILIARY,
-            MODEL,
-            RECIPE,
-            CANDIDATES,
-        }
-    )
     source: ClassVar[str] = (
         "Carlini et al. 2022 (Membership Inference Attacks From First Principles, S&P), "
         "Algorithm 1 and Section V-B (offline), with a common variance (Section VI-C)"
     )
 
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        few = self.models is not None and self.models < 2 * MIN_MODELS
-        if few or min(self.most_rounds, self.in_models) < 1:
-            raise ValueError(
-                f"models must be {2 * MIN_MODELS} or more, and most_rounds and in_models 1 or "
-                f"more, got {self}"
-            )
+    @property
+    def trains_on_candidates(self) -> bool:
+        """Return whether it is online."""
+        return self.online
 
-    def training_source(self) -> TrainingSource:
-        """Return that it trains shadow models."""
-        return "shadow models"
-
-    def infer(
-        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
-    ) -> Mapping[Party, Membership]:
-        """Claim the log-likelihood ratio of each record."""
-        log_odds = compute_log_odds(
-            view,
-            targets,
-            knowledge,
-            models=self.models,
-            in_models=self.in_models,
-            most_rounds=self.most_rounds,
-            include_candidates=self.online,
+    def log_likelihood_ratio(
+        self,
+        target: Float[Tensor, " records"],
+        shadows: Float[Tensor, "models records"],
+        is_member: Bool[Tensor, "models records"],
+    ) -> Float[Tensor, " records"]:
+        """Return log N(target; in-models) - log N(target; out-models); offline the distance."""
+        if not self.online:
+            return _offline_score(target, shadows)
+        in_models, out_models = (
+            fit_log_odds(shadows, is_member),
+            fit_log_odds(shadows, ~is_member),
         )
-        claims = {}
-        for target, of_target in log_odds.targets.items():
-            score = _offline_score(of_target.target, of_target.shadows)
-            if self.online:
-                score = _log_likelihood_ratio(
-                    of_target.target, of_target.shadows, log_odds.is_member
-                )
-            claims[target] = Membership(score.float())
-        return claims
-
-
-def _log_likelihood_ratio(
-    target: Float[Tensor, " records"],
-    shadows: Float[Tensor, "models records"],
-    is_member: Bool[Tensor, "models records"],
-) -> Float[Tensor, " records"]:
-    """Return log N(target; in-models) - log N(target; out-models)."""
-    in_models, out_models = fit_log_odds(shadows, is_member), fit_log_odds(shadows, ~is_member)
-    has_both = (in_models.count > 0) & (out_models.count > 0)
-    shifts = (in_models.mean - out_models.mean)[has_both]
-    shift = shifts.mean() if len(shifts) else torch.zeros(())
-    # With too few in-models, or too few out-models, the missing mean is the other mean plus or
-    # minus the average shift of all records, so that hard records do not look like easy ones.
-    in_mean = torch.where(
-        in_models.count >= MIN_MODELS, in_models.mean, out_models.mean + shift
-    )
-    out_mean = torch.where(
-        out_models.count >= MIN_MODELS, out_models.mean, in_models.mean - shift
-    )
-    in_density = normal_log_density(target, in_mean, in_models.deviation)
-    return in_density - normal_log_density(target, out_mean, out_models.deviation)
+        has_both = (in_models.count > 0) & (out_models.count > 0)
+        shifts = (in_models.mean - out_models.mean)[has_both]
+        shift = shifts.mean() if len(shifts) else torch.zeros(())
+        # With too few in-models, or too few out-models, the missing mean is the other mean plus
+        # or minus the average shift of all records, so that hard records do not look like easy
+        # ones.
+        in_mean = torch.where(
+            in_models.count >= MIN_MODELS, in_models.mean, out_models.mean + shift
+        )
+        out_mean = torch.where(
+            out_models.count >= MIN_MODELS, out_models.mean, in_models.mean - shift
+        )
+        in_density = normal_log_density(target, in_mean, in_models.deviation)
+        return in_density - normal_log_density(target, out_mean, out_models.deviation)
 
 
 def _offline_score(
@@ -146,3 +191,87 @@ def _offline_score(
     """
     out_models = fit_log_odds(shadows, torch.ones_like(shadows, dtype=torch.bool))
     return (target - out_models.mean) / out_models.deviation - 0.5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LiraPooled(LikelihoodRatio):
+    """Likelihood ratio as in `lira`, with in-means shrunk towards a common regression line.
+
+    Few shadow models trained on any one record, so its mean under in-models, m_1, is noisy. All
+    records together give a regression m_1 = a + b m_0 on the mean under out-models, m_0. A
+    slope b near 0 means that the model memorises its training examples; b near 1 means that
+    hard records stay hard. The true means are assumed to scatter around the line with variance
+    T, estimated by moments: the variance of m_1 around the line, minus its sampling variance.
+    Each m_1 keeps a fraction T / (T + s^2 / k) of its distance to the line, for k models of
+    deviation s: empirical Bayes (Efron and Morris 1973). The uncertainty of a mean widens its
+    normal distribution.
+
+    The gain over `lira` grows as the number of shadow models falls (docs/membership.md). Both
+    attacks use the same shadow models, so running both costs as much as one.
+
+    Args:
+        models: shadow models per round; None = as many as give a candidate record `in_models`
+            on average, at most 1,024.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        in_models: expected number of shadow models that train on a given candidate record, if
+            `models` is None.
+
+    """
+
+    models: int | None = None
+    most_rounds: int = 5
+    in_models: int = DEFAULT_IN_MODELS
+
+    name: ClassVar[str] = "lira_pooled"
+    source: ClassVar[str] = (
+        "Overheard, based on Carlini et al. 2022 (Membership Inference Attacks From First "
+        "Principles, S&P), Algorithm 1"
+    )
+
+    @property
+    def trains_on_candidates(self) -> bool:
+        """Return true."""
+        return True
+
+    def log_likelihood_ratio(
+        self,
+        target: Float[Tensor, " records"],
+        shadows: Float[Tensor, "models records"],
+        is_member: Bool[Tensor, "models records"],
+    ) -> Float[Tensor, " records"]:
+        """Return log N(target; in-models) - log N(target; out-models)."""
+        in_models, out_models = (
+            fit_log_odds(shadows, is_member),
+            fit_log_odds(shadows, ~is_member),
+        )
+        has_both = (in_models.count > 0) & (out_models.count >= MIN_MODELS)
+        if int(has_both.sum()) < 2:
+            raise NeedsError(
+                "lira_pooled needs two or more records that some shadow models trained on and "
+                "others did not: "
+                "set more models, or more candidate records"
+            )
+        known_out_mean = out_models.mean[has_both]
+        out_mean = torch.where(out_models.count > 0, out_models.mean, known_out_mean.mean())
+        line = _regression_line(known_out_mean, in_models.mean[has_both], out_mean)
+        residual = in_models.mean - line
+        # Sampling variance of each in-mean; infinite if no model trained on the record.
+        sampling_variance = in_models.deviation.square() / in_models.count
+        scatter = (residual.square() - sampling_variance)[has_both].mean().clamp(min=0)
+        weight = scatter / (scatter + sampling_variance)
+        in_deviation = (in_models.deviation.square() + scatter * (1 - weight)).sqrt()
+        out_deviation = out_models.deviation * (1 + 1 / out_models.count.clamp(min=1)).sqrt()
+        in_density = normal_log_density(target, line + weight * residual, in_deviation)
+        return in_density - normal_log_density(target, out_mean, out_deviation)
+
+
+def _regression_line(
+    x: Float[Tensor, " some"],
+    y: Float[Tensor, " some"],
+    at: Float[Tensor, " records"],
+) -> Float[Tensor, " records"]:
+    """Fit `y` on `x` by least squares and return the line at `at`; flat if `x` is constant."""
+    centred = x - x.mean()
+    slope = (centred * y).sum() / centred.square().sum().clamp(min=1e-12)
+    return y.mean() + slope * (at - x.mean())
