@@ -2,14 +2,11 @@
 
     python benchmarks/audit_scale.py --out DIR                  writes 5 GB
     python benchmarks/audit_scale.py --out DIR --cases clients
-    python benchmarks/audit_scale.py --out DIR --against CHECKOUT
 
 Recordings are synthetic: updates are noise, as time and memory do not depend on their values.
 They stay in DIR and are reused by the next call. Each audit runs in a process of its own on one
 core, without a ground truth. Some attacks read only the last layer, some read whole models.
 The last audit of a recording runs all attacks at once. Peaks are those of the whole process.
-
-With `--against`, the code of another checkout runs each audit too, right after this one.
 """
 
 import argparse
@@ -32,8 +29,6 @@ from overheard.core.seeds import Seed
 from overheard.data.datasets.digits import Digits
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
-
-HERE = Path(__file__).resolve().parents[1]
 
 MEGABYTES = 3000
 """Largest accepted peak memory of the whole process."""
@@ -87,9 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--against", type=Path, help="another checkout of Overheard")
     arguments = parser.parse_args()
-    checkouts = [HERE, *([arguments.against.resolve()] if arguments.against else [])]
     for name in arguments.cases.split(","):
         case = CASES[name]
         folder = arguments.out / name
@@ -98,9 +91,7 @@ def main() -> None:
             f"{name}: {case.clients} clients, {case.rounds} rounds, {parameters:,} parameters"
         )
         for attacks in (*((one,) for one in case.attacks), case.attacks):
-            seconds = [_audit(folder, case, attacks, code) for code in checkouts]
-            if arguments.against:
-                print(f"  {seconds[1] / seconds[0]:.2f} times as many seconds of a core there")
+            _audit(folder, case, attacks)
 
 
 def _record(folder: Path, case: Case) -> int:
@@ -126,8 +117,8 @@ def _record(folder: Path, case: Case) -> int:
     return parameters
 
 
-def _audit(folder: Path, case: Case, attacks: tuple[str, ...], code: Path) -> float:
-    """Run attacks on a recording, print time and memory, and return the seconds of a core."""
+def _audit(folder: Path, case: Case, attacks: tuple[str, ...]) -> None:
+    """Run attacks on a recording, and print time and memory."""
     name = attacks[0] if len(attacks) == 1 else "all"
     plan, out = folder / f"{name}.toml", folder / f"{name}-audit"
     named = ", ".join(f'"{one}"' for one in attacks)
@@ -139,22 +130,19 @@ def _audit(folder: Path, case: Case, attacks: tuple[str, ...], code: Path) -> fl
         *(sys.executable, "-m", "overheard", "audit", str(plan), "--quiet", "--workers", "1"),
         *("--transcript", str(folder / "recording"), "--out", str(out)),
     ]
-    settings = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(code / "src")}
     began = perf_counter()
-    child = subprocess.Popen(command, env=os.environ | settings)
+    child = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
     _, status, used = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"{name}: the audit failed")
     seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
     verdict = "reached" if peak < MEGABYTES else "missed"
-    where = "" if code == HERE else f", {code}"
     print(
         f"  {name:15} {perf_counter() - began:6.0f} s, {seconds:6.1f} s of a core, "
         f"{1000 * seconds / case.clients / case.rounds:8.1f} ms per update, "
-        f"peak {peak:6.0f} MB ({verdict}){where}",
+        f"peak {peak:6.0f} MB ({verdict})",
         flush=True,
     )
-    return seconds
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from _ratios import keep_ratio
+from _pairs import print_row
 
 # Neither side's process imports the other side, which would lengthen its cold start.
 if TYPE_CHECKING:
@@ -262,7 +262,9 @@ def timed(side: Side, stored: Path, *settings: str) -> Timing:
         (folder / "examples.npz").symlink_to(stored / "examples.npz")
         environment = os.environ | {
             MARK: mark,
-            "PYTHONPATH": str(Path(__file__).parent),
+            "PYTHONPATH": os.pathsep.join(
+                (str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))
+            ),
             "FLWR_HOME": temporary,
             "FLWR_TELEMETRY_ENABLED": "0",
             "RAY_TMPDIR": temporary,
@@ -312,19 +314,6 @@ def marked(mark: str) -> list[int]:
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
                 found.append(int(process.name))
     return found
-
-
-def print_row(what: str, pairs: Sequence[tuple[float, float]], bar: float) -> None:
-    """Print and keep the median ratio of pairs of seconds (overheard, Flower), and its bar."""
-    ratios = [theirs / ours for ours, theirs in pairs]
-    keep_ratio(what, ratios)
-    middle = statistics.median(ratios)
-    ours, theirs = (statistics.median(seconds) for seconds in zip(*pairs, strict=True))
-    print(
-        f"{what:<46} {ours:5.2f} s {theirs:6.2f} s {middle:6.2f}x  {min(ratios):6.2f} - "
-        f"{max(ratios):6.2f}   >= {bar:.1f}x  {'reached' if middle >= bar else 'MISSED'}",
-        flush=True,
-    )
 
 
 def main() -> None:

@@ -10,11 +10,9 @@ Both sides use the same examples in the same order.
 """
 
 import argparse
-import statistics
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from _ratios import keep_ratio
+from _pairs import compare, consume
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
@@ -155,52 +153,6 @@ class Cohort:
             engine=engine,
         ):
             yield trained.delta
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of the table: measured ratios and their bar."""
-
-    what: str
-    ratios: tuple[float, ...]
-    bar: float
-
-    def print(self) -> None:
-        """Print median, range and bar, and keep the ratios."""
-        keep_ratio(self.what, self.ratios)
-        median = statistics.median(self.ratios)
-        verdict = "reached" if median >= self.bar else "MISSED"
-        print(
-            f"{self.what:<58} {median:6.2f}x  {min(self.ratios):6.2f} - "
-            f"{max(self.ratios):6.2f}   >= {self.bar:.1f}x  {verdict}",
-            flush=True,
-        )
-
-
-def compare(
-    what: str,
-    plain: Callable[[], Iterable[object]],
-    ours: Callable[[], Iterable[object]],
-    bar: float,
-    repeats: int,
-    clock: Callable[[], float] = time.process_time,
-) -> Row:
-    """Run both sides in turn, after one warm-up run of each."""
-    consume(plain())
-    consume(ours())
-    ratios = []
-    for _ in range(repeats):
-        began = clock()
-        consume(plain())
-        between = clock()
-        consume(ours())
-        ratios.append((between - began) / (clock() - between))
-    return Row(what, tuple(ratios), bar)
-
-
-def consume(things: Iterable[object]) -> None:
-    """Consume an iterable without storing it, like a caller that writes updates to disk."""
-    deque(things, maxlen=0)
 
 
 def decaf(clients: int, examples: int, batch: int = BATCH, epochs: int = 1) -> Cohort:
@@ -345,21 +297,21 @@ def measure(repeats: int, scale: int, is_short: bool) -> None:
         lambda: images.train("sequential"),
         1.4,
         repeats,
-    ).print()
+    )
     compare(
         "train, census MLP, batch 64, one core",
         records.train_plainly,
         lambda: records.train("auto"),
         6,
         repeats,
-    ).print()
+    )
     compare(
         "train, text, batch 64, one core, against dense gradients",
         words.train_plainly,
         lambda: words.train("auto"),
         1.8,
         repeats,
-    ).print()
+    )
     if available_cores() > 1:
         many = decaf(8 * scale, 600)
         compare(
@@ -369,7 +321,7 @@ def measure(repeats: int, scale: int, is_short: bool) -> None:
             2.4,
             repeats,
             time.perf_counter,
-        ).print()
+        )
     if not is_short:
         measure_others(repeats, scale, images)
 
@@ -383,14 +335,14 @@ def measure_others(repeats: int, scale: int, images: Cohort) -> None:
         lambda: reading.train("sequential"),
         1.4,
         repeats,
-    ).print()
+    )
     compare(
         "train, MobileNet of a quarter width, batch 32, one core",
         narrow.train_plainly,
         lambda: narrow.train("sequential"),
         1.0,
         repeats,
-    ).print()
+    )
     models = [images.start()] * scale
     inputs = torch.randn(2000, 1, 28, 28, generator=SEED.child("told").generator())
     compare(
@@ -399,7 +351,7 @@ def measure_others(repeats: int, scale: int, images: Cohort) -> None:
         lambda: logits_of_models(images.build_model, models, inputs),
         1.5,
         repeats,
-    ).print()
+    )
     for engine in ("sequential", "processes", "stacked"):
         large, small = peak(50 * scale * 5, engine), peak(50, engine)
         print(

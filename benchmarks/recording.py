@@ -17,13 +17,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
-from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time, sleep
 
@@ -31,6 +30,8 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+
+from _pairs import print_overhead
 
 PARAMETERS, KINDS = 1_000_000, 16
 """Numbers in a model, and number of different replies, which clients share."""
@@ -238,19 +239,6 @@ def time_example(folder: Path, recording: Path | None) -> float:
     return float(match[1])
 
 
-def print_overhead(what: str, pairs: Sequence[tuple[float, float]]) -> None:
-    """Print the median ratio of pairs of seconds (plain, recorded), and their range."""
-    ratios = [recorded / plain for plain, recorded in pairs]
-    ratio = median(ratios)
-    plain_seconds = median(plain for plain, _ in pairs)
-    print(
-        f"{what:<52} {plain_seconds:6.2f} s plain, recorded {ratio:.3f}x "
-        f"({min(ratios):.3f} - {max(ratios):.3f})   <= {MOST_OVERHEAD:.2f}x  "
-        f"{'reached' if ratio <= MOST_OVERHEAD else 'MISSED'}",
-        flush=True,
-    )
-
-
 def main() -> None:
     """Measure speed and overhead, and compare them with their bars."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -283,15 +271,17 @@ def main() -> None:
         ]
         if pairs:
             what = f"{TRAINED_ROUNDS} rounds of {TRAINERS} clients in one process"
-            print_overhead(what, [(plain.wall, recorded.wall) for plain, recorded in pairs])
-            cores = [(plain.cores, recorded.cores) for plain, recorded in pairs]
-            print_overhead("  CPU seconds", cores)
+            walls = [(recorded.wall, plain.wall) for plain, recorded in pairs]
+            print_overhead(what, walls, MOST_OVERHEAD)
+            cores = [(recorded.cores, plain.cores) for plain, recorded in pairs]
+            print_overhead("  CPU seconds", cores, MOST_OVERHEAD)
         runs = [
             (time_example(folder, None), time_example(folder, folder / "example"))
             for _ in range(arguments.example)
         ]
         if runs:
-            print_overhead("the example in Flower's simulation", runs)
+            pairs_of_runs = [(recorded, plain) for plain, recorded in runs]
+            print_overhead("the example in Flower's simulation", pairs_of_runs, MOST_OVERHEAD)
 
 
 if __name__ == "__main__":

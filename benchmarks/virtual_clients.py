@@ -14,7 +14,8 @@ from functools import partial
 import torch
 from torch import nn
 
-from learning import SEED, Cohort, compare, consume, largest_difference, members
+from _pairs import compare, consume
+from learning import SEED, Cohort, largest_difference, members
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -62,7 +63,7 @@ def measure(shapes: tuple[tuple[int, int, int], ...], pairs: int) -> None:
             partial(cohort.train, "sequential"),
             1.4,
             pairs,
-        ).print()
+        )
         print(
             f"  {minutes(cohort):.0f} minutes for {CLIENTS} clients x {ROUNDS} rounds x "
             f"{EXAMPLES} examples x {EPOCHS} epochs, from one client; difference from the "

@@ -30,7 +30,10 @@ def test_installed_studies_are_listed_and_told_what_to_run(
 ):
     asked = list[object]()
     module = SimpleNamespace(
-        list_papers=lambda: (ENTRY,), reproduce_one=lambda *given: asked.extend(given)
+        list_papers=lambda: (ENTRY,),
+        reproduce_one=lambda *given: asked.extend(given),
+        reproduce_all=asked.append,
+        write_report_of_all=asked.append,
     )
     install(monkeypatch, SimpleNamespace(load=lambda: module))
     assert "paper/table1  A table" in overheard("list", "papers").out

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from overheard.auditing.inputs import Resources
 from overheard.cli.list_entries import ListEntry
@@ -13,6 +13,7 @@ GROUP = "overheard.studies"
 """The group of entry points; the value of an entry is a module with these functions."""
 
 
+@runtime_checkable
 class Studies(Protocol):
     """The commands of an installed package of studies."""
 

@@ -2,17 +2,28 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from overheard.archive.atomic import write_text
 
 T = TypeVar("T")
 
 
+@runtime_checkable
+class Adapter(Protocol[T]):
+    """Pydantic's TypeAdapter of an origin and what was measured."""
+
+    def validate_json(self, data: bytes, /) -> tuple[str, T]:
+        """Read both."""
+
+    def dump_json(self, instance: tuple[str, T], /, *, indent: int) -> bytes:
+        """Write both."""
+
+
 def load_or_measure(
-    path: Path, origin: str, adapter: TypeAdapter[tuple[str, T]], measure: Callable[[], T]
+    path: Path, origin: str, adapter: Adapter[T], measure: Callable[[], T]
 ) -> T:
     """Return what a file keeps; if it is missing, or of another origin or form, measure it.
 

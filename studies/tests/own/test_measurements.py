@@ -11,10 +11,12 @@ from overheard.auditing.inputs import Resources
 from overheard.core.errors import PlanError
 from overheard.statistics.estimate import Estimate
 from overheard_studies.portion import Portion
+from overheard_studies.runs import StudyRuns
 from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study
 from overheard_studies.values import ReproducedValue, make_value
 
 RESOURCES = Resources(engine="sequential")
+NO_RUNS = StudyRuns({}, {}, Path())
 
 
 def count(calls: list[str], key: str, run: MeasurementRun) -> Iterator[ReproducedValue]:
@@ -71,7 +73,7 @@ def test_one_of_them_may_be_selected_and_an_unknown_name_is_refused(tmp_path: Pa
 def test_a_conclusion_without_its_statistics_is_undecided() -> None:
     (conclusion,) = study([]).conclusions
     empty = replace(conclusion, statistics=lambda runs, values: {})
-    assert empty.judge(None, ()).holds == "undecided"
+    assert empty.judge(NO_RUNS, ()).holds == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,6 @@ def test_a_conclusion_without_its_statistics_is_undecided() -> None:
 def test_a_statistic_is_compared_in_its_direction(direction: str, holds: str) -> None:
     (conclusion,) = study([]).conclusions
     values = [make_value("one", "", Estimate(0.5, 0.4, 0.6))]
-    assert replace(conclusion, direction=direction).judge(None, values).holds == holds
+    assert replace(conclusion, direction=direction).judge(NO_RUNS, values).holds == holds
     around = replace(conclusion, direction="around", margin=0.5)
-    assert around.judge(None, values).holds == "undecided"
+    assert around.judge(NO_RUNS, values).holds == "undecided"

@@ -79,10 +79,10 @@ def accuracy(
 def _read_table(one: PanelRun) -> Iterator[ReproducedValue]:
     """Read the accuracy of each arm's last model, and its ratio to FedAvg's."""
     path = one.key, one.plan.training.model.name
-    fedavg = PUBLISHED.number(*path, "fedavg", scale=100)
+    fedavg = PUBLISHED.number(*path, "fedavg", scale=100.0)
     for arm in one.plan.arms:
         key = _column(arm)
-        published = PUBLISHED.number(*path, key, scale=100)
+        published = PUBLISHED.number(*path, key, scale=100.0)
         yield one.value(
             f"{one.key}_{key}_accuracy",
             f"{arm.name}, the model after {one.plan.rounds_of(arm)} rounds",
@@ -228,7 +228,7 @@ def _read_attack(
     audit, threat = one.audit, one.plan.threats[0]
     kind = "fedavg" if arm.distillation is None else "flip"
     key, label = f"{kind}_{name}", threat.attack_name(attack)
-    published = PUBLISHED.number("membership", kind, scale=100) if name == "shadow" else None
+    published = PUBLISHED.number("membership", kind, scale=100.0) if name == "shadow" else None
     all_rounds = tuple(range(one.plan.rounds_of(arm)))
     together = FindingFilter(label, all_rounds, arm.name)
 

@@ -42,7 +42,7 @@ def _count(key: str, count: Count, run: MeasurementRun) -> Iterator[ReproducedVa
     name = key.partition(": ")[2]
     found = [count(SEED.child(name, number)) for number in range(audits)]
     for what in found[0]:
-        share = estimate_proportion(sum(one[what] for one in found), audits)
+        share = estimate_proportion(float(sum(one[what] for one in found)), audits)
         setting = f"{audits} synthetic audits; {key}: {what.replace('_', ' ')}"
         yield make_value(f"{key}: {what}", setting, share)
 

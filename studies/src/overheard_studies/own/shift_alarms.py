@@ -244,7 +244,7 @@ def _measure(number: int, run: MeasurementRun) -> Iterator[ReproducedValue]:
     moved = base * np.where(rising, HALVES[1], HALVES[0])
     true = (base * (cell.clients - 2) + moved / moved.sum()) / (cell.clients - 1)
     for name, words, is_so in _rates(nulls, shifts, rising, float(true[rising].sum())):
-        rate = estimate_proportion(sum(is_so), len(is_so)) if is_so else None
+        rate = estimate_proportion(float(sum(is_so)), len(is_so)) if is_so else None
         key = f"cell_{number:02d}_{name}"
         yield make_value(key, f"{cell.name}; {words}, of {len(is_so)}", rate)
     silent, peaks = (
