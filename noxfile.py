@@ -128,7 +128,7 @@ def install(session: nox.Session, *others: str) -> None:
     """Install what the lock has, and then other versions of these packages in their place."""
     session.install(TORCH)
     session.install(*LOCKED, "locks/all.txt")
-    session.install("--no-deps", "--editable", ".")
+    session.install("--no-deps", "--editable", ".", "--editable", "./studies")
     if others:
         session.install(*others)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from overheard.drawing.figures import ReportTable
-from overheard.report.experiment_page import ExperimentPage
+from overheard_studies.pages.experiment_page import ExperimentPage
 from tests.report.browsers import BROWSER
 
 if TYPE_CHECKING:

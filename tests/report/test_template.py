@@ -6,15 +6,19 @@ from hashlib import sha256
 
 import pytest
 
-from overheard.report.experiment_page import ExperimentPage
 from overheard.report.template import load_template
+from overheard_studies.pages.experiment_page import ExperimentPage
 
-PAGES = ("page.html.j2", "experiment_page.html.j2")
 
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_escapes_its_variables(name: str) -> None:
-    assert load_template(name).environment.autoescape is True
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("page.html.j2", "overheard.report"),
+        ("experiment_page.html.j2", "overheard_studies.pages"),
+    ],
+)
+def test_every_page_escapes_its_variables(name: str, package: str) -> None:
+    assert load_template(name, package).environment.autoescape is True
 
 
 def test_the_policy_allows_the_style_and_the_script_and_nothing_else() -> None:
@@ -33,6 +37,6 @@ def test_the_policy_allows_the_style_and_the_script_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("word", ["innerHTML", "outerHTML", "insertAdjacent", "eval", "fetch"])
 def test_the_script_makes_no_markup_and_fetches_nothing(word: str) -> None:
-    script = load_template(PAGES[0]).globals["script"]
+    script = load_template("page.html.j2").globals["script"]
     assert word not in str(script)
     assert len(str(script).splitlines()) <= 200

@@ -5,19 +5,19 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 
 @cache
-def load_template(name: str) -> Template:
-    """Load the template file of this name from this folder.
+def load_template(name: str, package: str = "overheard.report") -> Template:
+    """Load the template file of this name from a package, or else from this one.
 
     Templates get the page's style sheet, its script, and a security policy that allows these
     two and nothing else: `style`, `script` and `policy`.
     """
     environment = Environment(
-        loader=PackageLoader("overheard", "report"),
+        loader=ChoiceLoader([PackageLoader(one, "") for one in (package, "overheard.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from overheard.archive.atomic import write_text
 from overheard.drawing.figures import ReportTable
-from overheard.drawing.published_chart import PublishedPoint, published_chart
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER
-from overheard.report.reproductions_page import ExperimentSummary, reproductions_page
 from overheard.statistics.estimate import Estimate
+from overheard_studies.pages.published_chart import PublishedPoint, published_chart
+from overheard_studies.pages.reproductions_page import ExperimentSummary, reproductions_page
 from overheard_studies.reproduce import find_papers
 from overheard_studies.study import LEFT_OUT, PAGE_FILE, Study
 from overheard_studies.values import VALUES_FILE, ReproducedValue, StoredValues, load_values

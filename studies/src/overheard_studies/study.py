@@ -18,9 +18,9 @@ from overheard.findings.audit import Audit
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label, format_number
 from overheard.plans.plan import Plan
-from overheard.report.experiment_page import ExperimentPage, Holds, PaperStatement
 from overheard.report.write import write_report
 from overheard.statistics.estimate import Estimate
+from overheard_studies.pages.experiment_page import ExperimentPage, Holds, PaperStatement
 from overheard_studies.portion import ALL, ARM_NOT_SELECTED, NOT_SELECTED, Portion
 from overheard_studies.runs import StudyRuns
 from overheard_studies.setting_description import describe_setting

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from overheard.findings.audit import Audit
-from overheard.report.experiment_page import PaperStatement
+from overheard_studies.pages.experiment_page import PaperStatement
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift import studies as module
 from overheard_studies.shift.measured import MeasuredSeries

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.drawing.band_charts import MeanAndDeviation
+from overheard_studies.shift.band_charts import MeanAndDeviation
 from overheard_studies.shift.charts import (
     bands_figure,
     make_bands,

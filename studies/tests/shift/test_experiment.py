@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.report.experiment_page import PaperStatement
+from overheard_studies.pages.experiment_page import PaperStatement
 from overheard_studies.reproduce import find_study
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.federated import scalability

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard.report.experiment_page import PaperStatement
+from overheard_studies.pages.experiment_page import PaperStatement
 from overheard_studies.shift.federated import EVEN_SHARES, sensitivity
 from overheard_studies.shift.measured import MeasuredSeries, RoundSeries
 from overheard_studies.shift.setting import LOSS, MNIST, ShiftScenario, source_of_leakage

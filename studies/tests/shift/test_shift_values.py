@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from overheard.report.experiment_page import PaperStatement
+from overheard_studies.pages.experiment_page import PaperStatement
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.measured import Divergence
 from overheard_studies.shift.setting import LOSS

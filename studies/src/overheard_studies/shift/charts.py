@@ -5,13 +5,13 @@ from statistics import fmean, stdev
 
 from markupsafe import Markup
 
-from overheard.drawing.band_charts import (
+from overheard.drawing.figures import Panel, ReportFigure
+from overheard_studies.shift.band_charts import (
     BandSeries,
     MeanAndDeviation,
     bands_chart,
     bands_legend,
 )
-from overheard.drawing.figures import Panel, ReportFigure
 from overheard_studies.shift.measured import MeasuredSeries, RoundSeries
 from overheard_studies.values import ReproducedValue, tabulate_values
 

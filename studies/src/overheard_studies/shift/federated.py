@@ -5,11 +5,11 @@ from functools import partial
 from itertools import combinations
 from statistics import correlation
 
-from overheard.drawing.band_charts import ScatterPoint, diagonal_chart
 from overheard.drawing.figures import Panel as Drawing
 from overheard.drawing.figures import ReportFigure
 from overheard.plans.plan import Plan
 from overheard_studies.runs import StudyRuns
+from overheard_studies.shift.band_charts import ScatterPoint, diagonal_chart
 from overheard_studies.shift.charts import bands_figure
 from overheard_studies.shift.measured import (
     Divergence,

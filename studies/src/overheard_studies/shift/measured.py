@@ -18,9 +18,9 @@ from overheard.core.knowledge import Knowledge
 from overheard.learning.threads import one_thread
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.shift.estimators.trend import Trend
-from overheard.report.experiment_page import Holds
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
 from overheard_studies.cached import load_or_measure
+from overheard_studies.pages.experiment_page import Holds
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.setting import LeakageMeasure, plan_target
 from overheard_studies.study import is_above

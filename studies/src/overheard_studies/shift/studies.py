@@ -11,9 +11,9 @@ from overheard.findings.score_row import ScoreRow
 from overheard.learning.models.shift_conv import ShiftConv
 from overheard.plans.plan import Plan
 from overheard.questions.shift.statistics.detection import detection_rows
-from overheard.report.experiment_page import Holds
 from overheard.statistics.estimate import Estimate
 from overheard_studies.estimates import BOOTSTRAP_SEED
+from overheard_studies.pages.experiment_page import Holds
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.charts import bands_figure, normalize_series
 from overheard_studies.shift.measured import (

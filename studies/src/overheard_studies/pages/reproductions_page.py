@@ -42,7 +42,7 @@ def reproductions_page(counts: ReportTable, experiments: Sequence[ExperimentSumm
         experiments: the experiments, in the order of the table.
 
     """
-    return load_template("reproductions_page.html.j2").render(
+    return load_template("reproductions_page.html.j2", "overheard_studies.pages").render(
         counts=counts,
         experiments=[
             {

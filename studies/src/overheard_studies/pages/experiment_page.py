@@ -60,7 +60,7 @@ class ExperimentPage:
 
     def html(self) -> str:
         """Return the page; all names are escaped, control characters included."""
-        return load_template("experiment_page.html.j2").render(
+        return load_template("experiment_page.html.j2", "overheard_studies.pages").render(
             name=make_printable(self.name),
             title=make_printable(self.title),
             differences=make_printable(self.differences),

@@ -3,7 +3,7 @@ import re
 from markupsafe import Markup
 
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
-from overheard.report.experiment_page import ExperimentPage, PaperStatement
+from overheard_studies.pages.experiment_page import ExperimentPage, PaperStatement
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 

@@ -1,6 +1,6 @@
 import re
 
-from overheard.drawing.band_charts import (
+from overheard_studies.shift.band_charts import (
     BandSeries,
     MeanAndDeviation,
     ScatterPoint,

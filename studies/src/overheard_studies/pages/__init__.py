@@ -1,0 +1,1 @@
+"""Pages of studies: one of a study, and one of all."""
