@@ -2,7 +2,7 @@
 
     python -m tests.golden --write            make all audits, write both layers: two minutes
     python -m tests.golden --write NAME ...   only these
-    python -m tests.golden --judge [NAME ...] judge stored audits again
+    python -m tests.golden --judge [NAME ...] judge stored claims again
     python -m tests.golden --diff [COMMIT]    each value that differs from a commit, old -> new
 
 Writing refuses a tree with changes beside the golden files, as results must belong to a commit.
@@ -11,7 +11,6 @@ It also refuses p-values that are near the level of verdicts.
 
 import argparse
 import json
-import lzma
 import subprocess
 import sys
 import tempfile
@@ -23,9 +22,22 @@ from tests.golden.audits import claim_names, make_audit, names, small
 from tests.golden.changes import line_changes, value_changes
 from tests.golden.claims import claims_of
 from tests.golden.files import CLAIMS, HERE, JUDGEMENTS, write_claims, write_judgement
-from tests.golden.judgements import ROOM, VERDICT_LEVEL, Judgement, judge, near_levels
+from tests.golden.judgements import (
+    ROOM,
+    VERDICT_LEVEL,
+    Judgement,
+    judged_audit,
+    judgement_of,
+    near_levels,
+)
 from tests.golden.stored_audits import FOLDER as INPUTS
-from tests.golden.stored_audits import load_audit, pack_audit, read_audit, store_packed
+from tests.golden.stored_audits import (
+    load_audit,
+    pack_audit,
+    plain_values,
+    read_audit,
+    store_packed,
+)
 
 WRITTEN = (CLAIMS, INPUTS, JUDGEMENTS)
 """The folders of golden files."""
@@ -69,7 +81,7 @@ def write(wanted: Sequence[str], *, is_judged_only: bool) -> None:
                 packed[name] = pack_audit(make_audit(name, Path(folder)))
             # What the files hold is judged, not what is in memory.
             audit = read_audit(packed[name])
-        judged[name] = judge(audit)
+        judged[name] = judgement_of(judged_audit(audit))
         print(f"{perf_counter() - began:6.1f} s  {name}", flush=True)
     refuse_near_levels(judged)
     for name, content in packed.items():
@@ -78,7 +90,7 @@ def write(wanted: Sequence[str], *, is_judged_only: bool) -> None:
         write_judgement(name, judgement)
     for name in claim_names():
         if small(name) in packed:
-            write_claims(name, claims_of(load_audit(small(name))))
+            write_claims(name, claims_of(judged_audit(load_audit(small(name)))))
 
 
 def refuse_near_levels(judged: dict[str, Judgement]) -> None:
@@ -122,16 +134,12 @@ def differences(folder: Path, commit: str) -> Iterator[str]:
         elif name.endswith(".txt"):
             yield from line_changes(old.decode(), new.decode(), short)
         elif name.endswith(".xz"):
-            changes = list(value_changes(_unpacked(old), _unpacked(new), short))
+            changes = list(value_changes(plain_values(old), plain_values(new), short))
             yield from changes[:MOST_OF_INPUT]
             if len(changes) > MOST_OF_INPUT:
                 yield f"{short}: and {len(changes) - MOST_OF_INPUT} more"
         else:
             yield from value_changes(json.loads(old), json.loads(new), short)
-
-
-def _unpacked(content: bytes) -> object:
-    return json.loads(lzma.decompress(content))
 
 
 def _committed(root: Path, commit: str, name: str) -> bytes | None:
@@ -163,7 +171,7 @@ def read_command_line() -> argparse.Namespace:
     )
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--write", action="store_true", help="make audits and write both layers")
-    mode.add_argument("--judge", action="store_true", help="judge stored audits again")
+    mode.add_argument("--judge", action="store_true", help="judge stored claims again")
     mode.add_argument("--diff", nargs="?", const="HEAD", metavar="COMMIT", help="name changes")
     parser.add_argument("names", nargs="*", metavar="NAME", help="golden audits; default: all")
     return parser.parse_args()

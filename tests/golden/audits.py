@@ -2,9 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.run_end import mark_end
@@ -13,11 +15,13 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.following.follow import FollowEvents, FollowSettings, follow_recording
 from overheard.auditing.following.round_attacker import FollowedRound
 from overheard.auditing.inputs import Resources
+from overheard.auditing.judging.judge import AttackedRun, AuditSubject, judge
 from overheard.auditing.run import audit
 from overheard.findings.audit import Audit
 from overheard.plans.plan import UNDEFENDED, Plan, read_plan
 from overheard.recorders.folder_import import import_recording
 from tests.auditing.following.growing_copy import GrowingCopy
+from tests.golden.stored_audits import AttackedAudit
 
 PLANS = Path(__file__).parent / "plans"
 
@@ -25,8 +29,8 @@ CLAIM_PLANS, JUDGEMENT_PLANS = PLANS / "claims", PLANS / "judgements"
 
 ONE_PROCESS = Resources(device="cpu", workers=1)
 
-Make = Callable[[Plan, Path], Audit]
-"""Makes the audit of a plan in an empty folder."""
+Make = Callable[[Plan, Path], None]
+"""Makes the audit of a plan in an empty folder; what it judges last is its result."""
 
 EXPORT_INFO = """\
 framework = "by hand"
@@ -56,17 +60,29 @@ def small(name: str) -> str:
     return f"small_{name}"
 
 
-def make_audit(name: str, folder: Path) -> Audit:
-    """Make the golden audit with this name in an empty folder."""
+def make_audit(name: str, folder: Path) -> AttackedAudit:
+    """Make the golden audit with this name in an empty folder; return what it judged."""
     is_small = name.startswith("small_")
     path = CLAIM_PLANS / f"{name.removeprefix('small_')}.toml"
     plan = read_plan(path if is_small else JUDGEMENT_PLANS / f"{name}.toml")
-    return SPECIAL.get(name, audit_simulated)(plan, folder)
+    judged = list[AttackedAudit]()
+
+    def keep_and_judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
+        attacked = tuple(replace(run, claims=tuple(run.claims)) for run in runs)
+        judged.append(AttackedAudit(subject, attacked))
+        return judge(subject, attacked)
+
+    with (
+        patch("overheard.auditing.run.judge", keep_and_judge),
+        patch("overheard.auditing.following.round_attacker.judge", keep_and_judge),
+    ):
+        SPECIAL.get(name, audit_simulated)(plan, folder)
+    return judged[-1]
 
 
-def audit_simulated(plan: Plan, folder: Path) -> Audit:
+def audit_simulated(plan: Plan, folder: Path) -> None:
     """Simulate the runs of a plan and audit them."""
-    return audit(plan, folder / "audit", resources=ONE_PROCESS)
+    audit(plan, folder / "audit", resources=ONE_PROCESS)
 
 
 def audit_recorded(
@@ -75,12 +91,12 @@ def audit_recorded(
     arm: str = UNDEFENDED,
     *,
     change: Callable[[Path], None] | None = None,
-) -> Audit:
+) -> None:
     """Simulate the first run of an arm and audit it as a recording, which may be changed."""
     recording = _record(plan, folder, arm)
     if change is not None:
         change(recording)
-    return audit(plan, folder / "audit", recording=recording, resources=ONE_PROCESS)
+    audit(plan, folder / "audit", recording=recording, resources=ONE_PROCESS)
 
 
 def remove_truth(recording: Path) -> None:
@@ -96,7 +112,7 @@ def overstate_noise(recording: Path) -> None:
     path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
-def audit_imported(plan: Plan, folder: Path, *, has_truth: bool) -> Audit:
+def audit_imported(plan: Plan, folder: Path, *, has_truth: bool) -> None:
     """Simulate a run, save its weights as another framework would, import and audit them."""
     recording, exported = _record(plan, folder, UNDEFENDED), folder / "exported"
     for source in sorted((recording / "transcript" / "rounds").iterdir()):
@@ -114,18 +130,16 @@ def audit_imported(plan: Plan, folder: Path, *, has_truth: bool) -> Audit:
     if has_truth:
         draw_canaries(plan, folder / "canaries", resources=ONE_PROCESS)
         shutil.copy(folder / "canaries" / "truth.json", imported)
-    return audit(plan, folder / "audit", recording=imported, resources=ONE_PROCESS)
+    audit(plan, folder / "audit", recording=imported, resources=ONE_PROCESS)
 
 
-def audit_followed(plan: Plan, folder: Path) -> Audit:
-    """Attack a recording while it grows; return what is known after its last round."""
+def audit_followed(plan: Plan, folder: Path) -> None:
+    """Attack a recording while it grows, until its last round."""
     recording = _record(plan, folder, UNDEFENDED)
     growing = GrowingCopy(recording, folder / "growing")
     last = count_committed_rounds(recording) - 1
-    seen = list[FollowedRound]()
 
     def go_on(followed: FollowedRound) -> None:
-        seen.append(followed)
         if followed.number == 0:
             growing.reveal_truth()
         growing.commit_round(followed.number + 1)
@@ -140,7 +154,6 @@ def audit_followed(plan: Plan, folder: Path) -> Audit:
         resources=ONE_PROCESS,
         settings=FollowSettings(timeout=60.0, pause=0.01),
     )
-    return seen[-1].audit
 
 
 def _record(plan: Plan, folder: Path, arm: str) -> Path:

@@ -1,4 +1,4 @@
-"""What follows from a stored audit: verdicts, scores, epsilons, outcomes of policies, the page.
+"""What follows from stored claims: verdicts, scores, epsilons, outcomes of policies, the page.
 
 This is the one place that knows where the product keeps these results. Numbers are rounded to
 six digits, so that the last bits of a processor's sums change nothing.
@@ -7,7 +7,7 @@ six digits, so that the last bits of a processor's sums change nothing.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from matplotlib.figure import Figure
 
-from overheard.auditing.threat_results import with_verdicts
+from overheard.auditing.judging.judge import judge
 from overheard.cli.checking import EXIT_CODES
 from overheard.core.errors import AuditError
 from overheard.drawing import svg
@@ -34,11 +34,12 @@ from overheard.report.page import render_page
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.judgement import VERDICT_LEVEL
 from tests.golden.rounding import Json, Table, rounded, table
+from tests.golden.stored_audits import AttackedAudit
 
 POLICIES = Path(__file__).parent / "policies"
 
 TODAY = date(2026, 1, 15)
-"""The day on which exceptions of policies must hold."""
+"""The day of all audits, and on which exceptions of policies must hold."""
 
 LIKE_ITSELF = "like itself"
 """The policy that the audit makes as a reference, which it must keep."""
@@ -61,9 +62,15 @@ class Judgement:
     page: str
 
 
-def judge(audit: Audit) -> Judgement:
-    """Return what follows from an audit."""
-    audit = with_verdicts(audit)
+def judged_audit(attacked: AttackedAudit) -> Audit:
+    """Return the audit that follows from claims and truths, of a fixed day and no versions."""
+    return replace(
+        judge(attacked.subject, attacked.runs), made_on=TODAY.isoformat(), versions={}
+    )
+
+
+def judgement_of(audit: Audit) -> Judgement:
+    """Return what golden files hold of an audit."""
     arms, document = audit.arm_results, findings_document(audit)
     values = {
         "verdicts": table(_verdicts(arms)),

@@ -2,68 +2,163 @@
 
 import doctest
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from overheard.auditing.cells.cell_claims import CellClaims
+from overheard.auditing.judging.judge import ClaimsOfThreat
+from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
-from overheard.findings.finding import Finding
+from overheard.questions.label_shares.claim import LabelShares
 from tests.golden import changes, files, judgements, rounding
 from tests.golden.__main__ import changed_files, refuse_near_levels
 from tests.golden.claims import TOLERANCE, are_alike, claims_of
 from tests.golden.files import claim_changes, judgement_changes
-from tests.golden.judgements import Judgement, judge
-from tests.golden.stored_audits import load_audit
+from tests.golden.judgements import Judgement, judged_audit, judgement_of
+from tests.golden.stored_audits import AttackedAudit, load_audit, pack_audit, plain_values
 
 NAME = "small_label_shares"
 
 
 @pytest.fixture(scope="module")
-def stored() -> Audit:
-    """A stored audit whose attacks leak."""
+def stored() -> AttackedAudit:
+    """The stored claims of attacks that leak."""
     return load_audit(NAME)
 
 
-def test_a_changed_p_value_and_verdict_are_named(stored: Audit) -> None:
-    # Each claim fits as well as it fits any redrawn partition, so nothing is tested any more.
-    alike = tuple(
-        replace(one, redrawn_fits=(0.0,) * len(one.redrawn_fits)) for one in stored.findings
+@pytest.fixture(scope="module")
+def judged(stored: AttackedAudit) -> Audit:
+    """The audit that follows from them."""
+    return judged_audit(stored)
+
+
+def changed_claims(
+    attacked: AttackedAudit, change: Callable[[ClaimsOfThreat], ClaimsOfThreat]
+) -> AttackedAudit:
+    """Return stored claims and truths after a change of those of each threat."""
+    runs = tuple(
+        replace(run, claims=tuple(change(one) for one in run.claims)) for run in attacked.runs
     )
-    found = judgement_changes(NAME, judge(replace(stored, findings=alike)))
+    return replace(attacked, runs=runs)
+
+
+def changed_cells(
+    attacked: AttackedAudit, change: Callable[[CellClaims], CellClaims]
+) -> AttackedAudit:
+    """Return stored claims after a change of each cell."""
+    return changed_claims(
+        attacked, lambda one: replace(one, cells=tuple(map(change, one.cells)))
+    )
+
+
+def changed_truth(
+    attacked: AttackedAudit, change: Callable[[GroundTruth], GroundTruth]
+) -> AttackedAudit:
+    """Return stored claims with other truths, and what follows of those drawn anew."""
+
+    def change_one(one: ClaimsOfThreat) -> ClaimsOfThreat:
+        truth, redrawn = one.truth.truth, one.truth.redrawn
+        assert truth is not None
+        assert redrawn is not None
+        changed = replace(one.truth, truth=change(truth), redrawn=lambda: change(redrawn()))
+        return replace(one, truth=changed)
+
+    return changed_claims(attacked, change_one)
+
+
+def lines_of(attacked: AttackedAudit) -> list[str]:
+    """Return a line for each golden value that changes."""
+    return judgement_changes(NAME, judgement_of(judged_audit(attacked)))
+
+
+def test_a_changed_p_value_and_verdict_are_named(stored: AttackedAudit) -> None:
+    def alike(truth: GroundTruth) -> GroundTruth:
+        counts = {
+            key: truth.counts[key].expand(drawn.shape)
+            for key, drawn in truth.redrawn_counts.items()
+        }
+        return replace(truth, redrawn_counts=counts)
+
+    # Each claim fits as well as it fits any redrawn partition, so nothing is tested any more.
+    found = lines_of(changed_truth(stored, alike))
     place = "verdicts: no defense | server | label_shares | clients: "
     assert f"{place}p-value: 0.005 -> 1.0" in found
     assert any(line.startswith(f"{place}verdict: 'leaks' -> ") for line in found)
     assert any(line.startswith("policies: nothing leaks: exit code: 1 -> ") for line in found)
 
 
-def test_a_changed_sentence_of_the_page_is_named(stored: Audit) -> None:
-    refusals = tuple(replace(one, missing=("a full moon",)) for one in stored.refusals)
-    found = judgement_changes(NAME, judge(replace(stored, refusals=refusals)))
+def test_a_changed_sentence_of_the_page_is_named(stored: AttackedAudit) -> None:
+    def reworded(cell: CellClaims) -> CellClaims:
+        return replace(cell, refusals=dict.fromkeys(cell.refusals, ("a full moon",)))
+
+    found = lines_of(changed_cells(stored, reworded))
     # The gate repeats the reason.
     assert all("a full moon" in line for line in found)
     on_page = [line for line in found if line.startswith("page, line ")]
     assert any("distilled sets of the target" in line for line in on_page)
 
 
-def test_a_changed_score_is_named(stored: Audit) -> None:
-    def shifted(finding: Finding) -> Finding:
-        return replace(
-            finding,
-            scores=tuple(replace(one, value=one.value * 0.999) for one in finding.scores),
-        )
+def test_a_changed_claim_is_named(stored: AttackedAudit) -> None:
+    def moved(cell: CellClaims) -> CellClaims:
+        def move(claim: object) -> LabelShares:
+            assert isinstance(claim, LabelShares)
+            return replace(claim, shares=0.999 * claim.shares + 0.0001)
 
-    moved = replace(stored, findings=tuple(map(shifted, stored.findings)))
-    found = judgement_changes(NAME, judge(moved))
+        claims = {
+            target: replace(one, claim=move(one.claim)) for target, one in cell.claims.items()
+        }
+        return replace(cell, claims=claims)
+
+    found = lines_of(changed_cells(stored, moved))
     assert any(line.startswith("scores: ") and "value[0]: " in line for line in found)
 
 
-def test_a_claim_may_differ_by_the_tolerance_and_no_more(stored: Audit) -> None:
+def test_a_changed_truth_is_named(stored: AttackedAudit) -> None:
+    def one_more(truth: GroundTruth) -> GroundTruth:
+        return replace(truth, counts={key: one + 1 for key, one in truth.counts.items()})
+
+    found = lines_of(changed_truth(stored, one_more))
+    assert any(line.startswith("scores: ") and "value[0]: " in line for line in found)
+
+
+def test_a_truth_that_is_added_later_gives_the_judgement_of_one_from_the_start() -> None:
+    with_truth = load_audit("recorded_with_truth")
+    without = load_audit("recorded_without_truth")
+    assert not any(one.is_checked for one in judged_audit(without).findings)
+    later = replace(
+        with_truth,
+        runs=tuple(
+            replace(
+                known,
+                claims=tuple(
+                    replace(one, truth=other.truth)
+                    for one, other in zip(unknown.claims, known.claims, strict=True)
+                ),
+            )
+            for unknown, known in zip(without.runs, with_truth.runs, strict=True)
+        ),
+    )
+    found = judgement_of(judged_audit(later))
+    assert not judgement_changes("recorded_with_truth", found)
+
+
+def test_the_same_claims_are_stored_as_the_same_bytes(stored: AttackedAudit) -> None:
+    packed = pack_audit(stored)
+    assert packed == pack_audit(stored)
+    longer = replace(stored, subject=replace(stored.subject, description="longer"))
+    (line,) = changes.value_changes(plain_values(packed), plain_values(pack_audit(longer)))
+    assert line.startswith("rest: content: description: ")
+
+
+def test_a_claim_may_differ_by_the_tolerance_and_no_more(judged: Audit) -> None:
     def lines(shift: float) -> list[str]:
-        first, *others = stored.findings
+        first, *others = judged.findings
         moved = replace(first, claimed=(first.claimed[0] + shift, *first.claimed[1:]))
-        claims = claims_of(replace(stored, findings=(moved, *others)))
+        claims = claims_of(replace(judged, findings=(moved, *others)))
         return claim_changes("label_shares", claims, are_alike)
 
     assert not lines(TOLERANCE / 2)
@@ -71,10 +166,10 @@ def test_a_claim_may_differ_by_the_tolerance_and_no_more(stored: Audit) -> None:
     assert ": claimed[0]: " in line
 
 
-def test_refusals_are_compared_word_for_word(stored: Audit) -> None:
-    first, *others = stored.refusals
+def test_refusals_are_compared_word_for_word(judged: Audit) -> None:
+    first, *others = judged.refusals
     other = replace(first, missing=(f"{first.missing[0]}.",))
-    claims = claims_of(replace(stored, refusals=(other, *others)))
+    claims = claims_of(replace(judged, refusals=(other, *others)))
     (line,) = claim_changes("label_shares", claims, are_alike)
     assert line.startswith("refusals: ")
 
