@@ -10,7 +10,8 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree
+from tempfile import TemporaryDirectory
 
 import nox
 
@@ -90,38 +91,41 @@ def nvflare(session: nox.Session) -> None:
 @nox.parametrize("kind", ["wheel", "sdist"])
 def release(session: nox.Session, kind: str, versions: str) -> None:
     """Build a distribution, and use it from an empty folder, with none of the checkout."""
-    work = Path(session.create_tmp()).resolve() / f"{kind}-{versions}"
-    rmtree(work, ignore_errors=True)
-    session.run(sys.executable, "-m", "venv", str(work / "environment"))
-    build = (sys.executable, "-m", "uv", "build", "--quiet", f"--{kind}", "--out-dir")
-    session.run(*build, str(work / "dist"), str(ROOT))
-    (built,) = (one for one in (work / "dist").iterdir() if one.suffix in (".whl", ".gz"))
-    if missing := missing_files(built):
-        session.error(f"{built.name} misses {', '.join(missing)}")
-    commands = work / "environment" / "bin"
-    pip = (str(commands / "pip"), "install", "--quiet", "--no-compile")
-    session.run(*pip, TORCH)
-    if versions == "locked":
-        session.run(*pip, *LOCKED, str(ROOT / "locks" / "audit.txt"))
-    session.run(*pip, str(built), str(ROOT / "examples" / "plugin"), "pytest")
-    (work / "plan.toml").write_text(TINY_PLAN, encoding="utf-8")
-    with session.chdir(work):
-        for arguments in (
-            ("--version",),
-            ("list", "attacks"),
-            ("plan", "check", "plan.toml", "--no-estimate"),
-            ("audit", "plan.toml", "--out", "audit", "--quiet"),
-            ("evidence", "audit"),
-        ):
-            session.run(str(commands / "overheard"), *arguments, silent=True)
-        for name in ("report.html", "findings.json", "findings.csv", "evidence/annex.pdf"):
-            if not (work / "audit" / name).exists():
-                session.error(f"no {name} of the audit")
-        # The contract tests of somebody else's package.
-        contract = str(ROOT / "examples" / "plugin" / "tests")
-        session.run(
-            str(commands / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", contract
-        )
+    with TemporaryDirectory(prefix="overheard-release-") as folder:
+        work = Path(folder)
+        session.run(sys.executable, "-m", "venv", str(work / "environment"))
+        build = (sys.executable, "-m", "uv", "build", "--quiet", f"--{kind}", "--out-dir")
+        session.run(*build, str(work / "dist"), str(ROOT))
+        (built,) = (one for one in (work / "dist").iterdir() if one.suffix in (".whl", ".gz"))
+        if missing := missing_files(built):
+            session.error(f"{built.name} misses {', '.join(missing)}")
+        copytree(ROOT / "examples" / "plugin", work / "plugin")
+        commands = work / "environment" / "bin"
+        pip = (str(commands / "pip"), "install", "--quiet", "--no-compile")
+        session.run(*pip, TORCH)
+        if versions == "locked":
+            session.run(*pip, *LOCKED, str(ROOT / "locks" / "audit.txt"))
+        session.run(*pip, str(built), str(work / "plugin"), "pytest")
+        with session.chdir(work):
+            use(session, commands)
+        with session.chdir(work / "plugin"):
+            session.run(str(commands / "pytest"), "-q", "-p", "no:cacheprovider", "tests")
+
+
+def use(session: nox.Session, commands: Path) -> None:
+    """Audit in the current folder with the commands of another one."""
+    Path("plan.toml").write_text(TINY_PLAN, encoding="utf-8")
+    for arguments in (
+        ("--version",),
+        ("list", "attacks"),
+        ("plan", "check", "plan.toml", "--no-estimate"),
+        ("audit", "plan.toml", "--out", "audit", "--quiet"),
+        ("evidence", "audit"),
+    ):
+        session.run(str(commands / "overheard"), *arguments, silent=True)
+    for name in ("report.html", "findings.json", "findings.csv", "evidence/annex.pdf"):
+        if not Path("audit", name).exists():
+            session.error(f"no {name} of the audit")
 
 
 def install(session: nox.Session, *others: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
 from overheard.report.evidence.annex import Annex
-from overheard.report.evidence.annex_pdf import _pieces, annex_as_pdf
+from overheard.report.evidence.annex_pdf import _row_chunks, annex_as_pdf
 from overheard.report.evidence.annex_section import AnnexSection
 from overheard.report.evidence.officer import OfficerWords
 from tests.report.evidence.annexes import annex_of
@@ -56,15 +56,15 @@ def count_pages(annex: Annex) -> int:
 
 def test_rows_that_are_taller_than_a_page_go_on_at_the_next() -> None:
     assert count_pages(table_of(("short",) * 8)) == 1
-    # 240 lines of 20 millimetres each: a page has some 70.
+    # In columns of a few letters: a page has some 70 lines.
     assert count_pages(table_of(("long " * 600,) * 8)) > 3
     assert count_pages(table_of(("w" * 5000, "b"))) > 1
 
 
 @given(st.lists(st.text("ab c", max_size=1500), min_size=1, max_size=3))
-def test_a_row_in_pieces_keeps_every_letter(cells: list[str]) -> None:
-    pieces = list(_pieces(cells))
+def test_a_divided_row_keeps_every_letter(cells: list[str]) -> None:
+    chunks = list(_row_chunks(cells))
     for number, cell in enumerate(cells):
-        parts = [piece[number] for piece in pieces]
+        parts = [chunk[number] for chunk in chunks]
         assert max(map(len, parts)) <= 400
         assert "".join(parts).replace(" ", "") == cell.replace(" ", "")

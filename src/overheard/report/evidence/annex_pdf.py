@@ -31,7 +31,7 @@ MARGIN, PADDING = 18.0, 1.2
 BELOW_TITLE, BELOW_CAPTION = 45.0, 30.0
 """Millimetres that must be left on a page from there on, so that neither stands at its end."""
 
-LONGEST_PIECE = 400
+LONGEST_CHUNK = 400
 """Most characters of a cell in one row; longer texts go on in the next, as a row must fit."""
 
 
@@ -128,8 +128,8 @@ class _AnnexPages(FPDF):
             headings_style=FontFace(emphasis="B", fill_color=(238, 241, 244)),
         ) as drawn:
             for row in rows:
-                for part in _pieces(row):
-                    drawn.row(part)
+                for chunk in _row_chunks(row):
+                    drawn.row(chunk)
         self.ln(2.5)
 
     def _column_widths(self, rows: Sequence[Sequence[str]]) -> tuple[float, ...]:
@@ -162,7 +162,7 @@ class _AnnexPages(FPDF):
         )
 
 
-def _pieces(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _row_chunks(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield a row, as several where a cell is long."""
-    parts = [wrap(cell, LONGEST_PIECE) or [""] for cell in cells]
+    parts = [wrap(cell, LONGEST_CHUNK) or [""] for cell in cells]
     yield from zip_longest(*parts, fillvalue="")
