@@ -38,10 +38,10 @@ def test_the_cohorts_counts_are_those_of_all_clients_with_a_reply(truth: GroundT
 
 
 @pytest.mark.parametrize(("target", "rounds"), [(TWO, (1,)), (client(3), (0,)), (COHORT, ())])
-def test_refuses_a_target_that_trained_in_none_of_the_rounds(
+def test_refuses_a_target_without_counts_in_the_rounds(
     truth: GroundTruth, target, rounds: tuple[int, ...]
 ):
-    with pytest.raises(ValueError, match=f"{target} trained in none"):
+    with pytest.raises(NeedsError, match=f"no label counts of {target} in "):
         truth.label_counts(target, rounds)
 
 

@@ -110,8 +110,7 @@ class GroundTruth:
         """Return a party's label counts, summed over these rounds; all clients' for `COHORT`.
 
         Raises:
-            ValueError: if the party trained in none of the rounds.
-            NeedsError: if label counts are unknown.
+            NeedsError: if label counts are unknown, or are of none of the rounds.
 
         """
         if not self.has_label_counts:
@@ -125,7 +124,11 @@ class GroundTruth:
             for number in sorted(self._rounds.get(party, frozenset()).intersection(rounds))
         ]
         if not by_round:
-            raise ValueError(f"{target} trained in none of the rounds {sorted(rounds)}")
+            numbers = ", ".join(map(str, sorted(rounds)))
+            where = f"round {numbers}" if len(rounds) == 1 else f"the rounds {numbers}"
+            raise NeedsError(
+                f"the ground truth has no label counts of {target} in {where}: add them"
+            )
         total = by_round[0].clone()
         for counts in by_round[1:]:
             total += counts
@@ -151,8 +154,7 @@ class GroundTruth:
         the rounds; the label counts themselves where nothing was drawn. `COHORT` means all.
 
         Raises:
-            ValueError: if the party trained in none of the rounds.
-            NeedsError: if label counts are unknown.
+            NeedsError: if label counts are unknown, or are of none of the rounds.
 
         """
         total = self.label_counts(target, rounds).double()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.claims import Timeline
-from overheard.core.errors import ClaimError
+from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
@@ -163,7 +163,7 @@ def test_a_gradual_drift_counts_up_to_its_end() -> None:
 
 
 def test_refuses_a_target_without_training_or_examples() -> None:
-    with pytest.raises(ValueError, match="trained in none"):
+    with pytest.raises(NeedsError, match="no label counts of client/7 in the rounds"):
         SCORER.true_claim(SHIFTED, client(7), ROUNDS, ANY_CLAIM)
     empty = GroundTruth({(0, client(0)): torch.zeros(4, dtype=torch.long)}, {})
     with pytest.raises(ValueError, match="held no examples"):

@@ -87,6 +87,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
         """Return the shares among all examples that the target trained on in these rounds.
 
         Raises:
+            NeedsError: if label counts are unknown, or are of none of the rounds.
             ValueError: if the target trained on no example in these rounds.
 
         """

@@ -95,7 +95,8 @@ class ShiftScorer(Scorer[Shift]):
         Without a shift the change is 0, and the shares are those of all rounds.
 
         Raises:
-            ValueError: if the target trained in none of the rounds, or on no example.
+            NeedsError: if label counts are unknown, or are of none of the rounds.
+            ValueError: if the target trained on no example.
 
         """
         counts = truth.expected_counts(target, rounds)
