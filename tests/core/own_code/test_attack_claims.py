@@ -56,11 +56,19 @@ def made(outcome: object) -> tuple[Mapping[Party, str], bool]:
     return claims.problems, claims.has_failed
 
 
+class OtherShares(LabelShares):
+    """Label shares that are not of the class that the attack states."""
+
+
+OTHERS = {client(number): OtherShares(torch.full((10,), 0.1)) for number in range(10)}
+
+
 @pytest.mark.parametrize(
     ("outcome", "message"),
     [
         (IndexError("row 7"), "IndexError: row 7 (test_attack_claims.py, line "),
         ({}, "ClaimError: it returned no claim about client/0"),
+        (OTHERS, "ClaimError: it returned a OtherShares about client/0"),
     ],
 )
 def test_an_error_is_a_reason_that_names_the_function_and_its_contract(

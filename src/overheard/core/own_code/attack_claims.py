@@ -93,7 +93,8 @@ def _infer(
         raise ClaimError(f"it returned a {type(claims).__name__}")
     for target in targets:
         claim = claims.get(target)
-        if not isinstance(claim, attack.claim_type):
+        # A subclass would be another claim once it is stored and read again.
+        if type(claim) is not attack.claim_type:
             given = "no claim" if claim is None else f"a {type(claim).__name__}"
             raise ClaimError(f"it returned {given} about {target}")
     # Claims about others were not asked for.
