@@ -9,11 +9,13 @@ candidates.
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from hashlib import blake2b
 from types import NoneType, UnionType
 from typing import (
     Any,
     Literal,
     NewType,
+    TypeVar,
     Union,
     cast,
     final,
@@ -31,12 +33,18 @@ from overheard.core.errors import ClaimError
 LONG = 8
 """Texts of a tuple from which on it is stored once, and referred to by a number."""
 
+T = TypeVar("T")
+
+_Form = Literal["union", "tuple", "mapping", "tensor", "dataclass", "plain"]
+
 Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 
 @final
 class ValueEncoder:
     """Encodes values, and collects their tensors and long tuples of texts.
+
+    A value refers to one of these by its place, such as `{"tensor": 3}`.
 
     Attributes:
         tensors: the tensors so far, in the memory of the CPU; a value refers to one by place.
@@ -57,9 +65,10 @@ class ValueEncoder:
 
         """
         if value is None or isinstance(value, bool | int | float | str):
-            return value
+            # NumPy's float64 is a float of another type.
+            return float(value) if isinstance(value, float) else value
         if isinstance(value, Tensor):
-            return self._place_of_tensor(value.detach().cpu().contiguous())
+            return {"tensor": self._place_of_tensor(value)}
         if isinstance(value, tuple):
             if len(value) >= LONG and all(type(one) is str for one in value):
                 return {"texts": self._place(value, self.texts, value)}
@@ -74,13 +83,16 @@ class ValueEncoder:
             "mappings and frozen dataclasses of these"
         )
 
-    def _place_of_tensor(self, tensor: Tensor) -> int:
-        content = (
-            tensor.dtype,
-            tensor.shape,
-            tensor.view(-1).view(torch.uint8).numpy().tobytes(),
-        )
-        return self._place(content, self.tensors, tensor)
+    def _place_of_tensor(self, value: Tensor) -> int:
+        try:
+            tensor = value.detach().cpu().contiguous()
+            content = tensor.view(-1).view(torch.uint8).numpy()
+        except RuntimeError as error:
+            raise ClaimError(
+                f"a tensor without plain numbers cannot be stored: {error}"
+            ) from error
+        digest = blake2b(content.data, digest_size=32).digest()
+        return self._place((tensor.dtype, tensor.shape, digest), self.tensors, tensor)
 
     # Any: a list of tensors or of tuples of texts.
     def _place(self, content: object, stored: list[Any], value: object) -> int:
@@ -102,7 +114,7 @@ class ValueDecoder:
 
     def __init__(self, tensors: Sequence[Tensor], texts: Sequence[Sequence[str]]) -> None:
         self._tensors = tensors
-        self._texts = [tuple(one) for one in texts]
+        self._texts = [tuple([_decode_plain(text, str) for text in one]) for one in texts]
 
     # Any: the type is known at run time only.
     def decode(self, value: Json, kind: Any) -> Any:
@@ -112,19 +124,20 @@ class ValueDecoder:
             ValueError: if it is none of this type.
 
         """
-        kind = kind.__supertype__ if isinstance(kind, NewType) else kind
-        origin, arguments = get_origin(kind), get_args(kind)
-        if origin in (Union, UnionType):
-            return self._decode_union(value, arguments)
-        if origin is tuple:
-            return self._decode_tuple(value, arguments)
-        if isinstance(origin, type) and issubclass(origin, Mapping):
-            return self._decode_mapping(value, arguments)
-        if isinstance(kind, type) and issubclass(kind, Tensor | AbstractArray):
-            return self._tensors[cast(int, _require(type(value) is int, value, kind))]
-        if isinstance(kind, type) and is_dataclass(kind):
-            return self._decode_dataclass(value, kind)
-        return _decode_plain(value, kind)
+        form, arguments = _form(kind)
+        match form:
+            case "union":
+                return self._decode_union(value, arguments)
+            case "tuple":
+                return self._decode_tuple(value, arguments)
+            case "mapping":
+                return self._decode_mapping(value, arguments)
+            case "tensor":
+                return _at_place(self._tensors, "tensor", value)
+            case "dataclass":
+                return self._decode_dataclass(value, kind)
+            case "plain":
+                return _decode_plain(value, arguments[0])
 
     def _decode_union(self, value: Json, kinds: Sequence[Any]) -> Any:
         for kind in kinds:
@@ -135,11 +148,15 @@ class ValueDecoder:
         return _require(False, value, kinds)
 
     def _decode_tuple(self, value: Json, kinds: Sequence[Any]) -> tuple[Any, ...]:
+        given: Sequence[Json]
         if isinstance(value, dict):
-            return self._texts[cast(int, value["texts"])]
-        _require(isinstance(value, list), value, tuple)
-        given = cast(list[Json], value)
+            given = _at_place(self._texts, "texts", value)
+        else:
+            given = cast(list[Json], _require(isinstance(value, list), value, tuple))
         if len(kinds) == 2 and kinds[1] is Ellipsis:
+            form, arguments = _form(kinds[0])
+            if form == "plain" and all(type(one) is arguments[0] for one in given):
+                return tuple(given)  # most numbers are decoded here, as it is quick
             return tuple([self.decode(one, kinds[0]) for one in given])
         return tuple([self.decode(one, kind) for one, kind in zip(given, kinds, strict=True)])
 
@@ -154,6 +171,33 @@ class ValueDecoder:
         given, hints = cast(dict[str, Json], value), _hints(kind)
         _require(given.keys() == hints.keys(), value, kind)
         return kind(**{name: self.decode(given[name], hint) for name, hint in hints.items()})
+
+
+def _at_place(stored: Sequence[T], key: str, value: Json) -> T:
+    """Return what a value such as `{"tensor": 3}` refers to."""
+    place = value.get(key) if isinstance(value, dict) and len(value) == 1 else None
+    is_there = type(place) is int and 0 <= place < len(stored)
+    _require(is_there, value, f"place of a stored {key}")
+    return stored[cast(int, place)]
+
+
+# Any: the type is known at run time only.
+@cache
+def _form(kind: Any) -> tuple[_Form, tuple[Any, ...]]:
+    """Return how values of a type are decoded, and the types that it is made of."""
+    kind = kind.__supertype__ if isinstance(kind, NewType) else kind
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return "union", arguments
+    if origin is tuple:
+        return "tuple", arguments
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "mapping", arguments
+    if isinstance(kind, type) and issubclass(kind, Tensor | AbstractArray):
+        return "tensor", ()
+    if isinstance(kind, type) and is_dataclass(kind):
+        return "dataclass", ()
+    return "plain", (kind,)
 
 
 # Any: the type is known at run time only.

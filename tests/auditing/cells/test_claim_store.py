@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import Float
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
@@ -153,7 +155,7 @@ class Picture(Claim):
 
     score: float
     pixels: Float[Tensor, "rows columns"]
-    extra: object = None
+    extra: int | None = None
 
     def numbers(self) -> tuple[float, ...]:
         """Return the score alone."""
@@ -169,8 +171,42 @@ def test_a_tensor_that_is_no_number_of_the_claim_is_stored_beside_it(tmp_path: P
 
 def test_refuses_a_claim_that_cannot_be_stored(tmp_path: Path):
     with pytest.raises(ClaimError, match="a set cannot be stored: use numbers"):
-        FolderClaimStore(tmp_path).save(cell_claims(Picture(0.0, torch.rand(1, 1), {1})))
+        FolderClaimStore(tmp_path).save(
+            cell_claims(Picture(0.0, torch.rand(1, 1), {1}))  # type: ignore[arg-type]
+        )
     assert not list(tmp_path.iterdir())
+
+
+def test_refuses_a_claim_that_would_be_another_one_once_it_is_read(tmp_path: Path):
+    picture = Picture(torch.tensor(0.7), torch.rand(1, 1))  # type: ignore[arg-type]
+    with pytest.raises(ClaimError, match=r"could not be read again.*expected a .*float"):
+        FolderClaimStore(tmp_path).save(cell_claims(picture))
+    assert not list(tmp_path.iterdir())
+
+
+def test_refuses_a_tensor_without_plain_numbers(tmp_path: Path):
+    with pytest.raises(ClaimError, match="a tensor without plain numbers cannot be stored"):
+        FolderClaimStore(tmp_path).save(cell_claims(Picture(0.0, torch.eye(2).to_sparse())))
+
+
+def test_tensors_that_share_memory_are_stored(tmp_path: Path):
+    store, pixels = FolderClaimStore(tmp_path), torch.rand(4, 4)
+    first, second = Picture(0.0, pixels), Picture(0.0, pixels[:2])
+    about = {
+        client(number): TargetClaim(one, {}, (0,)) for number, one in enumerate((first, second))
+    }
+    store.save(CellClaims(CELL, about, {}))
+    loaded = store.load(CELL, Picture)
+    assert loaded is not None
+    assert are_equal(loaded.claims, about)
+
+
+def test_numbers_of_numpy_are_stored(tmp_path: Path):
+    store = FolderClaimStore(tmp_path)
+    store.save(cell_claims(Picture(np.float64(0.5), torch.rand(1, 1))))
+    loaded = store.load(CELL, Picture, "code")
+    assert loaded is not None
+    assert loaded.claims[client(0)].claim.numbers() == (0.5,)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"null", b"{}", b"\xff", b'{"cell": 3}'])
@@ -219,3 +255,44 @@ def test_refuses_the_file_of_another_cell(tmp_path: Path):
     only_file(tmp_path / "a").write_bytes(only_file(tmp_path / "b").read_bytes())
     with pytest.raises(OutputError, match="contains another cell's claims"):
         store.load(CELL, LabelShares, "code")
+
+
+def with_document(path: Path, before: str, after: str) -> None:
+    """Replace a part of the JSON in a file of claims."""
+    with safe_open(path, framework="pt") as file:
+        document = file.metadata()["claims"]
+    assert before in document
+    tensors = load_file(path)
+    save_file(tensors, path, {"claims": document.replace(before, after)})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"tensor":0}', '{"tensor":-1}'),
+        ('{"tensor":0}', '{"tensor":9}'),
+        ('{"tensor":0}', "0"),
+        ('{"tensor":0}', '{"texts":0}'),
+        ('"examples":17.5', '"examples":1' + "0" * 400),
+        ('"reason_for_doubt":"noise"', f'"reason_for_doubt":{"[" * 100_000}'),
+    ],
+    ids=["negative place", "place beyond", "a number", "texts", "too large", "too deep"],
+)
+def test_refuses_values_that_no_audit_writes(tmp_path: Path, before: str, after: str):
+    store = FolderClaimStore(tmp_path)
+    store.save(cell_claims(SHARES))
+    with_document(only_file(tmp_path), before, after)
+    with pytest.raises(OutputError, match="delete the file"):
+        store.load(CELL, LabelShares, "code")
+
+
+def test_refuses_tensors_on_which_a_claim_fails(tmp_path: Path):
+    store, scores = FolderClaimStore(tmp_path), torch.tensor([0.1, -2.0, 0.0])
+    store.save(cell_claims(Membership(scores)))
+    path = only_file(tmp_path)
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    # PyTorch cannot ask whether such numbers are finite.
+    save_file({"0": torch.zeros(3, dtype=torch.float8_e4m3fn)}, path, metadata)
+    with pytest.raises(OutputError, match="delete the file"):
+        store.load(CELL, Membership, "code")

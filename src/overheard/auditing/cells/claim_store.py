@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import final
+from typing import Any, cast, final
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 
 from overheard.archive.atomic import write_bytes
@@ -75,9 +75,8 @@ class FolderClaimStore(ClaimStore):
             return None
         try:
             claims = read_cell_claims(path, claim_type)
-        except (
-            *(ClaimError, OSError, SafetensorError, ValueError, TypeError, LookupError),
-        ) as error:
+        # The class of a claim, which may be somebody's own, may raise any exception.
+        except Exception as error:
             raise OutputError(
                 f"{path}: not the claims of a finished attack ({error}): delete the file, and "
                 "the attack is run again"
@@ -90,7 +89,7 @@ class FolderClaimStore(ClaimStore):
         """Write the claims of a cell.
 
         Raises:
-            ClaimError: if a claim holds what cannot be stored.
+            ClaimError: if a claim holds what cannot be stored, or not read again.
             OutputError: if the file cannot be written.
 
         """
@@ -105,21 +104,42 @@ def encode_cell_claims(claims: CellClaims) -> bytes:
     """Return the content of the file of a cell.
 
     Raises:
-        ClaimError: if a claim holds what cannot be stored.
+        ClaimError: if a claim holds what cannot be stored, or not read again, such as a tensor
+            in a field for a float.
 
     """
     encoder = ValueEncoder()
-    content = encoder.encode(claims)
+    content = cast(dict[str, Any], encoder.encode(claims))
+    _check_readable(claims, content, ValueDecoder(encoder.tensors, encoder.texts))
     document = json.dumps({"content": content, "texts": encoder.texts}, separators=(",", ":"))
-    tensors = {str(place): tensor for place, tensor in enumerate(encoder.tensors)}
+    # Copies, as tensors that share memory cannot be saved.
+    tensors = {str(place): tensor.clone() for place, tensor in enumerate(encoder.tensors)}
     return save(tensors, {"claims": document})
+
+
+def _check_readable(
+    claims: CellClaims,
+    # Any: JSON of a known shape.
+    content: Mapping[str, Any],
+    decoder: ValueDecoder,
+) -> None:
+    """Check that the first claim can be read again. The types of all are declared once."""
+    for (_, encoded), about in zip(content["claims"][:1], claims.claims.values(), strict=False):
+        claim_type = type(about.claim)
+        try:
+            _decode_claim(decoder, encoded, claim_type)
+        # The class of a claim, which may be somebody's own, may raise any exception.
+        except Exception as error:
+            raise ClaimError(
+                f"a {claim_type.__name__} could not be read again if it was stored: {error}"
+            ) from error
 
 
 def read_cell_claims(path: Path, claim_type: type[Claim]) -> CellClaims:
     """Read the file of a cell whose claims are of this type.
 
     Raises:
-        OSError, SafetensorError, ValueError, TypeError, LookupError: if it is damaged.
+        Exception: of any kind, if it is damaged.
 
     """
     with safe_open(path, framework="pt") as file:
