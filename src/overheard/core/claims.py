@@ -14,7 +14,11 @@ INTERVAL_LEVEL = 0.9
 
 
 class Claim(ABC):
-    """What an attack infers about a target; the subclass determines the question."""
+    """What an attack infers about a target; the subclass determines the question.
+
+    A subclass is a frozen dataclass of numbers, texts, tensors, tuples, mappings and other such
+    dataclasses. Claims are stored and read by the types of the fields.
+    """
 
     __slots__ = ()
 

@@ -93,7 +93,8 @@ class Scorer(ABC, Generic[C]):
     def uninformed_guesses(self, asked: C, knowledge: Knowledge) -> Mapping[str, C]:
         """Return the uninformed guesses by name, the standard one first.
 
-        From `asked`, a claim about the same question, only its subject is used, as in `truth`.
+        From `asked`, a claim about the same question, only its subject is used, as in
+        `true_claim`.
 
         Raises:
             ClaimError: if the subject is not what was asked, such as another number of labels.
