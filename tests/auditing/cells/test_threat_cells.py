@@ -38,6 +38,8 @@ class Asked(Attack[LabelShares]):
 
     label: str
     is_missing_something: bool = False
+    labels: int = 2
+    lacks_size_of: str = ""
 
     name: ClassVar[str] = "asked"
     claim_type: ClassVar[type[LabelShares]] = LabelShares
@@ -55,7 +57,10 @@ class Asked(Attack[LabelShares]):
         CALLS.append((self.label, tuple(view.rounds())))
         if self.is_missing_something:
             raise NeedsError("a size")
-        return dict.fromkeys(targets, LabelShares(torch.tensor([0.5, 0.5])))
+        if self.lacks_size_of in targets:
+            raise NeedsError(f"a size of {self.lacks_size_of}")
+        shares = torch.full((self.labels,), 1 / self.labels)
+        return dict.fromkeys(targets, LabelShares(shares))
 
 
 @pytest.fixture(autouse=True)
@@ -94,3 +99,20 @@ def test_a_question_that_needs_all_rounds_is_not_asked_of_single_ones():
 def test_an_attack_without_claims_is_not_asked_again_about_each_round():
     run_first(Asked("b", is_missing_something=True), LabelSharesQuestion())
     assert {rounds for label, rounds in CALLS if label == "b"} == {ROUNDS}
+
+
+def test_claims_that_are_refused_hide_no_other_reason():
+    targets = (client(0), client(1))
+    messages = tuple(
+        Message(number, target, frozenset({SERVER}), Update({}, 4))
+        for number in ROUNDS
+        for target in targets
+    )
+    view = View(frozenset({SERVER}), messages)
+    observed = ThreatView(view, find_contributors(messages, ()), NoClaimStore(), ROUNDS)
+    # The run has two labels.
+    attack = planned(Asked("a", labels=3, lacks_size_of=client(1)), LabelSharesQuestion())
+    made = ThreatCells(observed, (attack,)).run(attack, ROUNDS, targets)
+    assert made.claims == {}
+    assert "the claim has 3 labels, the task has 2" in made.refusals[client(0)][0]
+    assert made.refusals[client(1)] == ("a size of client/1",)

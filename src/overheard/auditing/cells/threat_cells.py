@@ -116,8 +116,8 @@ class ThreatCells:
         except ClaimError as error:
             inner = attack.attack
             why = (describe_claim_failure(inner.name, inner.claim_type, error),)
-            targets = (*made.made.claims, *made.made.problems)
-            refusals = {**made.missing, **dict.fromkeys(targets, why)}
+            refusals = {**made.missing, **dict.fromkeys(made.made.claims, why)}
+            refusals |= {target: (one,) for target, one in made.made.problems.items()}
             return CellClaims(cell, {}, refusals, attack.code)
         return claims
 
