@@ -1,19 +1,15 @@
 """Logits and accuracies of models."""
 
-import math
-
 import pytest
 import torch
 
 from overheard.core.examples import Examples, without_classes
-from overheard.core.messages import Weights, apply_update
+from overheard.core.messages import apply_update
 from overheard.core.seeds import Seed
 from overheard.learning import evaluate
 from overheard.learning.evaluate import (
     logits_of_models,
     logits_of_updates,
-    mean_absolute_error,
-    top_k_accuracy,
     utility,
 )
 from overheard.learning.initialization import initial_weights
@@ -60,54 +56,6 @@ def test_large_models_are_read_one_by_one(monkeypatch):
     alone = next(logits_of_models(MLP, [initial_weights(MLP, Seed(0))], inputs))
     assert torch.equal(first, alone)
     assert len(list(answers)) == 2
-
-
-def weights_for_logits(*logits: float) -> Weights:
-    """Weights with which `MLP` returns these logits for every example."""
-    weights = {n: torch.zeros_like(w) for n, w in initial_weights(MLP, Seed(0)).items()}
-    return weights | {"5.bias": torch.tensor(logits)}
-
-
-def labelled(*labels: int) -> Examples:
-    return Examples(torch.zeros(len(labels), 6), torch.tensor(labels))
-
-
-@pytest.mark.parametrize(("k", "share"), [(1, 0.25), (2, 0.75), (3, 1.0)])
-def test_top_k_is_the_share_of_labels_among_the_first_k(k, share):
-    # Ranked b, c, a: of four labels one is b, two are c and one is a.
-    weights = weights_for_logits(0.0, 2.0, 1.0)
-    assert top_k_accuracy(MLP, weights, labelled(2, 1, 0, 2), k) == share
-
-
-def test_labels_tied_at_the_last_rank_count_half():
-    # First is b, then a and c on a level: at k = 2 one of both is taken.
-    weights = weights_for_logits(1.0, 2.0, 1.0)
-    assert top_k_accuracy(MLP, weights, labelled(1), 2) == 1
-    assert top_k_accuracy(MLP, weights, labelled(0, 2), 2) == 0.5
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_nan_logits_have_accuracy_0(k):
-    weights = weights_for_logits(math.nan, math.nan, math.nan)
-    assert top_k_accuracy(MLP, weights, labelled(0, 1), k) == 0
-
-
-@pytest.mark.parametrize("k", [0, 4])
-def test_refuses_k_outside_1_to_the_number_of_classes(k):
-    with pytest.raises(ValueError, match=f"1 to 3.*got {k}"):
-        top_k_accuracy(MLP, weights_for_logits(0.0, 0.0, 0.0), labelled(0), k)
-
-
-def test_absolute_error_is_that_of_the_expected_rating():
-    # Softmax of (0, 0, ln 2) is (1/4, 1/4, 1/2): 5/4 is expected, which is 5/4, 1/4 and 3/4
-    # from the labels 0, 1 and 2.
-    weights = weights_for_logits(0.0, 0.0, math.log(2))
-    error = mean_absolute_error(MLP, weights, labelled(0, 1, 2))
-    assert error == pytest.approx(3 / 4, abs=1e-6)
-
-
-def test_a_certain_and_correct_model_has_no_absolute_error():
-    assert mean_absolute_error(MLP, weights_for_logits(0.0, 0.0, 90.0), labelled(2, 2)) == 0
 
 
 def constant_model() -> torch.nn.Module:

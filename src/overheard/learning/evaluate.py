@@ -18,7 +18,6 @@ from overheard.learning.engines.instance_norm_block import use_instance_norm_blo
 from overheard.learning.engines.stacked import build_stacked_networks
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.initialization import fresh_model, model_structure
-from overheard.learning.loss import expected_rating
 from overheard.learning.memory_layout import (
     store_kernels_channels_last,
     to_channels_first,
@@ -117,43 +116,6 @@ def utility(
     # Not finite for a constant number, and for a model that diverged.
     explained = (1 - errors / spread).nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
     return float(explained.clamp(min=0).mean())
-
-
-def top_k_accuracy(
-    build_model: BuildModel,
-    weights: Weights,
-    examples: Examples,
-    k: int,
-    device: torch.device | str = "cpu",
-) -> float:
-    """Return the share of examples whose label is among the k top-ranked ones (0..1).
-
-    A label tied at rank k counts with its probability of being included under random tie
-    breaking. A constant model gets k / classes; NaN logits get 0.
-    """
-    (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
-    classes = logits.shape[1]
-    if not 1 <= k <= classes:
-        raise ValueError(f"k must be 1 to {classes}, the number of classes, got {k}")
-    label_logits = logits.gather(1, examples.labels.cpu().unsqueeze(1))  # (examples, 1)
-    tied = (logits == label_logits).sum(1)  # including the label
-    above = classes - tied - (logits < label_logits).sum(1)
-    free_ranks = (k - above).clamp(min=0)
-    return float((free_ranks / tied.clamp(min=1)).clamp(max=1).double().mean())
-
-
-def mean_absolute_error(
-    build_model: BuildModel,
-    weights: Weights,
-    examples: Examples,
-    device: torch.device | str = "cpu",
-) -> float:
-    """Return the mean absolute difference between expected rating and label, in labels.
-
-    Ratings are 0 .. classes - 1, as in the squared error that `Recipe.loss` can name.
-    """
-    (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
-    return float((expected_rating(logits.double()) - examples.labels.cpu()).abs().mean())
 
 
 def _one_by_one(

@@ -16,7 +16,6 @@ from overheard.core.task import Task
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.data.partition.composition import ratio_shares
 from overheard.data.partition.data_partition import (
     AuxiliarySize,
     DataPartition,
@@ -143,7 +142,7 @@ def test_fresh_examples_have_the_same_label_counts() -> None:
 
 
 def test_a_shift_changes_one_client_from_its_round_on_at_constant_size() -> None:
-    shift = DataShift(1, 2, ratio_shares(CLASSES, (0, 2), 0.8))
+    shift = DataShift(1, 2, (0.4, 0.1, 0.4, 0.1))
     partition = draw_test_partition(Iid(0.0), schedule=Schedule(4, shifts=(shift,)))
     counts = [
         partition.client_examples(1, number).label_counts(CLASSES).tolist()

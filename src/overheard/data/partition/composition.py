@@ -1,7 +1,7 @@
 """Label shares and weights of clients, as given in a plan."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
@@ -54,27 +54,3 @@ def checked_weights(numbers: Sequence[float], place: str) -> Float[Tensor, " cla
             "weight per label, 1 for a label whose relative frequency is to stay"
         )
     return torch.tensor(numbers, dtype=torch.float64)
-
-
-def ratio_shares(classes: int, group: Collection[int], share: float) -> tuple[float, ...]:
-    """Return shares: `share` evenly over a group of labels, the rest over the others.
-
-    >>> ratio_shares(4, (0, 2), 0.75)
-    (0.375, 0.125, 0.375, 0.125)
-
-    Raises:
-        PlanError: if the group is empty, has every label or an unknown one, or the share is
-            not in 0..1.
-
-    """
-    inside = frozenset(group)
-    if not inside or not inside < frozenset(range(classes)) or not 0 <= share <= 1:
-        raise PlanError(
-            f"a ratio needs some, not all, of the labels 0..{classes - 1} and a share in 0..1, "
-            f"got {sorted(inside)} and {share}"
-        )
-    rest = classes - len(inside)
-    return tuple(
-        share / len(inside) if label in inside else (1 - share) / rest
-        for label in range(classes)
-    )

@@ -10,14 +10,13 @@ from torch import Tensor, nn
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
+from overheard.core.messages import Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
-from overheard.core.view import View, mean_update
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.distillation.moments import zero_moments
 from overheard.learning.distillation.synthetic import draw_noise_examples
@@ -162,35 +161,3 @@ def simulate_one_round(counts: Sequence[Sequence[int]]) -> LabelSharesRun:
     return assemble_run(
         start, train_updates(start, counts), counts, auxiliary, distil_sets(start, counts)
     )
-
-
-def simulate_view(
-    cohorts: Sequence[Sequence[int]], *, with_sizes: bool = True, aggregated: bool = False
-) -> View:
-    """Simulate rounds of FedAvg with the `SKEWED` clients, and return the server's view.
-
-    Args:
-        cohorts: numbers of the clients that reply, by round.
-        with_sizes: whether updates include the number of examples.
-        aggregated: whether the server reads only the mean of a round's updates.
-
-    """
-    messages = []
-    start = dict(initial_weights(build, Seed(3)))
-    server = frozenset({SERVER})
-    for number, cohort in enumerate(cohorts):
-        clients = [client(place) for place in cohort]
-        messages.append(Message(number, SERVER, frozenset(clients), Broadcast(start)))
-        deltas = train_updates(start, SKEWED, number)
-        updates = [Update(deltas[n], sum(SKEWED[n]) if with_sizes else None) for n in cohort]
-        mean = mean_update(updates)
-        if aggregated:
-            aggregate = Aggregate(mean.delta, frozenset(clients), mean.examples)
-            messages.append(Message(number, SERVER, server, aggregate))
-        else:
-            messages += [
-                Message(number, sender, server, update)
-                for sender, update in zip(clients, updates, strict=True)
-            ]
-        start = {name: weight + mean.delta[name] for name, weight in start.items()}
-    return View(server, tuple(messages))

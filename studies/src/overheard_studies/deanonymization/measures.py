@@ -16,6 +16,7 @@ from overheard.archive.truth import read_truth
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import load_inputs
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
@@ -24,7 +25,8 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
-from overheard.learning.evaluate import mean_absolute_error, top_k_accuracy
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.loss import expected_rating
 from overheard.learning.threads import one_thread
 from overheard.linkage.known_updates import (
     KnownUpdates,
@@ -232,6 +234,43 @@ def measure_utility(
             return mean_absolute_error(build, weights, test)
         case "accuracy":
             return top_k_accuracy(build, weights, test, 1)
+
+
+def top_k_accuracy(
+    build_model: BuildModel,
+    weights: Weights,
+    examples: Examples,
+    k: int,
+    device: torch.device | str = "cpu",
+) -> float:
+    """Return the share of examples whose label is among the k top-ranked ones (0..1).
+
+    A label tied at rank k counts with its probability of being included under random tie
+    breaking. A constant model gets k / classes; NaN logits get 0.
+    """
+    (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
+    classes = logits.shape[1]
+    if not 1 <= k <= classes:
+        raise ValueError(f"k must be 1 to {classes}, the number of classes, got {k}")
+    label_logits = logits.gather(1, examples.labels.cpu().unsqueeze(1))  # (examples, 1)
+    tied = (logits == label_logits).sum(1)  # including the label
+    above = classes - tied - (logits < label_logits).sum(1)
+    free_ranks = (k - above).clamp(min=0)
+    return float((free_ranks / tied.clamp(min=1)).clamp(max=1).double().mean())
+
+
+def mean_absolute_error(
+    build_model: BuildModel,
+    weights: Weights,
+    examples: Examples,
+    device: torch.device | str = "cpu",
+) -> float:
+    """Return the mean absolute difference between expected rating and label, in labels.
+
+    Ratings are 0 .. classes - 1, as in the squared error that `Recipe.loss` can name.
+    """
+    (logits,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
+    return float((expected_rating(logits.double()) - examples.labels.cpu()).abs().mean())
 
 
 def chance_utility(

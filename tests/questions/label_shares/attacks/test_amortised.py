@@ -32,8 +32,8 @@ from overheard.testing.planted_runs.planted_labels import (
     assemble_run,
     blobs,
     simulate_one_round,
-    simulate_view,
 )
+from tests.questions.label_shares.simulated_view import simulate_view
 
 pytestmark = pytest.mark.slow
 

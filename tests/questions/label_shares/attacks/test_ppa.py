@@ -9,7 +9,8 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.ppa import Ppa, preference_targets
-from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun, simulate_view
+from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun
+from tests.questions.label_shares.simulated_view import simulate_view
 
 TARGETS = tuple(client(number) for number in range(4))
 
