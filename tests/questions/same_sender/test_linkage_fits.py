@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
-from overheard.questions.same_sender.statistics.linkage_fits import linkage_fits, pair_fits
+from overheard.questions.same_sender.statistics.re_paired_senders import linkage_fits, pair_fits
 from overheard.statistics.re_pairing import re_pairings
 from tests.questions.null_p_values import assert_uniform, smallest_p_values
 

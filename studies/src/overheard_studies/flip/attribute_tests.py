@@ -26,7 +26,7 @@ from overheard.learning.fitting.share_network import (
     FitSchedule,
 )
 from overheard.plans.plan import Plan
-from overheard.questions.shift.estimators.target_models import TargetModels
+from overheard.questions.shift.estimators.trend_reader import TargetModels
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 from overheard_studies.flip.classifiers import (
     AffinityTest,

@@ -10,15 +10,15 @@ from jaxtyping import Float
 
 from overheard.core.seeds import Seed
 from overheard.findings.re_paired_fits import re_pair_runs, re_pair_units
-from overheard.questions.identity.statistics.identity_fits import identity_fits
+from overheard.questions.identity.statistics.re_paired_identities import identity_fits
 from overheard.questions.label_shares.statistics.share_fits import redrawn_share_fits
-from overheard.questions.membership.statistics.membership_fits import (
+from overheard.questions.membership.statistics.re_paired_owners import (
     NON_MEMBER,
     membership_fits,
     record_ranks,
 )
-from overheard.questions.same_sender.statistics.linkage_fits import linkage_fits, pair_fits
-from overheard.questions.shift.statistics.flipped_fits import flipped_fits
+from overheard.questions.same_sender.statistics.re_paired_senders import linkage_fits, pair_fits
+from overheard.questions.shift.statistics.re_paired_shifts import flipped_fits
 from overheard.statistics.estimate import FEWEST_RUNS
 from overheard.statistics.judgement import VERDICT_LEVEL
 from overheard.statistics.max_t import adjusted_p_values

@@ -6,7 +6,7 @@ import pytest
 
 from overheard.core.scorer import Score
 from overheard.findings.finding import Finding
-from overheard.questions.attribute.statistics.attribute_counts import count_by_value
+from overheard.questions.attribute.statistics.attribute_rows import count_by_value
 from tests.auditing.identity_findings import identity_finding
 
 VALUES = ("young", "old")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
-from overheard.questions.attribute.statistics.attribute_fits import attribute_fits
+from overheard.questions.attribute.statistics.re_paired_attributes import attribute_fits
 from overheard.statistics.pairing_sums import sum_over_pairings
 from overheard.statistics.person_pairings import group_by_runs
 from overheard.statistics.re_pairing import re_pairings

@@ -3,7 +3,7 @@
 from overheard.auditing.threat_results import with_verdicts
 from overheard.drawing.figures import ReportTable
 from overheard.findings.finding import Finding
-from overheard.questions.identity.pages.identity_tables import identity_tables
+from overheard.questions.identity.pages.report import identity_tables
 from tests.report.user_audits import (
     MLP,
     identity_findings,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from overheard.questions.identity.statistics.curves import cmc_curve, identification_curve
+from overheard.questions.identity.pages.identity_figures import cmc_curve, identification_curve
 from overheard.questions.identity.statistics.ranking import build_rankings
 from tests.auditing.identity_findings import identity_finding, identity_run
 

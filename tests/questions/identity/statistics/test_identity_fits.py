@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
-from overheard.questions.identity.statistics.identity_fits import identity_fits
+from overheard.questions.identity.statistics.re_paired_identities import identity_fits
 from overheard.statistics.pairing_sums import sum_over_pairings
 from overheard.statistics.re_pairing import re_pairings
 from tests.questions.null_p_values import assert_uniform, smallest_p_values

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
-from overheard.questions.identity.statistics.permutation import permuted_precisions
+from overheard.questions.identity.statistics.identity_rows import permuted_precisions
 from overheard.questions.identity.statistics.ranking import build_rankings, precision_by_user
 from tests.auditing.identity_findings import identity_finding, identity_run
 

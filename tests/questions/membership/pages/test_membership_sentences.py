@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ArmRun, Cell, Finding
 from overheard.questions.membership.claim import Membership
-from overheard.questions.membership.pages.membership_sentences import membership_sentences
+from overheard.questions.membership.pages.report import membership_sentences
 from overheard.questions.membership.scorer import MembershipScorer
 from overheard.report.threat_sentences import threat_sentences
 

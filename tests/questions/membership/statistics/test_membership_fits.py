@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
-from overheard.questions.membership.statistics.membership_fits import (
+from overheard.questions.membership.statistics.re_paired_owners import (
     NON_MEMBER,
     group_gains,
     membership_fits,

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from overheard.questions.shift.estimators.representation_track import fit_representation_track
+from overheard.questions.shift.estimators.tracker import fit_representation_track
 
 ROUNDS, NUMBERS = 3, 5
 SCALE = torch.tensor([1.0, 10.0, 0.1], dtype=torch.float64)[:, None]

@@ -9,7 +9,7 @@ from overheard.core.messages import Aggregate, Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.core.view import mean_update
-from overheard.questions.shift.estimators.target_models import TargetModels
+from overheard.questions.shift.estimators.trend_reader import TargetModels
 
 RIVAL, OTHER, THIRD = client(0), client(1), client(2)
 

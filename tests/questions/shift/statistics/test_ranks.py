@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
+from overheard.questions.shift.statistics.detection import estimate_auc, estimate_power
 from overheard.questions.shift.statistics.pairs import PairedEvidence
-from overheard.questions.shift.statistics.ranks import estimate_auc, estimate_power
 
 SEED = Seed(5)
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from overheard.questions.words.estimators.robust_scores import robust_scores
+from overheard.questions.words.estimators.evidence import robust_scores
 
 
 def test_scores_are_deviations_from_the_median_in_their_median():

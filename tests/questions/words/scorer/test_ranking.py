@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from overheard.questions.words.scorer._ranking import (
+from overheard.questions.words.scorer.words import (
     average_precisions_of_words,
     share_among_first,
 )

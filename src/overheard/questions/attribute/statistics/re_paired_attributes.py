@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Finding
@@ -13,8 +14,8 @@ from overheard.findings.re_paired_fits import (
     planned_by_attack,
     re_pair_units,
 )
-from overheard.questions.attribute.statistics.attribute_fits import attribute_fits
-from overheard.statistics.person_pairings import group_by_runs
+from overheard.statistics.pairing_sums import log_fit
+from overheard.statistics.person_pairings import group_by_runs, sum_by_person
 
 
 def re_pair_attributes(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
@@ -54,3 +55,29 @@ def _true_value(finding: Finding) -> str | None:
     """Return the true value; None if the attack does not consider it."""
     place = int(np.argmax(finding.true))
     return finding.candidates[place] if place < len(finding.candidates) else None
+
+
+def attribute_fits(
+    claims: Float[np.ndarray, "attacks targets values"],
+    people: Int[np.ndarray, " targets"],
+    runs: Int[np.ndarray, " targets"],
+    values: Int[np.ndarray, " people"],
+) -> Float[np.ndarray, "attacks people people"]:
+    """Return how well the claims about each person fit the true value of every person.
+
+    It is the sum over the person's targets of `log_fit` of the claimed probability, less the
+    mean of the run.
+
+    Args:
+        claims: the claimed probability of each value.
+        people: the person behind each target.
+        runs: the run of each target.
+        values: the true value of each person; -1 = none of those claimed.
+
+    """
+    fits = []
+    for probabilities in claims:
+        with_none = np.append(probabilities, np.zeros((len(people), 1)), axis=1)
+        of_people = log_fit(with_none)[:, values]  # (targets, people)
+        fits.append(sum_by_person(of_people, people, runs, len(values)))
+    return np.stack(fits)

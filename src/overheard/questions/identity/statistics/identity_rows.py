@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float
 
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import (
@@ -25,14 +26,18 @@ from overheard.questions.identity.statistics.paired_gain import (
     mean_average_precision,
     select_published,
 )
-from overheard.questions.identity.statistics.permutation import permuted_precisions
 from overheard.questions.identity.statistics.ranking import (
     Ranking,
     build_matches,
     build_rankings,
     precision_by_user,
 )
-from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate, convert_estimate
+from overheard.statistics.estimate import (
+    BOOTSTRAP_DRAWS,
+    CONFIDENCE_LEVEL,
+    Estimate,
+    convert_estimate,
+)
 from overheard.statistics.run_means import estimate_mean
 
 FALSE_POSITIVE_PERCENT = 1
@@ -189,3 +194,20 @@ def _mean_over_users(precisions: Mapping[tuple[int, str], float]) -> Estimate:
 
 def _mean(values: Iterable[float]) -> float:
     return float(np.mean(list(values)))
+
+
+def permuted_precisions(runs: Sequence[Ranking], seed: Seed) -> Float[np.ndarray, " draws"]:
+    """Return the mean average precision of all known users in `BOOTSTRAP_DRAWS` permutations.
+
+    Each permutation swaps all users of a run, known and unknown, and keeps the targets of each
+    user together. Updates of one device are correlated, so permuting single targets would
+    underestimate the variance (permutation of exchangeable units: Good 2005, section 3).
+    """
+    total, users = np.zeros(BOOTSTRAP_DRAWS), 0
+    for run in runs:
+        matrix, generator = run.precision_matrix(), seed.child("run", run.seed).numpy()
+        places = np.tile(np.arange(len(run.true_users)), (BOOTSTRAP_DRAWS, 1))
+        permuted = generator.permuted(places, axis=1)[:, : run.known_count]  # (draws, known)
+        total += matrix[permuted, np.arange(run.known_count)].sum(1)
+        users += run.known_count
+    return total / users

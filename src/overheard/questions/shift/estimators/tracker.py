@@ -4,25 +4,60 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.claims import Timeline
+from overheard.learning.fitting.standardizer import Standardizer, fit_standardizer
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.alarm import Alarm, calibrate_alarm
 from overheard.questions.shift.estimators.change_estimate import (
     ChangeEstimator,
     fit_change_estimator,
 )
-from overheard.questions.shift.estimators.representation_track import (
-    RepresentationTrack,
-    fit_representation_track,
-)
 from overheard.questions.shift.estimators.share_regression import (
     ShareRegression,
     fit_share_regression,
 )
 from overheard.questions.shift.estimators.simulated_readings import SimulatedReadings
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RepresentationTrack:
+    """How much further a target moves mean representations than simulated targets do.
+
+    Inputs unlike any that the model was trained on move its representations further. New
+    examples also move them further than familiar ones, and simulated targets exchange examples
+    too. Distances below the mean of simulated targets count as that mean, and only larger ones
+    are evidence.
+
+    Args:
+        scale: the scale of the log-distance of each round.
+
+    """
+
+    scale: Standardizer
+
+    def read(
+        self, changes: Float[Tensor, "runs rounds features"]
+    ) -> Float[Tensor, "runs rounds one"]:
+        """Return the distances in standard deviations; 0 = the mean of simulated targets."""
+        return self.scale.standardize(_log_distance(changes)).clamp(min=0)[..., None]
+
+
+def fit_representation_track(
+    changes: Float[Tensor, "runs rounds features"],
+) -> RepresentationTrack:
+    """Fit how far simulated targets without a shift move representations in each round."""
+    return RepresentationTrack(fit_standardizer(_log_distance(changes)))
+
+
+def _log_distance(changes: Float[Tensor, "*many features"]) -> Float[Tensor, "*many"]:
+    squares = changes.double().square().sum(-1)
+    return squares.clamp(min=torch.finfo(torch.float64).tiny).log() / 2
+
 
 VARIANCE_INFLATION = 1.1
 """Factor on the variance of simulated federations, for what is not simulated. Chosen on runs

@@ -1,18 +1,19 @@
 """Reads the trend of a target's models, on one scale for all rounds if runs are simulated."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.parties import Party
+from overheard.core.messages import Broadcast, Update, Weights, apply_update
+from overheard.core.parties import COHORT, Party
 from overheard.core.view import View
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.model_comparisons import NamedComparison
 from overheard.questions.shift.estimators.model_series import ModelComparison
 from overheard.questions.shift.estimators.round_scale import RoundScale, fit_round_scale
 from overheard.questions.shift.estimators.simulated_series import simulate_series
-from overheard.questions.shift.estimators.target_models import TargetModels
 from overheard.questions.shift.estimators.trend import Trend
 from overheard.simulation.simulation_context import build_context
 from overheard.simulation.target_groups import TargetGroup, group_targets
@@ -108,3 +109,69 @@ def series_of_target(
     """Return the finite numbers by round that a comparison reads from a target's models."""
     target_models = TargetModels(view, target, extract)
     return comparison.series(target_models.rounds(), target_models.models())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TargetModels:
+    """A target's model after training in each round, if it can be read.
+
+    The model of round t is the broadcast of round t plus the update in reply, and was trained
+    on the data of round t. For `COHORT` it is the mean, weighted by examples, of the models of
+    all clients but the observers, as `View.updates` removes the observers' own influence. In a
+    federation of two it is exactly the other client's model.
+
+    Args:
+        view: the view of the observers.
+        target: the target.
+        extract: False = for `COHORT`, use the unchanged broadcast of round t + 1 for round t,
+            including the observers' own influence. If a client's own updates are readable,
+            there is nothing to extract and this has no effect.
+
+    """
+
+    view: View
+    target: Party
+    extract: bool = True
+
+    def rounds(self) -> tuple[int, ...]:
+        """Return the rounds with a readable model, in order, without reading weights."""
+        with_updates = self.view.rounds_with_updates(self.target)
+        readable = (
+            self._models_after_rounds()
+            if self._uses_broadcasts_only
+            else self.view.broadcasts()
+        )
+        return tuple(number for number in with_updates if number in readable)
+
+    def models(self) -> Iterator[Weights]:
+        """Yield the model of each of these rounds."""
+        if self._uses_broadcasts_only:
+            ends = self._models_after_rounds()
+            yield from (ends[number] for number in self.rounds())
+            return
+        starts = self.view.broadcasts()
+        for number, update in self._updates():
+            yield apply_update(starts[number], update.delta)
+
+    def _updates(self) -> Iterator[tuple[int, Update]]:
+        if self.target == COHORT:
+            # Means of updates in clear text are computed on request. One round at a time keeps
+            # only one in memory.
+            for number in self.rounds():
+                yield number, self.view.during((number,)).updates(COHORT)[number]
+        else:
+            updates = self.view.updates(self.target)
+            yield from ((number, updates[number]) for number in self.rounds())
+
+    @property
+    def _uses_broadcasts_only(self) -> bool:
+        return self.target == COHORT and not self.extract
+
+    def _models_after_rounds(self) -> dict[int, Weights]:
+        """Return the weights after each round, from the next round's broadcast."""
+        return {
+            message.round - 1: message.body.weights
+            for message in (*self.view.messages, *self.view.closing_broadcasts)
+            if isinstance(message.body, Broadcast)
+        }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -14,7 +14,6 @@ from overheard.findings.re_paired_fits import (
     number_values,
     smallest_p_value,
 )
-from overheard.questions.shift.statistics.flipped_fits import flipped_fits
 from overheard.questions.shift.statistics.pairs import RunPair, pair_runs, peak_of
 from overheard.statistics.re_pairing import re_drawn_runs
 
@@ -73,3 +72,30 @@ def _peaks(
             values = [peak_of(one) for one in (pairs[place].shifted, *pairs[place].controls)]
             row[: len(values)] = values[:alternatives]
     return peaks
+
+
+def flipped_fits(
+    peaks: Float[np.ndarray, "attacks targets alternatives"],
+    runs: Int[np.ndarray, " targets"],
+    choices: Int[np.ndarray, "pairings runs"],
+) -> Float[np.ndarray, "pairings attacks"]:
+    """Return the sum over targets of the rank of the evidence in the run with the shift.
+
+    In each pairing, another run of a seed may stand for the one with the shift. Ranks are
+    among all runs of all seeds; ties share their mean rank.
+
+    Args:
+        peaks: the largest evidence in the run with the shift first, then in each natural
+            control of its seed. Minus infinity = no evidence; NaN = no such control, or no
+            claim about this target.
+        runs: the seed of each target, from 0 on.
+        choices: the number of the run of each seed that stands for the one with the shift.
+
+    """
+    attacks, targets, _ = peaks.shape
+    from scipy.stats import rankdata  # only here: importing it takes half a second
+
+    ranks = rankdata(peaks.reshape(attacks, -1), axis=1, nan_policy="omit").reshape(peaks.shape)
+    chosen = choices[:, runs]  # (pairings, targets)
+    places = np.arange(targets)
+    return np.stack([np.nansum(table[places, chosen], axis=1) for table in ranks], axis=1)

@@ -14,7 +14,6 @@ from overheard.core.parties import Party
 from overheard.core.task import TokenWords
 from overheard.core.view import View
 from overheard.learning.last_layer import LastLayer, find_last_layer
-from overheard.questions.words.estimators.robust_scores import robust_scores
 from overheard.questions.words.estimators.word_vectors import (
     find_shared_table,
     find_tables_by_shape,
@@ -22,6 +21,10 @@ from overheard.questions.words.estimators.word_vectors import (
     row_changes,
     without_push,
 )
+
+SMALLEST_SPREAD = 1e-6
+"""Least spread, as a share of the largest deviation: most unused words may be exactly alike."""
+
 
 Evidence = Callable[[Update, Weights | None], Float[Tensor, " words"]]
 """Returns the evidence of each word in one update, given the broadcast if it is known."""
@@ -138,3 +141,19 @@ def _label_evidence(
     if layer.bias is not None:
         evidence = evidence + robust_scores(update.delta[layer.bias].double())
     return evidence
+
+
+def robust_scores(evidence: Float[Tensor, " words"]) -> Float[Tensor, " words"]:
+    """Return how many median absolute deviations each word is above the median.
+
+    A client does not use most words, so median and deviation are those of unused words. A
+    source of evidence that distinguishes used words clearly has large scores for them, and one
+    that noise hides has small ones. So the scores of several sources and rounds can be added.
+    All are 0 if the evidence is the same for all words.
+    """
+    deviations = evidence - evidence.median()
+    largest = float(deviations.abs().max())
+    if largest == 0:
+        return torch.zeros_like(evidence)
+    spread = max(float(deviations.abs().median()), SMALLEST_SPREAD * largest)
+    return deviations / spread

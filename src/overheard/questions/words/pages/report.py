@@ -1,6 +1,6 @@
 """The report pages on the words that clients used."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -17,13 +17,17 @@ from overheard.drawing.sections import Section, SectionBlock, Term
 from overheard.drawing.sentences import Statement, best_target_sentences
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
-from overheard.findings.names import name_observers
+from overheard.findings.names import make_printable, name_observers, name_target
+from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.words.measures import MEASURES
-from overheard.questions.words.pages.named_words import example_sentences, first_words
 from overheard.questions.words.pages.word_figures import word_figures
 from overheard.questions.words.statistics.other_clients import OTHER_CLIENTS
+
+MOST_EXAMPLES = 5
+"""Words that are given as examples."""
+
 
 RARE, NAMED, ALL = "rare_word_precision", "rare_words_named", "word_precision"
 
@@ -140,3 +144,36 @@ def _other_sentences(row: ScoreRow) -> tuple[str, ...]:
         return ()
     value = MEASURES[RARE].format(row.references[OTHER_CLIENTS])
     return (f"Held against the words of other clients, the same claims have {value}.",)
+
+
+def example_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
+    """Return a sentence with the first words that are named correctly for one client.
+
+    It is the client with most correct words among those listed. Words are only quoted if the
+    claims of a threat reveal something.
+    """
+    findings = [
+        finding
+        for finding in threat_result.attack_results[0].findings
+        if finding.candidates and sum(finding.true) > 0
+    ]
+    if threat_result.verdict != "leaks" or not findings:
+        return ()
+    best = max(findings, key=lambda finding: sum(finding.true))
+    correct = [
+        word for word, is_used in zip(best.candidates, best.true, strict=True) if is_used > 0
+    ]
+    return (
+        f"For {name_target(best.target, threat_result.observers)}, {len(correct)} of the "
+        f"{len(best.candidates)} words that the attack lists are used, such as "
+        f"{_quote(correct[:MOST_EXAMPLES])}.",
+    )
+
+
+def first_words(finding: Finding) -> str:
+    """Return the first words of a claim, in quotation marks; without any, a dash."""
+    return _quote(finding.candidates[:MOST_EXAMPLES]) if finding.candidates else NO_NUMBER
+
+
+def _quote(words: Iterable[str]) -> str:
+    return ", ".join(f"“{make_printable(word)}”" for word in words)

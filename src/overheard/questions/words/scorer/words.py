@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.claims import Claim
@@ -16,10 +17,6 @@ from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
 from overheard.questions.words.claim import MOST_LISTED, Words
 from overheard.questions.words.estimators.public_words import count_public_words, count_words
-from overheard.questions.words.scorer._ranking import (
-    average_precisions_of_words,
-    share_among_first,
-)
 
 
 @final
@@ -148,3 +145,47 @@ def _precision(scores: Float[Tensor, " words"], used: Float[Tensor, " words"]) -
 
 def _share_named(scores: Float[Tensor, " words"], used: Float[Tensor, " words"]) -> float:
     return share_among_first(scores.numpy(), (used > 0).numpy(), MOST_LISTED)
+
+
+def average_precisions_of_words(
+    scores: Float[np.ndarray, " words"], used: Bool[np.ndarray, "truths words"]
+) -> Float[np.ndarray, " truths"]:
+    """Return the average precision of one ranking of words, for each truth.
+
+    As `statistics.average_precision.average_precisions`, but a word may be used in many truths.
+    Equal scores get the expectation over all orders of the tied words. NaN for a truth without
+    a word.
+    """
+    order = np.argsort(-scores, kind="stable")
+    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
+    sizes = np.diff(np.append(starts, len(scores)))
+    owned = np.add.reduceat(used[:, order].astype(np.float64), starts, axis=1)  # (truths, ties)
+    ahead = owned.cumsum(1) - owned
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, len(scores) + 1))])
+    ranks = harmonic[starts + sizes] - harmonic[starts]
+    later = sizes - (starts + 1) * ranks
+    others = (owned - 1) / np.maximum(sizes - 1, 1)
+    gained = owned / sizes * ((ahead + 1) * ranks + others * later)
+    with np.errstate(invalid="ignore"):
+        precisions: Float[np.ndarray, " truths"] = gained.sum(1) / used.sum(1)
+    return precisions
+
+
+def share_among_first(
+    scores: Float[np.ndarray, " words"], used: Bool[np.ndarray, " words"], length: int
+) -> float:
+    """Return the share of used words among the first ones of a ranking.
+
+    Words that tie at the end of the list share its remaining places.
+
+    Args:
+        scores: larger = ranked higher.
+        used: whether each word was used, once or more.
+        length: words in the list; no more than were used.
+
+    """
+    length = min(length, int(used.sum()))
+    threshold = np.sort(scores)[-length]
+    above, tied = scores > threshold, scores == threshold
+    part = (length - above.sum()) / tied.sum()
+    return float((used[above].sum() + part * used[tied].sum()) / length)
