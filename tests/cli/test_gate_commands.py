@@ -13,8 +13,8 @@ HEAVY = "{'jinja2', 'matplotlib', 'mlflow', 'pandas', 'sklearn', 'torch'}"
 @pytest.mark.slow
 def test_judging_findings_loads_no_large_library() -> None:
     code = (
-        "import sys, overheard.cli.checking, overheard.cli.comparing, overheard.cli.tracking\n"
-        "import overheard.tracking.logged_audit\n"
+        "import sys, overheard.cli.checking, overheard.cli.tracking\n"
+        "import overheard.tracking.mlflow_run\n"
         f"print(sorted({HEAVY} & sys.modules.keys()))"
     )
     done = subprocess.run(

@@ -7,7 +7,7 @@ from shutil import copytree
 from rich.console import Console
 
 from overheard.archive.layout import truth_path
-from overheard.cli.missing_verdicts import NO_TRUTH, print_missing_verdicts
+from overheard.cli.audit_and_report import NO_TRUTH, print_missing_verdicts
 from overheard.plans.built_in import built_in_plan
 from overheard.plans.plan import parse_plan
 from tests.cli.conftest import Command, assert_user_error

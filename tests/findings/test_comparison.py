@@ -3,8 +3,8 @@
 import pytest
 
 from overheard.core.scorer import Better
-from overheard.findings.comparison import compare_rows
 from overheard.findings.score_row import ScoreRow
+from overheard.report.defense_effects import compare_rows
 from overheard.statistics.estimate import Estimate
 
 

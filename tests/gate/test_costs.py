@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from overheard.gate.costs import cost_verdicts
+from overheard.gate.judged_findings import cost_verdicts
 from overheard.gate.policy import CostRule
 from overheard.gate.verdict import Status
 from tests.gate.documents import findings, run

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.gate.policy import Policy
-from overheard.gate.policy_text import policy_text
-from overheard.gate.reference_policy import policy_like
+from overheard.gate.reference_policy import policy_like, policy_text
 from overheard.gate.rule_sources import rule_sources
 from overheard.plans.strict_model import parse_toml
 from tests.gate.documents import epsilon_row, findings, run, summary_row, verdict_row

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from overheard.core.errors import FindingsError
 from overheard.findings.document import FindingsDocument
 from overheard.gate.check import check
-from overheard.gate.policy_text import policy_text
-from overheard.gate.reference_policy import ReferencePolicy, policy_like, reference_note
+from overheard.gate.reference_policy import (
+    ReferencePolicy,
+    policy_like,
+    policy_text,
+    reference_note,
+)
 from tests.gate.documents import (
     epsilon_row,
     estimate,

@@ -6,7 +6,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import SERVER, client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Refusal
-from overheard.report.limitations import limitation_sentences
+from overheard.report.first_page.first_page import limitation_sentences
 from overheard.report.refusals import group_refusals
 
 CELL = Cell("none", 0, (SERVER,), "melis", "Melis()", "label_shares", (0, 1))

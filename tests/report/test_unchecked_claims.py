@@ -12,8 +12,7 @@ from overheard.findings.finding import ArmRun, Finding
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
-from overheard.report.threat_sentences import headlines
-from overheard.report.unchecked_claims import unchecked_claim_sentences
+from overheard.report.threat_sentences import headlines, unchecked_claim_sentences
 from tests.runs.audits import HOSTILE, NO_DEFENSE, shares_finding
 
 GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import FindingsError
-from overheard.tracking.logged_audit import read_logged_audit
+from overheard.tracking.mlflow_run import read_logged_audit
 from tests.gate.documents import document, run, summary_row, verdict_row, write_document
 from tests.tracking.documents import METRICS, audit_folder
 

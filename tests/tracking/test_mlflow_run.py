@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import OutputError
-from overheard.tracking.logged_audit import read_logged_audit
-from overheard.tracking.mlflow_run import log_to_mlflow
+from overheard.tracking.mlflow_run import log_to_mlflow, read_logged_audit
 from tests.tracking.documents import METRICS, audit_folder
 
 with warnings.catch_warnings():

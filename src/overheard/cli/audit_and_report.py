@@ -1,16 +1,33 @@
-"""Runs an audit and writes its report."""
+"""Runs an audit and writes its report, and says which verdicts and attacks are missing."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from overheard.archive.reader import open_transcript
+from overheard.archive.truth import has_truth
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.cli.progress import progress_bar
+from overheard.cli.terminal import escaped_text
+from overheard.core.errors import PlanError
+from overheard.core.parties import SERVER, is_shadow_device
+from overheard.findings.audit import Audit
+from overheard.findings.finding import Refusal
+from overheard.findings.names import make_printable
 from overheard.plans.plan import Plan
-from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
+from overheard.plans.planned_verdicts import describe_missing_verdicts
 from overheard.report.threat_sentences import headlines
 from overheard.report.write import write_report
+
+NO_TRUTH = (
+    "The recording has no ground truth (truth.json): claims cannot be checked, and no verdict "
+    "is possible."
+)
+
+MAX_REASONS = 5
+"""Most reasons that are listed; of more their number is given."""
 
 
 def audit_and_report(
@@ -39,3 +56,67 @@ def audit_and_report(
         write_report(found, folder)
     refuse_empty_audit(found)
     return (*headlines(found.arm_results), *unmeasured_attacks(found))
+
+
+def print_missing_verdicts(plan: Plan, recording: Path | None, console: Console) -> None:
+    """Print a sentence for each verdict that the plan's clients and seeds are too few for.
+
+    Args:
+        plan: the plan to audit.
+        recording: folder of the recorded run; None = a simulation.
+        console: where to print.
+
+    Raises:
+        TranscriptError: if the recording is damaged.
+
+    """
+    clients = None
+    if recording is not None and not has_truth(recording):
+        console.print(NO_TRUTH, soft_wrap=True)
+        return
+    if recording is not None:
+        parties = open_transcript(recording).parties()
+        clients = sum(one != SERVER and not is_shadow_device(one) for one in parties)
+    for sentence in describe_missing_verdicts(plan, clients):
+        console.print(escaped_text(sentence), soft_wrap=True)
+
+
+def refuse_empty_audit(audit: Audit) -> None:
+    """Check that at least one attack made a claim; otherwise nothing was measured.
+
+    Raises:
+        PlanError: if none did; it says what the attacks lacked and what to change.
+
+    """
+    if audit.findings:
+        return
+    if not audit.refusals:
+        raise PlanError(
+            "nothing was measured: no client is left to ask about. Clients that observe are no "
+            'targets: remove some from threats.observers, or set about = "cohort"'
+        )
+    raise PlanError(
+        "nothing was measured: no attack could be asked. What was missing:\n"
+        + "\n".join(_reasons(audit.refusals))
+        + "\nGrant in threats.knows what they need, observe other parties, or choose other "
+        "attacks: `overheard list attacks` says what each needs."
+    )
+
+
+def unmeasured_attacks(audit: Audit) -> tuple[str, ...]:
+    """Return a line for each attack that made no claim in any arm, with the reasons."""
+    answered = {one.cell.attack for one in audit.findings}
+    never = [one for one in audit.refusals if one.cell.attack not in answered]
+    return tuple(f"Not measured: {line.strip()}" for line in _reasons(never))
+
+
+def _reasons(refusals: Sequence[Refusal]) -> list[str]:
+    lines = dict.fromkeys(
+        f"  {make_printable(one.cell.label or one.cell.attack)}: "
+        + "; ".join(map(make_printable, one.missing))
+        for one in refusals
+        if not one.cell.is_control
+    )
+    listed = list(lines)
+    more = len(listed) - MAX_REASONS
+    return [*listed[:MAX_REASONS], f"  and {more} more"] if more > 0 else listed

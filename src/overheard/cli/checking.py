@@ -14,16 +14,18 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from overheard.archive.atomic import write_text
+from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.names import shorten
+from overheard.gate.audit_changes import BEYOND, AuditChanges
+from overheard.gate.changes_text import HEADERS, change_cells
 from overheard.gate.check_json import as_check_json
 from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.junit import as_junit
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import Policy, read_policy
-from overheard.gate.policy_text import policy_text
-from overheard.gate.reference_policy import policy_like, reference_note
+from overheard.gate.reference_policy import policy_like, policy_text, reference_note
 from overheard.gate.rule_sources import RuleSources, rule_sources
 from overheard.gate.sarif import as_sarif
 from overheard.gate.verdict import MAX_LENGTH, Status
@@ -31,7 +33,7 @@ from overheard.gate.verdict import MAX_LENGTH, Status
 EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """The exit code of the command; a whole policy is never excused."""
 
-HEADERS = ("subject", "value (95 %)", "limit", "reason")
+VERDICT_HEADERS = ("subject", "value (95 %)", "limit", "reason")
 
 _STYLES: dict[Status, str] = {
     "pass": "green",
@@ -167,7 +169,7 @@ def print_check_result(checked: CheckResult, console: Console) -> None:
     for (rule, score), verdicts in groupby(checked.verdicts, lambda one: (one.rule, one.score)):
         table = Table(
             Column("status", no_wrap=True),
-            *(Column(head, overflow="fold") for head in HEADERS),
+            *(Column(head, overflow="fold") for head in VERDICT_HEADERS),
             box=SIMPLE_HEAD,
             title=_escaped(f"{rule}: {score}"),
             title_justify="left",
@@ -188,3 +190,21 @@ def print_check_result(checked: CheckResult, console: Console) -> None:
 
 def _escaped(text: str) -> Text:
     return Text(shorten(text, MAX_LENGTH))
+
+
+def findings_path(given: Path) -> Path:
+    """Return the findings of an audit, given its folder or the file itself."""
+    return given / "findings.json" if given.is_dir() else given
+
+
+def print_changes(found: AuditChanges, console: Console) -> None:
+    """Print a table with one row per change, the notes and the counts."""
+    if found.changes:
+        table = Table(*(Column(head, overflow="fold") for head in HEADERS), box=SIMPLE_HEAD)
+        for change in found.changes:
+            style = "bold yellow" if change.remark == BEYOND else ""
+            table.add_row(*(Text(cell, style=style) for cell in change_cells(change)))
+        console.print(table)
+    for note in found.notes:
+        console.print(escaped_text(note))
+    console.print(Text(found.summary, style="bold"))

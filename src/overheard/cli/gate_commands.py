@@ -100,8 +100,7 @@ def check(
       overheard check findings.json --policy policy.toml --json | jq .status
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.checking import CheckOutputs, Reference, run_check
-    from overheard.cli.comparing import findings_path
+    from overheard.cli.checking import CheckOutputs, Reference, findings_path, run_check
 
     if (policy is None) == (like is None):
         raise UsageError("Give either --policy FILE or --like FILE.")
@@ -148,8 +147,7 @@ def compare(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.atomic import write_text
-    from overheard.cli.checking import refuse_to_overwrite
-    from overheard.cli.comparing import findings_path, print_changes
+    from overheard.cli.checking import findings_path, print_changes, refuse_to_overwrite
     from overheard.findings.document import read_findings
     from overheard.gate.audit_changes import compare_audits
     from overheard.gate.changes_text import changes_as_json, changes_as_markdown

@@ -142,9 +142,8 @@ def audit(
     from overheard.auditing.folder import default_folder
     from overheard.auditing.following.follow import FollowSettings
     from overheard.auditing.inputs import refuse_plan_without_split
-    from overheard.cli.audit_and_report import audit_and_report
+    from overheard.cli.audit_and_report import audit_and_report, print_missing_verdicts
     from overheard.cli.following import follow_and_print
-    from overheard.cli.missing_verdicts import print_missing_verdicts
     from overheard.cli.resources import make_resources
     from overheard.cli.tracking import log_audit, require_mlflow
     from overheard.plans.built_in import read_plan_or_built_in

@@ -39,8 +39,7 @@ def log_audit(folder: Path, store: str | None, console: Console) -> None:
     """
     if store is None:
         return
-    from overheard.tracking.logged_audit import read_logged_audit
-    from overheard.tracking.mlflow_run import log_to_mlflow
+    from overheard.tracking.mlflow_run import log_to_mlflow, read_logged_audit
 
     run = log_to_mlflow(read_logged_audit(folder), store, folder)
     console.print(escaped_text(f"Logged to MLflow: run {run}"))

@@ -2,9 +2,9 @@
 
 import json
 
-from overheard.findings.markdown import escape_markdown
 from overheard.findings.names import shorten
 from overheard.gate.audit_changes import AuditChange, AuditChanges
+from overheard.gate.markdown import escape_markdown
 from overheard.gate.verdict import MAX_LENGTH
 
 FORMAT = "overheard comparison"
@@ -20,12 +20,12 @@ def changes_as_markdown(found: AuditChanges) -> str:
     lines = [
         f"## Overheard: {found.summary}",
         "",
-        f"From “{_escaped(found.before)}” to “{_escaped(found.after)}”.",
+        f"From “{escape_markdown(found.before)}” to “{escape_markdown(found.after)}”.",
     ]
     if found.changes:
         heads = (f"| {' | '.join(HEADERS)} |", f"|{'---|' * len(HEADERS)}")
         lines += ["", *heads, *map(_table_row, found.changes)]
-    lines += [part for note in found.notes for part in ("", _escaped(note))]
+    lines += [part for note in found.notes for part in ("", escape_markdown(note))]
     return "\n".join(lines) + "\n"
 
 
@@ -67,10 +67,6 @@ def _entry(change: AuditChange) -> dict[str, object]:
 
 def _table_row(change: AuditChange) -> str:
     return f"| {' | '.join(map(escape_markdown, change_cells(change)))} |"
-
-
-def _escaped(text: str) -> str:
-    return escape_markdown(_plain(text))
 
 
 def _plain(text: str) -> str:

@@ -1,19 +1,27 @@
 """The verdicts of a policy on findings; it loads nothing that an audit needs."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import final
 
 from overheard.core.errors import PlanError
 from overheard.findings.document import FindingsDocument
+from overheard.findings.document_rows import IntervalEstimate, RunRow
 from overheard.findings.html import html_table
-from overheard.gate.costs import cost_verdicts
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.leaks import leak_verdicts
-from overheard.gate.policy import Policy
+from overheard.gate.policy import CostRule, Policy
 from overheard.gate.policy_exceptions import apply_exceptions
-from overheard.gate.verdict import RuleVerdict, Status, overall_status
+from overheard.gate.verdict import (
+    Limit,
+    OverlapStatus,
+    RuleVerdict,
+    Status,
+    judge_interval,
+    overall_status,
+)
 from overheard.statistics.estimate import FEWEST_RUNS
 
 STATUS_ORDER: tuple[Status, ...] = ("fail", "inconclusive", "excepted", "excused", "pass")
@@ -106,3 +114,64 @@ def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str,
             f"Now: {now.subject}."
         )
     return tuple(notes)
+
+
+def cost_verdicts(
+    rule: CostRule, now: FindingsDocument, on_overlap: OverlapStatus
+) -> tuple[RuleVerdict, ...]:
+    """Return one verdict per arm that the rule applies to; at least one.
+
+    The value is the mean over an arm's runs, and its interval is the range over these runs. It
+    says nothing of other runs.
+
+    Args:
+        rule: the rule.
+        now: the findings to judge.
+        on_overlap: the status if some runs keep the limit and some do not.
+
+    """
+    planned = [run for run in now.arms if not run.is_control]
+    arms = rule.arms or tuple(dict.fromkeys(run.arm for run in planned)) or ("no arm",)
+    return tuple(
+        _verdict(rule, arm, [run for run in planned if run.arm == arm], on_overlap)
+        for arm in arms
+    )
+
+
+def _verdict(
+    rule: CostRule, arm: str, runs: Sequence[RunRow], on_overlap: OverlapStatus
+) -> RuleVerdict:
+    score, limit = _limit(rule)
+    values = [_cost(rule, run) for run in runs]
+    known = [value for value in values if value is not None]
+    inconclusive = RuleVerdict(rule.name, score, arm, "inconclusive", limit.text, arm=arm)
+    if not runs:
+        return replace(inconclusive, why="no such arm was run")
+    if rule.accuracy_at_least is not None and runs[0].utility != "accuracy":
+        return replace(inconclusive, why=f"the runs measured {runs[0].utility}, not accuracy")
+    if len(known) < len(runs):
+        missing = len(runs) - len(known)
+        return replace(inconclusive, why=f"not measured in {missing} of {len(runs)} runs")
+    figure = IntervalEstimate(mean=sum(known) / len(known), low=min(known), high=max(known))
+    if len(known) < rule.seeds_at_least:
+        few = f"too few runs: {len(known)}, the rule requires {rule.seeds_at_least}"
+        return replace(inconclusive, figure=figure, why=few)
+    status, why = judge_interval(figure, limit, on_overlap)
+    return replace(inconclusive, status=status, figure=figure, why=why)
+
+
+def _limit(rule: CostRule) -> tuple[str, Limit]:
+    if rule.accuracy_at_least is not None:
+        return "accuracy", Limit("at least", rule.accuracy_at_least)
+    if rule.bytes_at_most is not None:
+        return "bytes", Limit("at most", rule.bytes_at_most)
+    assert rule.seconds_at_most is not None, "a rule has one limit"
+    return "seconds", Limit("at most", rule.seconds_at_most)
+
+
+def _cost(rule: CostRule, run: RunRow) -> float | None:
+    if rule.accuracy_at_least is not None:
+        return run.last_accuracy
+    if rule.bytes_at_most is not None:
+        return None if run.bytes is None else float(run.bytes.up + run.bytes.down)
+    return None if run.seconds is None else run.seconds.wall

@@ -1,9 +1,13 @@
 """The verdicts as Markdown, for example for the summary of a pipeline."""
 
-from overheard.findings.markdown import escape_markdown
+import re
+
 from overheard.findings.names import shorten
 from overheard.gate.judged_findings import CheckResult
 from overheard.gate.verdict import MAX_LENGTH, RuleVerdict
+
+_MARKUP = re.compile(r"[!-'*+/;<-@\[-`{-~]|:(?! |$)|(?<=www)\.", re.IGNORECASE)
+"""Characters that Markdown, HTML or GitHub may interpret, names of sites included."""
 
 _TABLE_HEADER = """\
 | status | rule | subject | score | value (95 % interval) | limit | reason |
@@ -15,11 +19,11 @@ def as_markdown(checked: CheckResult) -> str:
     lines = [
         f"## Overheard: {checked.summary}",
         "",
-        f"Audit: “{_escape_markdown(checked.title)}”.",
+        f"Audit: “{escape_markdown(checked.title)}”.",
         "",
         _TABLE_HEADER,
         *map(_table_row, checked.verdicts),
-        *(part for note in checked.notes for part in ("", _escape_markdown(note))),
+        *(part for note in checked.notes for part in ("", escape_markdown(note))),
     ]
     return "\n".join(lines) + "\n"
 
@@ -30,8 +34,13 @@ def _table_row(verdict: RuleVerdict) -> str:
         *(verdict.rule, verdict.subject, verdict.score),
         *(verdict.figure_text, verdict.limit, verdict.why),
     )
-    return f"| {status} | {' | '.join(map(_escape_markdown, cells))} |"
+    return f"| {status} | {' | '.join(map(escape_markdown, cells))} |"
 
 
-def _escape_markdown(text: str) -> str:
-    return escape_markdown(shorten(text, MAX_LENGTH))
+def escape_markdown(text: str) -> str:
+    r"""Escape and shorten text so that Markdown shows it literally, on one line.
+
+    >>> print(escape_markdown("a|b <i>_x_"))
+    a\|b \<i\>\_x\_
+    """
+    return _MARKUP.sub(r"\\\g<0>", shorten(text, MAX_LENGTH))

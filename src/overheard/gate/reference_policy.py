@@ -6,6 +6,7 @@ from math import ceil, floor, isinf
 from pathlib import Path
 from typing import final
 
+import tomli_w
 from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
@@ -13,9 +14,17 @@ from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, SummaryRow, VerdictRow
 from overheard.findings.names import shorten
 from overheard.gate.judged_threats import PASSING, UNTESTED
-from overheard.gate.policy import CostRule, EpsilonRule, LeakRule, Policy, VerdictRule
+from overheard.gate.policy import (
+    CostRule,
+    EpsilonRule,
+    LeakRule,
+    Policy,
+    PolicyRule,
+    VerdictRule,
+)
+from overheard.gate.rule_help import rule_kind
 from overheard.gate.rule_matches import match_rule
-from overheard.gate.verdict import format_estimate, format_number
+from overheard.gate.verdict import MAX_LENGTH, format_estimate, format_number
 
 ACCURACY_TOLERANCE = 0.02
 """How much accuracy may be lost, unless a tolerance is given."""
@@ -304,3 +313,23 @@ def _rounded_up(value: float) -> float:
 
 def _rounded_down(value: float) -> float:
     return min(value, floor(value * 10.0**DIGITS) / 10.0**DIGITS)
+
+
+def policy_text(made: ReferencePolicy) -> str:
+    """Return the TOML of the policy; `read_policy` reads the same policy from it.
+
+    The findings behind each limit are comments.
+    """
+    sentences = (*made.origin, *made.warnings)
+    head = "".join(f"# {shorten(sentence, MAX_LENGTH)}\n" for sentence in sentences)
+    rules = "".join(
+        part for rule in made.policy.rules for part in _rule(rule, made.reasons[rule.name])
+    )
+    return f'{head}\nstraddles = "{made.policy.straddles}"\n{rules}'
+
+
+def _rule(rule: PolicyRule, reason: str) -> Iterator[str]:
+    yield f"\n[[{rule_kind(rule)}]]\n"
+    yield f"# Reference: {shorten(reason, MAX_LENGTH)}.\n"
+    # Settings at their defaults are left out.
+    yield tomli_w.dumps(rule.model_dump(exclude_defaults=True, mode="json"))

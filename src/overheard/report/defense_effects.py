@@ -2,14 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from overheard.findings.comparison import Comparison, compare_rows
 from overheard.findings.costs import arm_costs
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import format_number, format_percent
+from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, ThreatResult, find_undefended_arm
 from overheard.plans.registries import row_measure
 from overheard.report.page_registry import pages_of
+
+Comparison = Literal["too few", "no clear difference", "reads more", "reads less"]
+"""too few: an interval is missing; no clear difference: the intervals overlap; reads more, or
+reads less: they do not overlap, and the second score leaks more, or less."""
+
+
+def compare_rows(before: ScoreRow, after: ScoreRow) -> Comparison:
+    """Compare two rows of one score; only intervals that do not overlap count as different."""
+    old, new = before.value, after.value
+    if old.low is None or old.high is None or new.low is None or new.high is None:
+        return "too few"
+    rose, fell = new.low > old.high, new.high < old.low
+    if not rose and not fell:
+        return "no clear difference"
+    return "reads more" if rose == (after.better == "higher") else "reads less"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
 
-from overheard.report.evidence.annex_html import annex_as_html
 from overheard.report.evidence.officer import OfficerWords
+from overheard.report.evidence.write import annex_as_html
 from tests.report.evidence.annexes import annex_of
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from overheard.report.evidence.annex_html import annex_as_html
 from overheard.report.evidence.officer import OfficerWords
+from overheard.report.evidence.write import annex_as_html
 from tests.report.evidence.annexes import annex_of
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -1,8 +1,8 @@
 """The annex explains the terms that it contains, in the words of the glossary."""
 
 from overheard.drawing.sections import SectionBlock
+from overheard.report.evidence.annex import EXPLAINED, terms_section
 from overheard.report.evidence.annex_section import AnnexSection
-from overheard.report.evidence.annex_terms import EXPLAINED, terms_section
 from overheard.report.terms import read_terms
 from tests.report.evidence.annexes import text_of
 

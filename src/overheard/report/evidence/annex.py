@@ -1,6 +1,7 @@
 """The annex to a data-protection impact assessment: what was tested, found and not tested."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -10,9 +11,8 @@ from overheard.findings.document import FindingsDocument
 from overheard.findings.names import make_printable
 from overheard.report.evidence.annex_epsilon import epsilon_section
 from overheard.report.evidence.annex_results import results_section, summary_section
-from overheard.report.evidence.annex_section import AnnexSection
+from overheard.report.evidence.annex_section import AnnexSection, limited_table
 from overheard.report.evidence.annex_standards import standards_section
-from overheard.report.evidence.annex_terms import terms_section
 from overheard.report.evidence.annex_tests import tests_section
 from overheard.report.evidence.annex_threats import threat_model_section
 from overheard.report.evidence.digests import CheckedFolder
@@ -23,6 +23,27 @@ from overheard.report.evidence.officer import (
     StatedField,
     release_fields,
 )
+from overheard.report.terms import GlossaryTerm, read_terms
+
+EXPLAINED = frozenset(
+    (
+        "Canary",
+        "Client",
+        "Cohort",
+        "Differential privacy (DP)",
+        "Epsilon, delta",
+        "Ground truth",
+        "Honest but curious",
+        "Label shares",
+        "Member, non-member",
+        "Round",
+        "Secure aggregation",
+        "Target",
+        "Update",
+    )
+)
+"""Terms of the glossary that an annex explains if it contains them."""
+
 
 TO_BE_FILLED_IN = f"To be filled in by {OFFICER}, in {OFFICER_FILE}."
 
@@ -183,3 +204,31 @@ def _files_section(findings: FindingsDocument, folder: CheckedFolder | None) -> 
         "sign this annex, or store it elsewhere, so that nobody can change both.",
     )
     return AnnexSection("Files and versions", (SectionBlock("", text, (files, versions)),))
+
+
+def terms_section(sections: Iterable[AnnexSection]) -> AnnexSection:
+    """Return the terms of the glossary that these sections contain, with their meanings."""
+    text = "\n".join(_texts(sections)).lower()
+    rows = [
+        (one.name, one.meaning)
+        for one in read_terms()
+        if one.name in EXPLAINED and re.search(_pattern(one), text)
+    ]
+    table = limited_table("Terms of this annex", ("Term", "Meaning"), rows)
+    return AnnexSection("Terms", (SectionBlock("", (), (table,)),))
+
+
+def _pattern(term: GlossaryTerm) -> str:
+    """Return a pattern of the first words of a term's name, as singular and as plural."""
+    word = term.name.split(",")[0].split(" (")[0].lower()
+    forms = {word, f"{word}s", f"{word.removesuffix('y')}ies"}
+    return rf"\b({'|'.join(map(re.escape, sorted(forms)))})\b"
+
+
+def _texts(sections: Iterable[AnnexSection]) -> Iterator[str]:
+    for section in sections:
+        for block in section.blocks:
+            yield from (block.heading, *block.paragraphs)
+            for table in block.tables:
+                yield from (table.caption, *table.headers)
+                yield from (cell for row in table.rows for cell in row)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from overheard.cli.audit_and_report import refuse_empty_audit, unmeasured_attacks
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Finding, Refusal
-from overheard.report.empty_audit import refuse_empty_audit, unmeasured_attacks
 
 CELL = Cell("no defense", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0,), label="decaf")
 EMPTY = Audit("t", "s", ("a",), (), (), (), "", {})

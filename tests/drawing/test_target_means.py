@@ -6,8 +6,8 @@ import pytest
 
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
+from overheard.drawing.sentences import means_by_target
 from overheard.findings.audit import Audit
-from overheard.findings.target_means import means_by_target
 from tests.runs.audits import shares_finding
 
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.findings.markdown import escape_markdown
+from overheard.gate.markdown import escape_markdown
 
 
 @given(st.text())
