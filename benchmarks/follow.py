@@ -33,7 +33,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.datasets.digits import Digits
 from overheard.defenses.dp_fedavg import DpFedavg
-from overheard.federation.manifest import record_defense
+from overheard.federation.run import record_defense
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.recorders.async_writer import AsyncWriter

@@ -26,8 +26,8 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
-from overheard.federation.manifest import build_manifest
 from overheard.federation.round import FederationRound, run_round
+from overheard.federation.run import build_manifest
 from overheard.federation.server import broadcast_weights, next_state, received_updates
 from overheard.learning.initialization import initial_weights
 

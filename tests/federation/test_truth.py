@@ -48,7 +48,7 @@ def test_a_long_run_is_tested_at_evenly_spaced_rounds(
     long = replace(small, rounds=4, rows=[small.rows[0]] * 4)
     _, whole = run(long, tmp_path / "whole")
     assert list(whole.accuracy) == [0, 1, 2, 3, 4]
-    monkeypatch.setattr("overheard.federation.truth.MAX_TESTED_BROADCASTS", 3)
+    monkeypatch.setattr("overheard.federation.run.MAX_TESTED_BROADCASTS", 3)
     _, sampled = run(long, tmp_path / "sampled")
     assert sampled.accuracy == {number: whole.accuracy[number] for number in (0, 2, 4)}
 

@@ -13,9 +13,9 @@ from overheard.core.parties import SERVER
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.linkage.corrected_training_job import ROUND, CorrectedTrainingJob
 from overheard.linkage.known_updates import load_known_updates
 from overheard.linkage.prior_client import concatenate_users, split_priors
+from overheard.linkage.simulated_updates import ROUND, CorrectedTrainingJob
 from overheard.linkage.user_training_job import SKETCH_PREFIX, UserTrainingJob
 from overheard.simulation.job_tensors import pack_history
 from overheard.testing.planted_runs.planted_identity import (

@@ -1,7 +1,7 @@
 import torch
 
 from overheard.linkage.known_updates import KnownUpdates
-from overheard.linkage.prior_chunks import average_chunks, chunk_indices
+from overheard.linkage.user_evidence import average_chunks, chunk_indices
 
 
 def known(vectors, people, rounds, chunks) -> KnownUpdates:

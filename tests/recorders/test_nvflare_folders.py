@@ -19,9 +19,11 @@ from overheard.recorders.nvflare import (
     RecordingFilter,
     RecordingWidget,
     encode_run_info,
+    is_later_round,
+    last_run_folder,
+    resolve_folder,
 )
 from overheard.recorders.nvflare_defenses import defenses_of
-from overheard.recorders.nvflare_folders import is_later_round, last_run_folder, resolve_folder
 from overheard.recorders.run_info import RunInfo
 
 

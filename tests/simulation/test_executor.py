@@ -19,7 +19,7 @@ from overheard.learning.initialization import initial_weights
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
-from overheard.simulation.executor import run_tasks
+from overheard.simulation.cached_jobs import run_tasks
 from overheard.simulation.simulation import run_simulation
 from tests.learning.cases import CONVOLUTIONS, IMAGES, TEXTS, WORDS, pool_of
 from tests.learning.jobs import Scaled

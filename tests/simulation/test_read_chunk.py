@@ -20,6 +20,7 @@ from overheard.defenses.noise import Noise
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.simulation.auxiliary_split import split_auxiliary
+from overheard.simulation.cached_readings import build_pool
 from overheard.simulation.chunk import Chunk, draw_chunks
 from overheard.simulation.job_tensors import (
     BACKGROUND_NAME,
@@ -30,7 +31,6 @@ from overheard.simulation.job_tensors import (
 from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
 from overheard.simulation.simulation_context import build_context
-from overheard.simulation.training_pool import build_pool
 from overheard.simulation.virtual_client import VirtualClient
 from tests.simulation.small_run import (
     CLASSES,

@@ -2,9 +2,8 @@ import torch
 
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard.simulation import training_pool
 from overheard.simulation.auxiliary_split import split_auxiliary
-from overheard.simulation.training_pool import build_pool
+from overheard.simulation.cached_readings import MIN_PER_CLASS, build_pool
 
 
 def test_each_half_is_augmented_from_its_own_examples() -> None:
@@ -17,7 +16,7 @@ def test_each_half_is_augmented_from_its_own_examples() -> None:
     result = build_pool(Examples(inputs, labels), split, Seed(1))
     for half, value in zip(result.halves, (100.0, -100.0), strict=True):
         half_examples = result.examples.take(half)
-        assert half_examples.label_counts(3).tolist() == [training_pool.MIN_PER_CLASS] * 3
+        assert half_examples.label_counts(3).tolist() == [MIN_PER_CLASS] * 3
         assert torch.allclose(half_examples.inputs, torch.tensor(value))
 
 

@@ -9,14 +9,15 @@ from typing import final
 import torch
 from torch import Tensor
 
+from overheard.archive.atomic import write_bytes
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
-from overheard.core.errors import PlanError
+from overheard.archive.tensor_files import read_tensors, to_safetensors
+from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.messages import Broadcast, DistilledSet, Message, MissingReply, Weights
 from overheard.core.parties import SERVER, Party
 from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
-from overheard.federation.optimizer_state import read_moments, write_moments
 from overheard.federation.round import TO_SERVER
 from overheard.learning.distillation.distillation import Distillation, Distiller
 from overheard.learning.distillation.moments import AdamMoments, zero_moments
@@ -24,6 +25,11 @@ from overheard.learning.distillation.synthetic import SyntheticExamples, draw_no
 from overheard.learning.initialization import initial_weights
 from overheard.learning.memory import free_bytes
 from overheard.learning.training_job import ClientTask
+
+TENSOR_NAMES = tuple(
+    f"{kind} of {part}" for kind in ("mean", "square") for part in ("inputs", "labels", "rates")
+)
+
 
 DIVERGED = "its distillation ran away: its loss or what it distilled is no number"
 
@@ -235,3 +241,43 @@ def _reset_diverged(moments: AdamMoments, converged: Sequence[bool]) -> AdamMome
         return torch.where(mask.view(-1, *[1] * (one.ndim - 1)), one, torch.zeros_like(one))
 
     return AdamMoments(reset(moments.steps), moments.mean.map(reset), moments.square.map(reset))
+
+
+def write_moments(folder: Path, number: int, moments: AdamMoments) -> None:
+    """Write the state after a round, and remove the state of two rounds before.
+
+    Raises:
+        OutputError: if it cannot be written.
+
+    """
+    tensors = dict(zip(TENSOR_NAMES, (*moments.mean, *moments.square), strict=True))
+    content = to_safetensors({"steps": moments.steps.float(), **tensors})
+    write_bytes(_path(folder, number), content)
+    _path(folder, number - 2).unlink(missing_ok=True)
+
+
+def read_moments(folder: Path, number: int, like: AdamMoments) -> AdamMoments:
+    """Read the state after a round.
+
+    Raises:
+        OutputError: if it is missing or of another run, so that the run cannot continue.
+
+    """
+    path = _path(folder, number)
+    expected = dict(zip(TENSOR_NAMES, (*like.mean, *like.square), strict=True))
+    shapes = {name: tuple(one.shape) for name, one in expected.items()}
+    shapes["steps"] = tuple(like.steps.shape)
+    try:
+        read = read_tensors(path, tuple(shapes), shapes)
+    except TranscriptError as error:
+        raise OutputError(
+            f"{folder}: the run cannot continue after round {number}, because the optimizer "
+            f"state of clients is lost ({error}); remove the folder to start again"
+        ) from error
+    tensors = [read[name] for name in TENSOR_NAMES]
+    steps = read["steps"].to(like.steps.dtype)
+    return AdamMoments(steps, SyntheticExamples(*tensors[:3]), SyntheticExamples(*tensors[3:]))
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / "distillation" / f"r{number:04d}.safetensors"

@@ -7,18 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import final
 
-from overheard.archive.manifest import Manifest
+from overheard.archive.manifest import DefenseRecord, Manifest
 from overheard.archive.reader import open_transcript, read_round
 from overheard.archive.recorder import Recorder
 from overheard.archive.truth import has_truth, read_truth, write_truth
 from overheard.core.algorithm.algorithm import ServerState
+from overheard.core.defense import Defense
+from overheard.core.messages import Broadcast, Update, Weights
+from overheard.core.parties import SERVER, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.federation.derived_updates import derive_updates
+from overheard.federation.digest import data_digests
 from overheard.federation.distillation_run import DistillationRun
 from overheard.federation.federation import Federation
 from overheard.federation.home import HomeTensors, home_names
-from overheard.federation.manifest import build_manifests
 from overheard.federation.round import (
     FederationRound,
     broadcast_message,
@@ -28,10 +31,15 @@ from overheard.federation.round import (
 from overheard.federation.round_messages import MOST_BYTES, RoundMessages
 from overheard.federation.server import Server
 from overheard.federation.stacking import check_stackable, split_into_stacks
-from overheard.federation.truth import build_ground_truth
+from overheard.learning.evaluate import utility
 from overheard.learning.initialization import initial_weights
 from overheard.learning.threads import one_thread
 from overheard.learning.train import prepare_workers
+from overheard.statistics.evenly_spaced import select_evenly_spaced
+
+MAX_TESTED_BROADCASTS = 51
+"""Most broadcasts that are tested; with hundreds of short rounds, tests would dominate."""
+
 
 __all__ = ["Federation", "run", "run_federations"]
 
@@ -208,3 +216,98 @@ def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, Grou
     if not (was_complete and has_truth(run.folder)):
         write_truth(run.folder, build_ground_truth(run.federation, transcript, run.home))
     return transcript, read_truth(run.folder)
+
+
+def build_manifests(federations: Sequence[Federation]) -> tuple[Manifest, ...]:
+    """Build the manifest of each run."""
+    return tuple(map(build_manifest, federations, data_digests(federations)))
+
+
+def build_manifest(federation: Federation, data: str) -> Manifest:
+    """Build the manifest of a run on data with this digest."""
+    return Manifest(
+        task=federation.task,
+        model=federation.model,
+        recipe=federation.recipe,
+        defenses=tuple(record_defense(defense) for defense in federation.defenses),
+        parties=(SERVER, *federation.clients),
+        rounds=federation.rounds,
+        participation=federation.participation,
+        failure_rate=federation.failure_rate,
+        are_shadows_defended=federation.are_shadows_defended,
+        protocol=federation.protocol,
+        seed=federation.seed.value,
+        data=data,
+    )
+
+
+def record_defense(defense: Defense) -> DefenseRecord:
+    """Return the manifest entry of a defense."""
+    return DefenseRecord(
+        defense.name,
+        repr(defense),
+        defense.enforced_at,
+        defense.switched_off_by,
+        defense.mechanism(),
+    )
+
+
+def build_ground_truth(
+    federation: Federation, transcript: Transcript, home: HomeTensors | None = None
+) -> GroundTruth:
+    """Build the ground truth: label counts, accuracies, shifts, users, attributes, members.
+
+    Label counts are of the clients with an update, before any defense changes their examples,
+    because such a defense is to protect them. Accuracies are of the broadcasts, the closing one
+    included; without classes, they are the utility of the task. Of more than
+    `MAX_TESTED_BROADCASTS` broadcasts, that many are tested, evenly spaced.
+
+    Args:
+        federation: the run.
+        transcript: its messages.
+        home: the tensors that stay with each client; the accuracy is then the mean over the
+            models of clients, and known after the last round alone. None = all are sent.
+
+    """
+    rounds = [one.round for one in transcript.messages if isinstance(one.body, Broadcast)]
+    tested = frozenset(select_evenly_spaced(sorted(rounds), MAX_TESTED_BROADCASTS))
+    index_of = {party: index for index, party in enumerate(federation.clients)}
+    counts, accuracies, drawn_from = {}, {}, {}
+    for message in transcript.messages:
+        # The data of shadow devices are the server's, so they are no secret.
+        if isinstance(message.body, Update) and not is_shadow_device(message.sender):
+            rows = federation.rows[message.round][index_of[message.sender]]
+            labels = federation.pool.labels[rows]
+            label_counts = labels.bincount(minlength=federation.task.classes)
+            counts[message.round, message.sender] = label_counts
+            if federation.drawn_from is not None:
+                by_client = federation.drawn_from[message.round]
+                shares = by_client[index_of[message.sender]]
+                drawn_from[message.round, message.sender] = shares
+        if isinstance(message.body, Broadcast) and message.round in tested:
+            shared = message.body.weights
+            if home is None:
+                accuracies[message.round] = _mean_utility(federation, [shared])
+            elif message.round == federation.rounds:
+                clients = [one for one in federation.clients if not is_shadow_device(one)]
+                models = [home.model_of(one, message.round, shared) for one in clients]
+                accuracies[message.round] = _mean_utility(federation, models)
+    return GroundTruth(
+        counts,
+        accuracies,
+        federation.shifts,
+        federation.users,
+        federation.attributes,
+        federation.members,
+        drawn_from=drawn_from,
+    )
+
+
+def _mean_utility(federation: Federation, models: Sequence[Weights]) -> float:
+    """Return the mean utility of models on the test examples."""
+    kind, device = federation.task.kind, federation.device
+    found = [
+        utility(federation.build_model, model, federation.test, kind, device)
+        for model in models
+    ]
+    return sum(found) / len(found)

@@ -1,14 +1,21 @@
 """Readings of virtual clients, from the cache or by training chunks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.seeds import Seed
+from overheard.core.split import Rows
 from overheard.learning.workers.job import TensorBundle
+from overheard.simulation.augment import augment_examples
+from overheard.simulation.auxiliary_split import AuxiliarySplit
 from overheard.simulation.cache_keys import ReadingKeys, combined_key
 from overheard.simulation.cached_jobs import CachedJob, JobInputs, JobResult, run_cached_jobs
 from overheard.simulation.chunk import Chunk
@@ -16,7 +23,30 @@ from overheard.simulation.job_tensors import pack_background, pack_examples, pac
 from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
 from overheard.simulation.simulation_context import SimulationContext
-from overheard.simulation.training_pool import build_pool
+
+MIN_PER_CLASS = 100
+"""A half with fewer examples of a class is augmented to this number."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrainingPool:
+    """Training examples, and the rows of each half."""
+
+    examples: Examples
+    halves: tuple[Rows, Rows]
+
+
+def build_pool(auxiliary: Examples, split: AuxiliarySplit, seed: Seed) -> TrainingPool:
+    """Return both halves, each augmented if a class has fewer than `MIN_PER_CLASS`."""
+    parts = [
+        augment_examples(auxiliary.take(rows), MIN_PER_CLASS, seed.child("augment", half))
+        for half, rows in enumerate(split.halves)
+    ]
+    first = len(parts[0])
+    examples = concatenate_examples(parts)
+    return TrainingPool(examples, (torch.arange(first), torch.arange(first, len(examples))))
+
 
 DESCRIPTION = "virtual clients"
 """The description for `ComputeSettings.on_progress`."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from overheard.core.errors import DataError
-from overheard.data.reading.idx import read_idx
+from overheard.data.reading.mnist_files import read_idx
 
 Write = Callable[[Path, np.ndarray], Path]
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import DataError
-from overheard.data.reading.next_words import WindowSettings, cut_windows
+from overheard.data.datasets.blogs import WindowSettings, cut_windows
 from overheard.data.reading.texts import RESERVED_TOKENS, UNKNOWN
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
-from overheard.data.reading.provenance import Provenance, read_provenance
+from overheard.data.reading.custom_arrays import Provenance, read_provenance
 
 PATH = Path("a.npz")
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from overheard.learning.engines.reused_memory import ReusedMemory
+from overheard.learning.engines.stacked_mlp import ReusedMemory
 
 LIKE = torch.zeros((), dtype=torch.float64)
 

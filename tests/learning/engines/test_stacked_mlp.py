@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from overheard.learning.engines.stacked import VmappedNetworks
 from overheard.learning.engines.stacked_mlp import StackedMlp
-from overheard.learning.engines.vmapped_networks import VmappedNetworks
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Int, Int64
 from torch import Tensor
 
 from overheard.core.errors import DataError, PlanError
@@ -19,7 +19,6 @@ from overheard.data.dataset import Dataset, DataSource
 from overheard.data.holdout import hold_out_latest
 from overheard.data.reading.attributes import read_attributes
 from overheard.data.reading.folder import find_file, require_file
-from overheard.data.reading.next_words import TextWindows, WindowSettings, cut_windows
 from overheard.data.reading.style import DatedTexts, style_vectors
 from overheard.data.reading.tables import (
     CategoricalColumn,
@@ -30,6 +29,8 @@ from overheard.data.reading.tables import (
     text_column,
 )
 from overheard.data.reading.texts import (
+    PADDING,
+    RESERVED_TOKENS,
     TextSettings,
     Vocabulary,
     alphabetical_vocabulary,
@@ -162,7 +163,7 @@ class Blogs(DataSource):
         build = ranked_vocabulary if self.task == "next_word" else alphabetical_vocabulary
         return build(texts, self._vocabulary_size)
 
-    def _windows(self, posts: "_Posts", vocabulary: Vocabulary) -> TextWindows:
+    def _windows(self, posts: "_Posts", vocabulary: Vocabulary) -> "TextWindows":
         tokens = vocabulary.encode(posts.words, self.tokens)
         if self.task == "next_word":
             return cut_windows(tokens, WindowSettings(self.context, self.stride))
@@ -217,3 +218,68 @@ def _drop_copied_blogs(path: Path, table: "pandas.DataFrame") -> "pandas.DataFra
     first_user = table.groupby("text")["user"].transform("min")
     copied_share = (first_user != table["user"]).groupby(table["user"]).transform("mean")
     return table[copied_share <= COPY_THRESHOLD].reset_index(drop=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSettings:
+    """How texts are cut into windows.
+
+    Args:
+        context: the most words in a window.
+        stride: every `stride`-th word is a label. The first is word `stride`, counted from 0,
+            so that a window has `stride` words or more, or `context` if that is less.
+
+    """
+
+    context: int = 10
+    stride: int = 4
+
+    def __post_init__(self) -> None:
+        """Refuse windows without words."""
+        if self.context < 1 or self.stride < 1:
+            raise PlanError(
+                f"context and stride must be 1 or more, got {self.context} and {self.stride}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class TextWindows:
+    """The windows of several texts, text by text, each from its start.
+
+    Args:
+        examples: the windows and their labels, the next words.
+        texts: the number of the text from which each window is cut.
+
+    """
+
+    examples: Examples
+    texts: Int[Tensor, " examples"]
+
+
+def cut_windows(tokens: Int64[Tensor, "texts tokens"], settings: WindowSettings) -> TextWindows:
+    """Cut texts into windows: every `stride`-th word is a label, the words before it its input.
+
+    Label i is token i + RESERVED. A window is padded at its end if fewer words precede its
+    label. Windows whose next word is outside the vocabulary are left out.
+
+    Raises:
+        DataError: if no window is left.
+
+    """
+    length = tokens.shape[1]
+    positions = range(settings.stride, length, settings.stride)
+    windows = torch.full((len(tokens), len(positions), settings.context), PADDING)
+    for number, position in enumerate(positions):
+        before = tokens[:, max(0, position - settings.context) : position]
+        windows[:, number, : before.shape[1]] = before
+    next_tokens = tokens[:, settings.stride :: settings.stride]  # (texts, positions)
+    is_known = next_tokens >= RESERVED_TOKENS
+    if not bool(is_known.any()):
+        raise DataError(
+            f"no text has a word of the vocabulary at position {settings.stride} or a multiple "
+            "of it: use a smaller stride, or more tokens"
+        )
+    numbers = torch.arange(len(tokens))[:, None].expand_as(next_tokens)
+    return TextWindows(
+        Examples(windows[is_known], next_tokens[is_known] - RESERVED_TOKENS), numbers[is_known]
+    )

@@ -1,6 +1,7 @@
 """Stacked MLPs with a handwritten backward pass."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from math import prod
 from typing import final
 
 import torch
@@ -10,10 +11,27 @@ from torch.nn import functional
 
 from overheard.core.recipe import LossName
 from overheard.learning.engines.dropout_noise import DropoutNoise
-from overheard.learning.engines.reused_memory import ReusedMemory
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.loss import expected_rating, rating_values
+
+
+@final
+class ReusedMemory:
+    """Tensors that are allocated once, as new memory for each step costs time."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[Hashable, Tensor] = {}
+
+    def take(self, name: Hashable, like: Tensor, *shape: int) -> Tensor:
+        """Return a tensor of this shape with any numbers; those of one name share memory."""
+        size = prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or len(buffer) < size:
+            buffer = torch.empty(size, dtype=like.dtype, device=like.device)
+            self._buffers[name] = buffer
+        return buffer[:size].view(shape)
+
 
 aten = torch.ops.aten
 
