@@ -68,7 +68,12 @@ def make_audit(name: str, folder: Path) -> AttackedAudit:
     judged = list[AttackedAudit]()
 
     def keep_and_judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
-        attacked = tuple(replace(run, claims=tuple(run.claims)) for run in runs)
+        attacked = tuple(
+            replace(
+                run, claims=tuple(replace(one, cells=tuple(one.cells)) for one in run.claims)
+            )
+            for run in runs
+        )
         judged.append(AttackedAudit(subject, attacked))
         return judge(subject, attacked)
 

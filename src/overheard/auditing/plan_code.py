@@ -61,11 +61,13 @@ def attack_codes(plan: Plan, arm: ArmPlan) -> AttackCodes:
 def cell_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any]) -> str:
     """Return the digest of the code that an attack's claims in an arm depend on.
 
-    The scorer is among it, as uninformed guesses are its own.
+    The scorer is among it, as uninformed guesses are its own, and so is whether the question
+    needs classes, without which the attack is refused.
     """
-    scorer = question_of_attack(attack).scorer
-    plugins = (*_attack_plugins(plan, arm, threat, attack), scorer)
-    return code_digest(ATTACK_MODULES, plugins)
+    question = question_of_attack(attack)
+    plugins = (*_attack_plugins(plan, arm, threat, attack), question.scorer)
+    code = code_digest(ATTACK_MODULES, plugins)
+    return f"{code}, of classes" if question.needs_classes else code
 
 
 def describe_origin(plans: Sequence[Plan], module: str) -> str:

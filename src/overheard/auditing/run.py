@@ -100,9 +100,9 @@ def audit(
 def claims_of_threat(
     plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ClaimStore, progress: Progress
 ) -> ClaimsOfThreat:
-    """Run the attacks of a threat on a run, and return their claims with the truth."""
+    """Return the claims of a threat about a run, with the truth; an attack runs when asked."""
     observed = run.observed
-    cells = tuple(run_attacks(plan, observed, threat, store, progress))
+    cells = run_attacks(plan, observed, threat, store, progress)
     return ClaimsOfThreat(observed.rounds, cells, run.truth.for_threat(observed, threat))
 
 

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from overheard.core.errors import NeedsError
+from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
 from overheard.core.truth import GroundTruth
@@ -105,3 +106,11 @@ def test_equal_scores_get_the_stated_uninformed_guess() -> None:
     assert values["membership_accuracy"] == 0.5
     assert values["tpr_at_1_percent"] == pytest.approx(0.01)
     assert values["tpr_at_0.1_percent"] == pytest.approx(0.001)
+
+
+def test_a_claim_about_another_number_of_records_is_refused() -> None:
+    records = Examples(torch.zeros(4, 2), torch.zeros(4, dtype=torch.int64))
+    with pytest.raises(ClaimError, match="scores 3 records, there are 4"):
+        SCORER.uninformed_guesses(
+            Membership(torch.zeros(3)), Knowledge(2, candidate_records=records)
+        )

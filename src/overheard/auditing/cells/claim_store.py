@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast, final
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from overheard.archive.atomic import write_bytes
@@ -34,6 +34,10 @@ class ClaimStore(ABC):
         """Load the claims of a cell; None if they are not kept, or other code made them."""
 
     @abstractmethod
+    def has_claims(self, cell: Cell, code: str) -> bool | None:
+        """Return whether an attack made a claim in a cell; None if `load` would return None."""
+
+    @abstractmethod
     def save(self, claims: CellClaims) -> None:
         """Keep the claims of a cell."""
 
@@ -44,6 +48,10 @@ class NoClaimStore(ClaimStore):
     """Keeps nothing, for cells that are never asked about again."""
 
     def load(self, cell: Cell, claim_type: type[Claim], code: str = "") -> CellClaims | None:
+        """Return None."""
+        return None
+
+    def has_claims(self, cell: Cell, code: str) -> bool | None:
         """Return None."""
         return None
 
@@ -75,15 +83,31 @@ class FolderClaimStore(ClaimStore):
             return None
         try:
             claims = read_cell_claims(path, claim_type)
+        except MemoryError:
+            raise
         # The class of a claim, which may be somebody's own, may raise any exception.
         except Exception as error:
-            raise OutputError(
-                f"{path}: not the claims of a finished attack ({error}): delete the file, and "
-                "the attack is run again"
-            ) from error
+            raise _damaged(path, error) from error
         if claims.cell != cell:
             raise OutputError(f"{path}: contains another cell's claims: delete the file")
         return claims if claims.code == code else None
+
+    def has_claims(self, cell: Cell, code: str) -> bool | None:
+        """Return whether an attack made a claim in a cell; reads no tensor.
+
+        Raises:
+            OutputError: if the file is damaged.
+
+        """
+        path = self._path(cell)
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="pt") as file:
+                content = json.loads(file.metadata()["claims"])["content"]
+            return bool(content["claims"]) if content["code"] == code else None
+        except (OSError, SafetensorError, ValueError, TypeError, LookupError) as error:
+            raise _damaged(path, error) from error
 
     def save(self, claims: CellClaims) -> None:
         """Write the claims of a cell.
@@ -98,6 +122,13 @@ class FolderClaimStore(ClaimStore):
     def _path(self, cell: Cell) -> Path:
         digest = blake2b(repr(cell).encode(), digest_size=12).hexdigest()
         return self.folder / f"{digest}.safetensors"
+
+
+def _damaged(path: Path, error: Exception) -> OutputError:
+    return OutputError(
+        f"{path}: not the claims of a finished attack ({error}): delete the file, and the "
+        "attack is run again"
+    )
 
 
 def encode_cell_claims(claims: CellClaims) -> bytes:

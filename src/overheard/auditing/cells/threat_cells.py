@@ -107,6 +107,9 @@ class ThreatCells:
         cell = attack.of_rounds(rounds)
         return self._observed.store.load(cell, attack.attack.claim_type, attack.code)
 
+    def _has_claims(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> bool | None:
+        return self._observed.store.has_claims(attack.of_rounds(rounds), attack.code)
+
     def _keep(self, attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
         """Return the claims of a cell, stored unless code of others failed."""
         try:
@@ -135,7 +138,7 @@ class ThreatCells:
                 for one in later
                 if one.attack.has_separate_targets()
                 and self._is_expected(one, rounds)
-                and self._load(one, rounds) is None
+                and self._has_claims(one, rounds) is None
             ),
         )
 
@@ -151,8 +154,7 @@ class ThreatCells:
         overall = attack.of_rounds(self._observed.rounds)
         if overall in self._waiting:
             return bool(self._waiting[overall].made.claims)
-        stored = self._load(attack, self._observed.rounds)
-        return stored is not None and bool(stored.claims)
+        return bool(self._has_claims(attack, self._observed.rounds))
 
     def _make_claims(
         self,

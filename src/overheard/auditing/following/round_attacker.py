@@ -1,7 +1,7 @@
 """Attacks on the latest rounds of a growing recording."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import final
@@ -139,9 +139,8 @@ class RoundAttacker:
     def _attack(self, key: AttackKey, threat: ThreatPlan) -> None:
         assert self._run is not None, "a round was opened"
         begin, plan = monotonic(), self._inputs.plan
-        self._claims[key] = claims_of_threat(
-            plan, self._run, threat, NoClaimStore(), Progress(None)
-        )
+        claims = claims_of_threat(plan, self._run, threat, NoClaimStore(), Progress(None))
+        self._claims[key] = replace(claims, cells=tuple(claims.cells))
         self._pace.note_attack(key, self._growing.rounds, monotonic() - begin)
 
     def _slow_attacks(self, attacks: Iterable[AttackKey]) -> Iterator[str]:

@@ -1,11 +1,10 @@
 """Judges the claims of an audit: scores, verdicts and intervals, from claims and truths alone.
 
-No attack is run again, and nothing is written: a truth that is added later, or another rule of
-judgement, needs no new claims.
+No attack is run again, and nothing is written: a truth that is added later needs no new claims.
 """
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 from importlib.metadata import version
@@ -60,13 +59,13 @@ class ClaimsOfThreat:
     Args:
         rounds: the rounds of the run with updates, in order.
         cells: the claims of each cell, in order; an attack's cell of all rounds comes before
-            those of its single rounds.
+            those of its single rounds. A generator need not hold all in memory.
         truth: what they are compared with.
 
     """
 
     rounds: tuple[int, ...]
-    cells: Sequence[CellClaims]
+    cells: Iterable[CellClaims]
     truth: ThreatTruth
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.claims import Claim
-from overheard.core.errors import NeedsError
+from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
@@ -70,7 +70,17 @@ class MembershipScorer(Scorer[Membership]):
     def uninformed_guesses(
         self, asked: Membership, knowledge: Knowledge
     ) -> Mapping[str, Membership]:
-        """Return equal scores for all records."""
+        """Return equal scores for all records.
+
+        Raises:
+            ClaimError: if the claim scores another number of records than there are candidates.
+
+        """
+        records = knowledge.candidate_records
+        if records is not None and len(asked.scores) != len(records):
+            raise ClaimError(
+                f"the claim scores {len(asked.scores)} records, there are {len(records)}"
+            )
         return {"a coin": Membership(torch.zeros(len(asked.scores)))}
 
     def informed_guesses(self, truth: Membership) -> Mapping[str, Membership]:
