@@ -205,6 +205,7 @@ def spans() -> Iterator[tuple[str, Path, str]]:
             yield " ".join(found[1].split()), path, f"{path.relative_to(ROOT)}:{line}"
 
 
+@pytest.mark.slow
 def test_every_name_in_backticks_exists() -> None:
     assert [f"{where}: {span}" for span, path, where in spans() if not exists(span, path)] == []
 

@@ -237,6 +237,7 @@ PROBES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [None, 3])
 def test_every_probe_reads_virtual_clients(members: int | None) -> None:
     def read(device: str) -> list[Tensor]:
@@ -321,6 +322,7 @@ def _leave_untraced(function: Callable) -> Callable[..., _Untraced]:
     return lambda *arguments: _Untraced(function)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [DistributionMatching(samples=2), Flip(samples=2, steps=2, batch=3, at_once=3)],

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
 SOURCE = PLUGIN / "src"
 

@@ -111,6 +111,7 @@ CAN_AUDIT = (
 )
 
 
+@pytest.mark.slow
 def test_a_process_can_audit_after_any_import_order():
     lines = ["import sys"]
     for name, order in ORDERS.items():

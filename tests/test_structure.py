@@ -71,6 +71,7 @@ def test_templates_name_no_question_score_or_attack() -> None:
             assert word not in text
 
 
+@pytest.mark.slow
 def test_audits_and_workers_load_no_drawing_code_and_no_library_for_tables() -> None:
     """Libraries for tables take some 100 MB; only audits of tables and a few attacks need them.
 
@@ -112,6 +113,7 @@ def test_no_folder_has_too_many_modules() -> None:
     assert crowded == {}, f"more than {MAX_MODULES} modules: split the folder by subject"
 
 
+@pytest.mark.slow
 def test_no_two_public_classes_share_a_name() -> None:
     modules: dict[str, list[str]] = {}
     for path in MODULES:
@@ -123,6 +125,7 @@ def test_no_two_public_classes_share_a_name() -> None:
     assert shared.keys() <= {"Own"}, "two classes share a name: choose more specific names"
 
 
+@pytest.mark.slow
 def test_no_function_is_too_long() -> None:
     long = {
         f"{path.relative_to(SOURCE)}: {node.name}": lines

@@ -89,6 +89,7 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(name: str, tmp_path: Path)
     assert files(tmp_path / "resumed") == files(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_algorithms_give_different_models(tmp_path: Path) -> None:
     """Each algorithm does something: no two of them end with the same weights."""
     ends = dict[str, torch.Tensor]()

@@ -32,6 +32,8 @@ from overheard.questions.label_shares.attacks.whispers import Whispers
 from tests.auditing.conftest import HERE, inputs_for
 from tests.auditing.plans import TINY, replace_tables
 
+pytestmark = pytest.mark.slow
+
 SERVER = ThreatPlan(attacks=(BiasInversion(),), by_round=False)
 SIMULATING = ThreatPlan(attacks=(Whispers(),), virtual=VirtualPlan(clients=40), by_round=False)
 COHORT = ThreatPlan(

@@ -96,6 +96,7 @@ def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
     assert told.truth.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
 
 
+@pytest.mark.slow
 def test_counts_distilled_sets_as_traffic_and_times_each_run_alone(
     tmp_path: Path,
 ):

@@ -71,6 +71,7 @@ def adapted_to_the_top(task: Task) -> nn.Module:
     return nn.Sequential(nn.Flatten(), Adapter(64, 8), nn.ReLU(), Adapter(8, task.classes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", ["normed", "adapted", "adapted_to_the_top"])
 def test_each_attack_claims_something_or_names_the_last_layer(builder: str, tmp_path: Path):
     model = Own(f"tests.auditing.test_networks_in_part:{builder}")

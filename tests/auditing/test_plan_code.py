@@ -121,6 +121,7 @@ def claims(found: Audit, arm: str, attack: str) -> list[tuple[float, ...]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_changed_attack_is_computed_anew_and_nothing_else(home: Path):
     first, cells = audit_and_list(home, load_plan(home))
     assert cells == ALL
@@ -132,6 +133,7 @@ def test_a_changed_attack_is_computed_anew_and_nothing_else(home: Path):
     assert len(list((home / "audit" / "cells").iterdir())) == len(ALL)
 
 
+@pytest.mark.slow
 def test_runs_of_a_changed_defense_are_refused_until_asked_for(home: Path):
     first, _ = audit_and_list(home, load_plan(home))
     run = AuditFolder(home / "audit").run_path("scaled", 0)

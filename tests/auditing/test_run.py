@@ -57,6 +57,8 @@ from tests.auditing.plans import (
 )
 from tests.auditing.shift_attack import Pull
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = (client(0), client(1), client(2))
 
 

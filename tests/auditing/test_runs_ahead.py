@@ -34,6 +34,8 @@ from tests.auditing.conftest import FinishedAudit, inputs_for
 from tests.auditing.plans import SMALL, TINY, TRAINING, replace_tables
 from tests.auditing.shift_attack import Pull
 
+pytestmark = pytest.mark.slow
+
 TWO = Resources(device="cpu", workers=2)
 FIVE_RUNS = replace_tables(TINY, seeds=tuple(range(5)))
 

@@ -87,6 +87,7 @@ def busy() -> float:
     return taken
 
 
+@pytest.mark.slow
 @LINUX
 def test_counts_cpu_time_of_this_process_but_not_sleep():
     before = busy()

@@ -38,6 +38,8 @@ from overheard.report.page import render_page
 from overheard.report.show import show
 from tests.auditing.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"regression": ("level",), "multi_label": ("warm", "loud", "late")}
 """The columns to predict."""
 

@@ -9,6 +9,8 @@ import pytest
 from overheard.cli.exits import BROKEN_PIPE, SigtermHandler, run_command
 from overheard.core.errors import PlanError
 
+pytestmark = pytest.mark.slow
+
 
 def ended(error: BaseException, sigterm: SigtermHandler | None = None) -> int:
     def command(*, standalone_mode: bool) -> None:

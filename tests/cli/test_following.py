@@ -14,6 +14,8 @@ from overheard.cli import following as module
 from tests.auditing.following.growing_copy import GrowingCopy
 from tests.cli.conftest import CPU, Command, assert_user_error, contents
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def growing(recording: Path, tmp_path: Path) -> GrowingCopy:

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.gate.documents import document, summary_row, write_document
 
 COMPUTING = {"torch", "numpy", "scipy", "pandas", "sklearn", "matplotlib"}
@@ -40,10 +42,12 @@ def test_help_loads_no_library_that_computes():
     assert not loaded_libraries("audit", "--help")
 
 
+@pytest.mark.slow
 def test_showing_a_run_loads_no_library_that_computes(recording: Path):
     assert not loaded_libraries("show", recording)
 
 
+@pytest.mark.slow
 def test_the_gate_loads_no_library_that_computes(tmp_path: Path):
     findings = write_document(tmp_path, document(summary_row(0.6, 0.7, score="membership_auc")))
     policy = tmp_path / "policy.toml"

@@ -261,6 +261,7 @@ def test_any_system_error_is_one_message(
     assert_user_error(overheard("audit", plan), "system error: connection reset")
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_finished_work_and_says_how_to_resume(
     overheard: Command, plan: Path, finished: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

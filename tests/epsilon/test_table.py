@@ -56,6 +56,7 @@ def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
         assert part in audited["Mechanism"]
 
 
+@pytest.mark.slow
 def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None:
     audited = audit_of(WEAK, noisy_finding(1.0), are_canaries=True)
     assert cells(audited)["Verdict"].startswith(

@@ -9,6 +9,7 @@ from tests.golden.judgements import judged_audit, judgement_of, near_levels
 from tests.golden.stored_audits import load_audit, stored_names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_the_same_judgement_follows_from_stored_claims(name: str) -> None:
     judgement = judgement_of(judged_audit(load_audit(name)))

@@ -136,6 +136,7 @@ def test_refuses_layers_without_units(make):
         make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model(name):
     check_model(KNOWN.plugins()[name]())

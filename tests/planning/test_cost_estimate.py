@@ -151,6 +151,7 @@ def test_the_estimate_follows_fits_that_grow_with_the_number_of_virtual_clients(
     assert more == pytest.approx(2 * 2 * (2.42 + 2 * 0.484), abs=0.5)
 
 
+@pytest.mark.slow
 def test_measures_virtual_clients_in_the_first_of_the_attacks_that_share_them():
     view = view_of(SIMULATING)
     cache = TimedCache()

@@ -198,6 +198,7 @@ def test_updates_of_an_unrecorded_model_are_missing(tmp_path: Path) -> None:
     assert [type(body) for body in bodies(tmp_path)] == [MissingReply, MissingReply]
 
 
+@pytest.mark.slow
 def test_a_hanging_disk_delays_the_run_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

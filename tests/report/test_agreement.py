@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def make_findings(
     )
 
 
+@pytest.mark.slow
 @given(trues=st.lists(SHARES, min_size=3, max_size=3), attacks=ATTACKS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_say_the_same(

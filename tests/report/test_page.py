@@ -25,7 +25,10 @@ from tests.runs.audits import HOSTILE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH"),
+]
 
 CHARTS_WITHOUT_TABLE = """() => [...document.querySelectorAll("figure")].filter(
     figure => !figure.querySelector(".panel svg") || !figure.querySelector("table caption")

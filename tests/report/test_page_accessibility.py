@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH"),
+]
 
 SET_FOLDS = "isOpen => document.querySelectorAll('details').forEach(fold => fold.open = isOpen)"
 

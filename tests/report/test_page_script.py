@@ -15,7 +15,10 @@ from tests.report.browsers import BROWSER
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH"),
+]
 
 CENTRE = """mark => {
   mark.scrollIntoView({ block: "center" });

@@ -59,6 +59,7 @@ def test_workers_give_the_same_bits_as_one_process(
     assert all(alone.readings[probe].equal(shared.readings[probe]) for probe in PROBES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("builder", "task"), [(CONVOLUTIONS, IMAGES), (WORDS, TEXTS)], ids=["images", "texts"]
 )

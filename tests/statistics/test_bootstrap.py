@@ -62,6 +62,7 @@ def test_undefined_draws_are_left_out() -> None:
     assert bootstrap_mean([undefined], SEED, value=0.5).low is None
 
 
+@pytest.mark.slow
 def test_the_interval_over_users_covers_the_rate_of_these_runs() -> None:
     # 3 runs of 12 users, each right with the probability of the run: 0.3, 0.5, 0.7. Of 300
     # audits 285 should cover the mean 0.5, with a standard deviation of 4.

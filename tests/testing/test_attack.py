@@ -29,10 +29,12 @@ from overheard.questions.label_shares.attacks.decaf import Decaf
 """
 
 
+@pytest.mark.slow
 def test_accepts_a_valid_attack() -> None:
     check_attack(MeanSoftmax())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "loaded"),
     [
@@ -53,6 +55,7 @@ def test_names_the_forbidden_module_that_is_loaded(
     assert loaded in find_truth_imports("loads_truth")
 
 
+@pytest.mark.slow
 def test_accepts_other_imports_and_reports_failed_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +150,7 @@ def test_finds_claims_that_an_audit_cannot_store() -> None:
         _run_all(general_checks(), listing)
 
 
+@pytest.mark.slow
 def test_finds_an_attack_whose_module_loads_the_ground_truth() -> None:
     with pytest.raises(
         AssertionError, match=r"false_declaration: .* loads .*overheard\.core\.truth"

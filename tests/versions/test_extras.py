@@ -5,6 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 import overheard
@@ -56,6 +57,7 @@ def declared() -> set[str]:
     return {MODULES.get(name, name) for name in names}
 
 
+@pytest.mark.slow
 def test_every_imported_package_is_declared_and_every_declared_one_imported():
     assert imported() == declared()
 

@@ -135,6 +135,7 @@ def count_reads(monkeypatch, attacks: tuple[Attack[LabelShares], ...], folder: P
     return sum("update" in name for name in names)
 
 
+@pytest.mark.slow
 def test_further_attacks_do_not_read_all_updates_again(monkeypatch, tmp_path):
     # Room for both rounds of one client: two broadcasts and two updates.
     monkeypatch.setattr(claims_together, "CACHED_FILES", 4)

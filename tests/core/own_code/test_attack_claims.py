@@ -63,6 +63,7 @@ class OtherShares(LabelShares):
 OTHERS = {client(number): OtherShares(torch.full((10,), 0.1)) for number in range(10)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outcome", "message"),
     [

@@ -77,6 +77,7 @@ def test_counts_add_up_and_a_label_without_share_gets_none(
     assert bool((counts[shares == 0] == 0).all())
 
 
+@pytest.mark.slow
 def test_every_chunk_varies_as_a_binomial_draw_of_the_client_s_own_shares() -> None:
     # Of 40 examples of even shares: mean 20 and variance 10. From round 4 on, 80 % of client
     # 1's: mean 32 and variance 6.4.

@@ -20,9 +20,10 @@ from overheard.learning.workers.processes import WorkerPool
 from overheard.learning.workers.starter import ForkedWorker
 from overheard.learning.workers.worker_process import WorkerProcess
 
-pytestmark = pytest.mark.skipif(
-    not starter.is_supported(), reason="workers are forked on Linux"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not starter.is_supported(), reason="workers are forked on Linux"),
+]
 
 
 HIGH = 2000

@@ -31,6 +31,7 @@ def cut_off(*messages: bytes) -> WorkerProcess:
     return worker
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_within_a_response_is_dead():
     worker = cut_off()
     with worker.connection, pytest.raises(DeadWorkerError, match="while doing a task"):

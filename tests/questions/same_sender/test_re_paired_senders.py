@@ -96,6 +96,7 @@ def test_a_user_who_is_in_one_run_only_is_skipped_in_the_other() -> None:
     assert found.fits[0, 0] == pytest.approx(first[0] + second[0])
 
 
+@pytest.mark.slow
 def test_data_that_recur_but_tell_no_user_have_uniform_p_values() -> None:
     # With runs permuted independently, 9 % of these p-values are .025 or less.
     def fits(number: int) -> np.ndarray:

@@ -54,6 +54,7 @@ def count_pages(annex: Annex) -> int:
     return len(re.findall(rb"/Type /Page\b", annex_as_pdf(annex)))
 
 
+@pytest.mark.slow
 def test_rows_that_are_taller_than_a_page_go_on_at_the_next() -> None:
     assert count_pages(table_of(("short",) * 8)) == 1
     # In columns of a few letters: a page has some 70 lines.

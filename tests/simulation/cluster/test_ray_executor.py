@@ -16,6 +16,8 @@ from overheard.simulation.simulation import run_simulation
 from tests.learning.jobs import DiesAtFirst, Refuses, Scaled
 from tests.simulation.small_run import KillsWorker, Raw, knowledge, server_view
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = TensorBundle({"numbers": torch.tensor([1.0, 3.0])})
 
 with_ray = pytest.mark.skipif(

@@ -106,6 +106,7 @@ def test_is_at_chance_if_all_users_are_alike(alike) -> None:
         )
 
 
+@pytest.mark.slow
 def test_only_without_linking_and_assignment_a_claim_rests_on_one_update() -> None:
     run = faint_run(0)
     target, *others = run.targets
@@ -247,6 +248,7 @@ class TestBadInput:
 class TestUnderScaffold:
     """Updates are changes of gradients, which known users follow with their own variates."""
 
+    @pytest.mark.slow
     def test_simulated_variates_name_most_users_of_single_updates(self, tmp_path) -> None:
         run = simulate_scaffold(tmp_path, seed=2)
         found = share_identified(run, infer_claims(PLAIN, run))
@@ -259,6 +261,7 @@ class TestUnderScaffold:
         assert found > 0.85
         assert share_identified(without, infer_claims(PLAIN, without)) < 0.6
 
+    @pytest.mark.slow
     def test_one_to_one_assignment_raises_accuracy(self, tmp_path) -> None:
         run = simulate_scaffold(tmp_path)
         alone = share_identified(run, infer_claims(PLAIN, run))

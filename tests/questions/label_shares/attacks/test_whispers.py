@@ -81,6 +81,7 @@ class TestSize:
         attack = Whispers(guess=20, epochs=20, **settings)
         return attack.infer(view, ONE, knowledge, Seed(0))[client(0)]
 
+    @pytest.mark.slow
     def test_estimates_a_hidden_size_by_doubling(self, leaky):
         hidden = self.claim(leaky, told=False).size
         assert hidden == self.claim(leaky, told=True, size="doubling").size

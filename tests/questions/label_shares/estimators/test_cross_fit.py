@@ -75,6 +75,7 @@ def test_without_information_it_is_no_better_than_the_mean():
     assert mean_l1(fit.virtual_estimates.mean(0), shares) > 0.97 * guess
 
 
+@pytest.mark.slow
 def test_equal_readings_give_equal_finite_shares():
     shares = draw_shares()
     fit = fit_with_cross_fitting(zero_readings(), shares, HALVES, STEPS, Seed(2))

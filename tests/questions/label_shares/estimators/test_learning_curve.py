@@ -57,6 +57,7 @@ def test_portions_double_and_are_whole_chunks():
     assert portions(400, 100) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [50, 1000])
 def test_a_portion_of_cohorts_has_the_first_chunks_of_the_next_one(members: int):
     counts = (*portions(640, chunk_width(members)), 640)
@@ -91,6 +92,7 @@ def test_stops_where_the_error_stays_the_same():
     assert curve.errors == pytest.approx((float(errors[:128].mean()), float(errors.mean())))
 
 
+@pytest.mark.slow
 def test_trains_all_while_the_error_falls_and_nothing_twice():
     def halved(simulation: Simulation) -> Tensor:
         nearness = 64 / len(simulation.shares)
@@ -131,6 +133,7 @@ def test_no_client_is_estimated_by_what_was_fitted_to_its_half():
         assert torch.allclose(estimates[simulation.halves == half], expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.name)
 def test_claims_are_those_of_the_virtual_clients_that_were_trained(
     attack: Attack[LabelShares],

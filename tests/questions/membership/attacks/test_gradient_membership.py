@@ -46,6 +46,7 @@ def test_ranks_members_first_and_claims_them_above_0(by_heart) -> None:
     assert figure(by_heart, QUICK, "membership_accuracy") > 0.8
 
 
+@pytest.mark.slow
 def test_training_on_each_record_finds_members_too(by_heart) -> None:
     assert mean_auc(by_heart, GradientMembership(models=64, trainings=1)) > 0.9
 
@@ -55,6 +56,7 @@ def test_is_at_chance_if_no_record_was_trained_on(never_seen) -> None:
     assert mean_auc(never_seen, QUICK) == pytest.approx(0.5, abs=0.13)
 
 
+@pytest.mark.slow
 def test_sees_through_noise_that_hides_members_from_confidence(by_heart) -> None:
     run = noisy(by_heart)
     ours = mean_auc(run, QUICK)

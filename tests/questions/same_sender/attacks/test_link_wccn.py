@@ -69,6 +69,7 @@ def test_refuses_invalid_settings(settings) -> None:
         LinkWccn(**settings)
 
 
+@pytest.mark.slow
 def test_under_scaffold_updates_of_one_user_match_across_rounds(tmp_path) -> None:
     run = simulate_scaffold(tmp_path)
     claims, same, other = infer(LinkWccn(), run), [], []

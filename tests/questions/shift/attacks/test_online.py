@@ -18,6 +18,7 @@ from tests.runs.two_clients import (
 KNOWN = knowledge_of_many_steps(virtual_clients=48)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attack",
     [

@@ -31,6 +31,7 @@ def still_tracks(runs: int, seed: int) -> torch.Tensor:
 SCAN = fit_change_scan(still_tracks(100, 0))
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_share_that_rises_at_their_level() -> None:
     estimator = fit_change_estimator(SCAN, *shifts_of(200, 1))
     tracks, shares, _ = shifts_of(300, 2)

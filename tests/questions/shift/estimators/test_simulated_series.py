@@ -65,6 +65,7 @@ def test_simulated_runs_have_the_rounds_of_the_real_one_and_differ(view: View) -
     assert max(last) < real[0]
 
 
+@pytest.mark.slow
 def test_one_simulation_serves_all_standard_comparisons(view: View) -> None:
     cache, count = CountingCache(), len(standard_comparisons(knowledge_of_many_steps()))
     first = simulate(view, knowledge_of_many_steps(cache=cache), GRADIENTS)
@@ -83,6 +84,7 @@ def test_one_simulation_serves_all_standard_comparisons(view: View) -> None:
         simulate(view, knowledge_of_many_steps(cache=cache), layer)
 
 
+@pytest.mark.slow
 def test_more_runs_do_not_change_the_first_ones(view: View) -> None:
     eight, nine = (simulate(view, knowledge_of_many_steps(), LOSS, runs) for runs in (8, 9))
     for one, other in zip(eight, nine, strict=False):

@@ -28,6 +28,7 @@ def claim_on(
     return attack.infer(view, (COHORT,), knowledge, Seed(0))[COHORT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attack",
     [ShiftTrend(information="representations", trend=2), ValidationShift(trend=2)],
