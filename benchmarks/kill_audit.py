@@ -43,8 +43,9 @@ attacks = ["decaf", "mean_softmax"]
 
 MEASURED_TIMES = re.compile(
     rb'"seconds":\{[^}]*\}|[\d.]+\xc2\xa0(?:s|min|h)\b|takes [\d.]+ times'
+    rb"|<bdi>[0-9a-f]{64}</bdi>"
 )
-"""Measured times in findings and reports."""
+"""Measured times in findings and reports, and the digest of the findings."""
 
 
 def command(folder: Path) -> list[str]:
