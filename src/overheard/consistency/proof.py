@@ -1,0 +1,150 @@
+"""What a recording proves about itself: the result of its check."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, final
+
+from overheard.core.parties import Party
+
+Reading = Literal["weights", "differences", "gradients", "codes"]
+"""What a reply of a client holds: its weights; its weights minus those that it began from; a
+gradient, which the server subtracts times a rate; or whole-number codes of its weights."""
+
+Outcome = Literal["follows", "cannot tell", "contradicts"]
+"""Whether each next broadcast follows from the broadcast and the replies before it."""
+
+NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
+
+
+class Reason(StrEnum):
+    """Why a check cannot tell whether the next broadcasts follow; each is a clause."""
+
+    NO_UPDATES = "the recording has no updates of clients"
+    NO_NEXT_BROADCAST = "no round with updates has a next broadcast"
+    REPLIES_UNSEEN = "the replies of other clients were not recorded"
+    HIDDEN_COUNTS = "the numbers of examples are hidden, and equal weights do not fit"
+    NOT_A_MEAN = "the server does not take the mean of the replies, but stays between them"
+    NOISE = "the server adds noise of unstated size to the mean of the replies"
+    ASYNCHRONOUS = "the server steps use replies that began from several broadcasts"
+    UNKNOWN_STEP = "no known step of a server leads from the replies to the next broadcast"
+
+    @property
+    def supports_updates(self) -> bool:
+        """Whether the updates were nevertheless found to have the right size and direction."""
+        return self in {Reason.HIDDEN_COUNTS, Reason.NOT_A_MEAN, Reason.NOISE}
+
+    @property
+    def supports_means(self) -> bool:
+        """Whether the change of the model is that of the broadcasts, whatever the replies."""
+        return self is not Reason.UNKNOWN_STEP
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ServerStep:
+    """How a broadcast and the replies to it may lead to the next broadcast.
+
+    Args:
+        algorithm: its name, such as "fed_avg".
+        reading: what replies hold.
+        base: how many broadcasts back the replies began; 0 = from the one of their round.
+        saved: whether the model of a round was saved before or after its aggregation.
+        mean: whether replies are weighted by their numbers of examples, or all alike.
+        fitted: at most two numbers that were fitted, by name ("rate", "momentum").
+
+    """
+
+    algorithm: str
+    reading: Reading = "weights"
+    base: int = 0
+    saved: Literal["before", "after"] = "before"
+    mean: Literal["examples", "equal"] = "examples"
+    fitted: Mapping[str, float] = field(default_factory=lambda: NO_NUMBERS)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How well a step leads to the next broadcasts.
+
+    Args:
+        step: the step.
+        residuals: by round that can be tested, |next - predicted| / |next - broadcast|, on the
+            half of the numbers that nothing was fitted on.
+
+    """
+
+    step: ServerStep
+    residuals: Mapping[int, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MessageFault:
+    """What a single message, or all of a round, cannot be.
+
+    Args:
+        round: its round.
+        sender: who sent it; None = all senders of the round.
+        fault: what is wrong, as a sentence with its evidence.
+        mend: what the user should do, as a clause.
+        is_refusal: whether attacks on it would be wrong, so that they are refused; otherwise it
+            is a warning.
+
+    """
+
+    round: int
+    sender: Party | None
+    fault: str
+    mend: str
+    is_refusal: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordingProof:
+    """What the messages of a recording prove about how they must be read.
+
+    Args:
+        outcome: whether the next broadcasts follow from the replies as they are stored.
+        reason: why that cannot be told; None if it can.
+        stated: how well the replies lead to the next broadcasts as they are stored; None if no
+            round can be tested.
+        best: the step that fits best, if it is another one.
+        mend: what the user should do if the recording contradicts itself, as a clause; "" if
+            nothing.
+        faults: faults of messages.
+        accepted: why the user accepts the recording in spite of a contradiction; "" = not.
+
+    """
+
+    outcome: Outcome
+    reason: Reason | None = None
+    stated: Fit | None = None
+    best: Fit | None = None
+    mend: str = ""
+    faults: tuple[MessageFault, ...] = ()
+    accepted: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether attacks are refused, as their claims would rest on a wrong reading."""
+        return self.outcome == "contradicts" and not self.accepted
+
+    def allows_no_leak(self, reads: Literal["updates", "means"]) -> bool:
+        """Return whether a verdict may say that nothing leaks; the only place that decides.
+
+        A stated reason of the user (`accepted`) does not prove the reading, but it is the
+        user's word that the page repeats, so the verdict may be given.
+
+        Args:
+            reads: whether the attacks read single updates, or the changes of the global model.
+
+        """
+        if self.outcome == "contradicts":
+            return bool(self.accepted)
+        if self.reason is None:
+            return True
+        return self.reason.supports_means if reads == "means" else self.reason.supports_updates
