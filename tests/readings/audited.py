@@ -1,0 +1,107 @@
+"""Audits of the recordings: the claims of three attacks, and what the audit says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.core.errors import AuditError
+from overheard.findings.audit import Audit
+from overheard.plans.plan import Plan, parse_plan
+from tests.readings.federations import RATE, ROUNDS, SavedRun, examples_of
+from tests.readings.networks import CLASSES
+
+HERE = Resources(device="cpu", workers=1)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an audit of a recording comes to.
+
+    Args:
+        claims: by attack and client, the claimed shares of the classes.
+        verdict: on all attacks; "" = the audit was refused.
+        refusals: why it, or attacks, were refused.
+        audit: the whole audit; None if it was refused.
+
+    """
+
+    claims: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    verdict: str = ""
+    refusals: tuple[str, ...] = ()
+    audit: Audit | None = None
+
+    def distance(self, other: "Outcome") -> float:
+        """Return the largest difference between two claimed shares; infinity = one has none."""
+        if not self.claims or self.claims.keys() != other.claims.keys():
+            return float("inf")
+        return max(
+            abs(one - two)
+            for key, shares in self.claims.items()
+            for one, two in zip(shares, other.claims[key], strict=True)
+        )
+
+
+def auxiliary(folder: Path) -> Path:
+    """Write the attacker's examples, of the same kind as the clients', and return the file."""
+    inputs, labels = examples_of([1 / CLASSES] * CLASSES, 300, 1000)
+    path = folder / "auxiliary.npz"
+    np.savez(path, x=inputs.numpy(), y=labels.numpy())
+    return path
+
+
+def plan_for(run: SavedRun, examples: Path) -> Plan:
+    """Return the plan that audits a run, with the recipe of its clients."""
+    recipe = {"rate": RATE, **run.recipe}
+    settings = "\n".join(f"{name} = {_toml(value)}" for name, value in recipe.items())
+    return parse_plan(
+        f"""
+        title = "readings"
+        [data]
+        source = {{ kind = "own", reference = {_toml(str(examples))} }}
+        auxiliary_per_class = 60
+        [training]
+        model = {{ kind = "own", reference = "tests.readings.networks:{run.network}" }}
+        rounds = {ROUNDS}
+        epochs = 1
+        batch = 16
+        {settings}
+        [[arms]]
+        name = "no defense"
+        [[threats]]
+        observers = ["server"]
+        attacks = ["mean_softmax", "llg", "bias_inversion"]
+        by_round = false
+        """,
+        "the plan of the test",
+    )
+
+
+def _toml(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def audit_recording(run: SavedRun, recording: Path, plan: Plan | None = None) -> Outcome:
+    """Audit a recording, and return what it comes to."""
+    folder = recording.parent
+    torch.manual_seed(0)
+    try:
+        found = audit(
+            plan or plan_for(run, auxiliary(folder)),
+            folder / "audit",
+            resources=HERE,
+            recording=recording,
+        )
+    except AuditError as error:
+        return Outcome(refusals=(str(error),))
+    claims = {
+        (one.cell.attack, str(one.target)): tuple(one.claimed)
+        for one in found.findings
+        if one.claimed
+    }
+    (verdict,) = {one.verdict for arm in found.arm_results for one in arm.threat_results}
+    return Outcome(claims, verdict, tuple(map(str, found.refusals)), found)
