@@ -187,7 +187,7 @@ def simulate(
     late: Callable[[int, int], bool] = lambda number, client: False,
     clip: float | None = None,
 ) -> SavedRun:
-    """Run a federation of six clients or more; those that are late begin a broadcast earlier."""
+    """Run a federation; clients that are late in a round begin from the broadcast before it."""
     same = {"make": make, "make_step": make_step, "seed": seed, "asked": asked}
     again = partial(simulate, name, network, failed=failed, clip=clip, **same)
     step = make_step()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tests.readings.channels import Options, next_model
-from tests.readings.federations import RATE, Reply, Round, SavedRun, Tensors, weighted_mean
+from tests.readings.federations import RATE, Reply, Round, SavedRun, Tensors
 
 NO_OPTIONS: Options = MappingProxyType({})
 
