@@ -64,10 +64,10 @@ test-studies: install ## run the tests of the studies
 	$(BIN)/pytest -n 2 -q --dist worksteal --durations=20 studies/tests
 
 test-fast: install ## run the fast tests: without slow ones and examples
-	$(BIN)/pytest -n 2 -q --dist worksteal -m 'not slow and not deployment' tests
+	$(BIN)/pytest -n 2 -q --dist worksteal -m 'not slow and not deployment and not nightly' tests
 
-check-nightly: install ## run all tests, with eight times as many generated examples
-	$(BIN)/pytest -n 2 -q --dist worksteal --hypothesis-profile=nightly --durations=20
+check-nightly: install ## run all tests, long ones too, with eight times as many generated examples
+	$(BIN)/pytest -n 2 -q --dist worksteal --hypothesis-profile=nightly -m 'not deployment' --durations=20
 
 coverage: install ## print the coverage of all tests; .coverage says which test runs which line
 	$(BIN)/pytest -n 2 -q --dist worksteal --cov --cov-context=test --cov-report=
