@@ -1,9 +1,11 @@
 """The last linear layer is found by its position."""
 
 import pytest
+import torch
 from torch import nn
 
 from overheard.core.errors import NeedsError
+from overheard.learning.features import build_without_last_layer
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from tests.learning.cases import CONVOLUTIONS, MLP, READING, WORDS
 
@@ -31,4 +33,29 @@ def test_refuses_a_frozen_layer_and_one_with_other_outputs():
     assert find_last_layer(model, classes=4) == LastLayer("1.weight", None)
     model[1].requires_grad_(False)
     with pytest.raises(NeedsError, match=r"1\.weight, .* is frozen and never sent"):
+        find_last_layer(model)
+
+
+class Tied(nn.Module):
+    """A network whose last layer has the weight of an earlier one, and a bias of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code = nn.Linear(5, 3, bias=False)
+        self.middle = nn.Linear(3, 5)
+        self.head = nn.Linear(5, 3)
+        self.head.weight = self.code.weight
+
+    def forward(self, inputs):
+        return self.head(self.middle(self.code(inputs)))
+
+
+def test_a_weight_of_two_layers_is_read_under_the_name_under_which_it_is_sent():
+    model, inputs = Tied(), torch.randn(2, 5)
+    assert find_last_layer(model) == LastLayer("code.weight", "head.bias")
+    expected = model.middle(model.code(inputs))
+    assert torch.equal(build_without_last_layer(lambda: model)(inputs), expected)
+    model = Tied()
+    model.code.weight.requires_grad_(False)
+    with pytest.raises(NeedsError, match=r"head\.weight, .* is frozen and never sent"):
         find_last_layer(model)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
 from overheard.learning.evaluate import logits_of_models
-from overheard.learning.last_layer import find_last_layer
+from overheard.learning.last_layer import last_linear_module
 
 
 def features_of_models(
@@ -32,7 +32,7 @@ def features_of_models(
 def build_without_last_layer(build_model: BuildModel) -> nn.Module:
     """Build the model without its last layer; it returns that layer's inputs."""
     model = build_model()
-    place = find_last_layer(model).weight.removesuffix("weight").removesuffix(".")
+    place = last_linear_module(model)
     if not place:
         return nn.Identity()
     if type(model) is nn.Sequential and place == str(len(model) - 1):

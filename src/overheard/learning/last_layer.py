@@ -12,7 +12,11 @@ from overheard.learning.sent_tensors import trainable_parameters
 
 @dataclass(frozen=True, slots=True)
 class LastLayer:
-    """Names of the last linear layer's parameters; `bias` is None if none is sent."""
+    """Names of the last linear layer's parameters, as they are sent.
+
+    A tensor that several layers share has the name that it has in the first of them. `bias` is
+    None if none is sent.
+    """
 
     weight: str
     bias: str | None
@@ -33,23 +37,15 @@ def find_last_layer(model: nn.Module, classes: int | None = None) -> LastLayer:
             another number of outputs.
 
     """
-    linear = [
-        (name, module)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear)
-    ]
-    if not linear:
+    name = last_linear_module(model)
+    module = model.get_submodule(name)
+    assert isinstance(module, nn.Linear), "it was found as one"
+    sent = {id(one): name for name, one in trainable_parameters(model).items()}
+    weight = sent.get(id(module.weight))
+    if weight is None:
+        own = f"{name}.weight" if name else "weight"
         raise NeedsError(
-            f"the attack reads the last layer, an nn.Linear with one output per class, but "
-            f"{type(model).__name__} has no nn.Linear"
-        )
-    name, module = linear[-1]
-    sent = trainable_parameters(model)
-    prefix = f"{name}." if name else ""
-    weight, bias = f"{prefix}weight", f"{prefix}bias"
-    if weight not in sent:
-        raise NeedsError(
-            f"the attack reads the last layer, but {weight}, the last nn.Linear of "
+            f"the attack reads the last layer, but {own}, the last nn.Linear of "
             f"{type(model).__name__}, is frozen and never sent: train the last layer whole, "
             "without an adapter, or choose attacks that read all that is sent"
         )
@@ -58,7 +54,23 @@ def find_last_layer(model: nn.Module, classes: int | None = None) -> LastLayer:
             f"the attack reads the last layer, whose outputs are the classes, but {weight} has "
             f"{module.out_features} outputs, and the task has {classes} classes"
         )
-    return LastLayer(weight, bias if bias in sent else None)
+    return LastLayer(weight, sent.get(id(module.bias)))
+
+
+def last_linear_module(model: nn.Module) -> str:
+    """Return the name of the last `nn.Linear`; empty if it is the model itself.
+
+    Raises:
+        NeedsError: if the model has none.
+
+    """
+    linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    if not linear:
+        raise NeedsError(
+            f"the attack reads the last layer, an nn.Linear with one output per class, but "
+            f"{type(model).__name__} has no nn.Linear"
+        )
+    return linear[-1]
 
 
 @final
