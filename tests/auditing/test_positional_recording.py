@@ -7,7 +7,7 @@ import pytest
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.recorded_tensors.tensor_selection import rename_tensors
+from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER
@@ -26,13 +26,13 @@ def copy_with_names(recorded: Path, folder: Path, *, are_positions: bool) -> Pat
     """Write the messages of a run again, as another framework would have recorded them."""
     transcript = open_transcript(recorded)
     named = list(transcript.seen_by(SERVER).broadcasts()[0])
-    names = {name: str(place) for place, name in enumerate(named)} if are_positions else {}
+    names = {str(place) if are_positions else name: name for place, name in enumerate(named)}
     writer = AsyncWriter(folder, RunInfo("flwr 1.18"))
     for number in sorted({one.round for one in transcript.messages}):
         writer.begin_round([SERVER])
         for message in transcript.messages:
             if message.round == number:
-                body = rename_tensors(message, names).body
+                body = select_tensors(message, names).body
                 writer.write(message.sender, message.readers, lambda body=body: body)
         writer.commit()
     writer.close()

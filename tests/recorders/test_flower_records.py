@@ -14,7 +14,10 @@ from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
 from overheard.archive.reader import open_transcript, verify_transcript
-from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
+from overheard.auditing.recorded_tensors.model_tensors import (
+    match_model_tensors,
+    select_matched_tensors,
+)
 from overheard.core.errors import PlanError
 from overheard.core.messages import MissingReply, Update
 from overheard.core.parties import SERVER
@@ -56,8 +59,8 @@ def record_run(
 def updates(folder: Path, record: str | None = None) -> Sequence[Update]:
     """Return the updates that attacks get for a linear layer."""
     whole = open_transcript(folder)
-    found = select_model_tensors(folder, whole, nn.Linear(3, 2), "", record)
-    view = found.seen_by(SERVER)
+    match = match_model_tensors(folder, whole, nn.Linear(3, 2), "", record)
+    view = select_matched_tensors(whole, match).seen_by(SERVER)
     return [update for one in view.senders() for update in view.updates(one).values()]
 
 
@@ -134,6 +137,7 @@ def test_replies_without_a_whole_record_of_the_broadcast_are_missing(
 
 def test_the_numbers_of_a_recorded_model_are_exact(tmp_path: Path) -> None:
     record_run(tmp_path, {"arrays": MODEL, "c": VARIATE}, {"arrays": record_of(MOVED)})
-    start = select_model_tensors(tmp_path, open_transcript(tmp_path), nn.Linear(3, 2), "", None)
-    broadcast = start.seen_by(SERVER).broadcasts()[0]
+    whole = open_transcript(tmp_path)
+    match = match_model_tensors(tmp_path, whole, nn.Linear(3, 2), "", None)
+    broadcast = select_matched_tensors(whole, match).seen_by(SERVER).broadcasts()[0]
     assert torch.equal(broadcast["weight"], torch.ones(2, 3))

@@ -49,12 +49,14 @@ class AuditedRun:
         observed: the run as attacks see it.
         truth: what its claims are compared with.
         record: its entry in the report. It takes seconds, as promises of privacy are computed.
+        notes: sentences on how its messages were read.
 
     """
 
     observed: ObservedRun
     truth: RunTruth
     record: Callable[[], ArmRun]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A recorded run, checked against the plan that audits it."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -23,8 +23,11 @@ from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.plan_code import attack_codes
 from overheard.auditing.progress import Progress
-from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
-from overheard.auditing.recorded_tensors.tensor_selection import name_positions
+from overheard.auditing.recorded_tensors.model_tensors import (
+    match_model_tensors,
+    select_matched_tensors,
+)
+from overheard.auditing.recorded_tensors.tensor_matching import TensorMatch
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation
@@ -58,7 +61,7 @@ def prepare_recorded_runs(
     progress.set_total(count_cells(named, len(run.observed.rounds), is_control=False))
     manifest = read_manifest(recording)
     subject = describe_recording(plan, manifest, len(parties), len(run.observed.rounds))
-    return RunStream(subject, iter((run,)), named.threats)
+    return RunStream("; ".join((subject, *run.notes)), iter((run,)), named.threats)
 
 
 def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:
@@ -75,9 +78,10 @@ def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) ->
 
     """
     checked, whole = check_recording(plan, audit_inputs, recording), open_transcript(recording)
-    transcript = checked.select_model_tensors(whole)
-    truth = checked.read_truth(transcript)
-    return checked.build_run(whole, transcript, truth)
+    match = checked.match_model_tensors(whole)
+    transcript = select_matched_tensors(whole, match)
+    run = checked.build_run(whole, transcript, checked.read_truth(transcript))
+    return replace(run, notes=match.notes)
 
 
 def check_recording(
@@ -117,15 +121,15 @@ class CheckedRecording:
     manifest: Manifest
     partition: DataPartition
 
-    def select_model_tensors(self, whole: Transcript) -> Transcript:
-        """Select the parameters of the plan's model from messages of the recording.
+    def match_model_tensors(self, whole: Transcript) -> TensorMatch:
+        """Find the tensors of the plan's model in messages of the recording.
 
         Raises:
             PlanError: if the plan's model or recipe differs from that of the run.
 
         """
         dataset = self.audit_inputs.dataset
-        return _select_model_tensors(self.folder, self.manifest, whole, self.plan, dataset)
+        return _match_model_tensors(self.folder, self.manifest, whole, self.plan, dataset)
 
     def read_truth(
         self, transcript: Transcript, parties: Collection[Party] = ()
@@ -259,10 +263,10 @@ def has_update(message: Message) -> bool:
     return isinstance(message.body, Update | DistilledSet | Aggregate)
 
 
-def _select_model_tensors(
+def _match_model_tensors(
     recording: Path, manifest: Manifest, whole: Transcript, plan: Plan, dataset: Dataset
-) -> Transcript:
-    """Select the parameters of the plan's model from all messages.
+) -> TensorMatch:
+    """Find the tensors of the plan's model in all messages.
 
     Refuse a plan whose model or recipe differs from that of the run: attackers would get wrong
     knowledge.
@@ -275,13 +279,14 @@ def _select_model_tensors(
         )
     build_model = partial(model.build, dataset.task)
     network = model_structure(build_model)
-    return select_model_tensors(
+    return match_model_tensors(
         recording,
-        name_positions(whole, network),
+        whole,
         network,
         manifest.model,
         plan.training.record,
         home_names(plan.training.algorithm, build_model),
+        manifest.left_out,
     )
 
 

@@ -64,7 +64,9 @@ def last_linear_module(model: nn.Module) -> str:
         NeedsError: if the model has none.
 
     """
-    linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    linear: list[str] = [
+        name for name, module in model.named_modules() if isinstance(module, nn.Linear)
+    ]
     if not linear:
         raise NeedsError(
             f"the attack reads the last layer, an nn.Linear with one output per class, but "

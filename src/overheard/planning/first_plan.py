@@ -8,7 +8,8 @@ from typing import final
 import torch
 
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
-from overheard.auditing.recorded_tensors.tensor_selection import names_by_position
+from overheard.auditing.recorded_tensors.model_tensors import match_records
+from overheard.auditing.recorded_tensors.tensor_matching import TensorMatch
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
@@ -25,7 +26,6 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own as OwnModel
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
-from overheard.learning.sent_tensors import trainable_parameters
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
@@ -269,12 +269,8 @@ def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
         network = model.build(dataset.task)
     except AuditError:
         return False
-    names = names_by_position(network, recording.shapes)
-    shapes = {names.get(name, name): shape for name, shape in recording.shapes.items()}
-    parameters = trainable_parameters(network)
-    return bool(parameters) and all(
-        shapes.get(name) == tuple(one.shape) for name, one in parameters.items()
-    )
+    shapes, left_out = recording.shapes, recording.manifest.left_out
+    return isinstance(match_records(shapes, shapes, network, left_out=left_out), TensorMatch)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

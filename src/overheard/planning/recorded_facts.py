@@ -7,6 +7,7 @@ from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth
 from overheard.archive.weights import tensor_shapes
+from overheard.auditing.recorded_tensors.model_tensors import common_shapes
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.parties import SERVER, Party, is_client, party_sort_key
@@ -109,10 +110,10 @@ def read_checked_recording(folder: Path) -> RecordedFacts:
 
 
 def _broadcast_shapes(transcript: Transcript) -> dict[str, tuple[int, ...]]:
-    for message in transcript.messages:
-        if isinstance(message.body, Broadcast):
-            return dict(tensor_shapes(message.body.weights))
-    return {}
+    """Return the shapes of the tensors that all broadcasts have, as an audit matches them."""
+    bodies = (message.body for message in transcript.messages)
+    sent = [tensor_shapes(body.weights) for body in bodies if isinstance(body, Broadcast)]
+    return dict(common_shapes(sent))
 
 
 def _choose_observer(transcript: Transcript) -> tuple[Party, bool]:

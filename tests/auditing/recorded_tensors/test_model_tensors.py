@@ -6,7 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
+from overheard.auditing.recorded_tensors.model_tensors import (
+    match_model_tensors,
+    select_matched_tensors,
+)
 from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client
@@ -42,8 +45,9 @@ def records(*names: str) -> dict[str, Tensor]:
 
 def selected(weights: dict[str, Tensor], record: str | None = None) -> dict[str, list[object]]:
     """The numbers that an attack gets of the update."""
-    found = select_model_tensors(RECORDING, transcript(weights), network(), "", record)
-    update = found.seen_by(SERVER).updates(client(0))[0]
+    whole = transcript(weights)
+    match = match_model_tensors(RECORDING, whole, network(), "", record)
+    update = select_matched_tensors(whole, match).seen_by(SERVER).updates(client(0))[0]
     assert update.examples == 5
     return {name: one.flatten().tolist() for name, one in update.delta.items()}
 
@@ -71,5 +75,15 @@ def test_names_what_differs_and_what_to_do() -> None:
         PlanError, match="weight is missing in the recording and 2x3 in the plan"
     ):
         selected({"a": torch.ones(2)})
-    with pytest.raises(PlanError, match=r"adapters, must have requires_grad = False"):
-        selected({"weight": torch.ones(3, 2), "bias": torch.ones(2)})
+    with pytest.raises(PlanError, match=r"weight is 2x4 .* reads 4 inputs and the plan's 3"):
+        selected({"weight": torch.ones(2, 4), "bias": torch.ones(2)})
+
+
+def test_two_recorded_tensors_that_the_network_shares_must_be_equal() -> None:
+    tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    tied[1].weight = tied[0].weight
+    sent = {name: tensor.detach().clone() for name, tensor in tied.state_dict().items()}
+    match_model_tensors(RECORDING, transcript(sent), tied, "", None)
+    sent["1.weight"][0, 0] += 1
+    with pytest.raises(PlanError, match=r"1\.weight and 0\.weight differ, and are one tensor"):
+        match_model_tensors(RECORDING, transcript(sent), tied, "", None)

@@ -13,6 +13,7 @@ from overheard.auditing.following.pace import AttackKey, Pace
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.judging.judge import AttackedRun, ClaimsOfThreat, judge
 from overheard.auditing.progress import Progress
+from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
 from overheard.auditing.recording import CheckedRecording, check_recording
 from overheard.auditing.run import audit_subject, claims_of_threat
 from overheard.auditing.work_items import name_observers_of_run
@@ -97,17 +98,17 @@ class RoundAttacker:
             self._attack(key, attacks[key])
 
     def _open_run(self) -> tuple[AuditedRun, tuple[str, ...]]:
-        """Return the latest rounds as a run, and a note if its claims cannot be scored yet."""
+        """Return the latest rounds as a run, and notes on how it is read and scored."""
         inputs, growing = self._inputs, self._growing
         if self._checked is None:
             self._checked = check_recording(inputs.plan, inputs, self._recording)
         whole, truth = growing.transcript(), None
-        transcript = self._checked.select_model_tensors(whole)
-        notes = tuple[str, ...]()
+        match = self._checked.match_model_tensors(whole)
+        transcript, notes = select_matched_tensors(whole, match), match.notes
         try:
             truth = self._checked.read_truth(transcript, growing.parties)
         except TranscriptError as error:
-            notes = (f"claims are not scored yet: {error}",)
+            notes = (*notes, f"claims are not scored yet: {error}")
         return self._checked.build_run(whole, transcript, truth, growing.rounds), notes
 
     def _attacks(self) -> tuple[dict[AttackKey, ThreatPlan], tuple[str, ...]]:

@@ -1,34 +1,44 @@
 """The tensors of a recording that are the plan's model, and the check that they are."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import torch
 from torch import nn
 
+from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.tensor_records import group_by_record
 from overheard.archive.weights import Shapes, tensor_shapes
+from overheard.auditing.recorded_tensors.tensor_matching import (
+    TensorMatch,
+    TensorMismatch,
+    match_tensors,
+)
 from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.core.errors import PlanError
-from overheard.core.messages import Broadcast, Update
+from overheard.core.messages import Aggregate, Broadcast, Update, Weights
 from overheard.core.transcript import Transcript
-from overheard.learning.sent_tensors import sent_buffers, sent_shapes
 
 DEFAULT_RECORD = "arrays"
 """The name under which Flower's strategies send the model."""
 
-MOST_NAMES = 4
-"""The most tensors that an error names."""
+
+def select_matched_tensors(whole: Transcript, match: TensorMatch) -> Transcript:
+    """Return all messages with the matched tensors alone; no tensor is read."""
+    messages = (select_tensors(one, match.names, match.axes) for one in whole.messages)
+    return Transcript(tuple(messages))
 
 
-def select_model_tensors(
+def match_model_tensors(
     recording: Path,
     whole: Transcript,
     network: nn.Module,
     recorded: str,
     record: str | None,
     at_home: Collection[str] = (),
-) -> Transcript:
-    """Select the tensors that the model sends from all messages.
+    left_out: Collection[str] = (),
+) -> TensorMatch:
+    """Find the tensors that the model sends in a recording.
 
     Clients that send all of a `state_dict` send buffers too, others their parameters alone; so
     buffers are selected if the run sent them. A run that sends several records, such as a
@@ -42,121 +52,132 @@ def select_model_tensors(
         recorded: what the recording states about its model.
         record: the record that is the model, if the plan names it.
         at_home: names of tensors that stay with each client.
+        left_out: names of tensors that were sent and not recorded, as they are whole numbers.
 
     Raises:
-        PlanError: if the broadcasts do not hold the model, or two records could be it.
+        PlanError: if the broadcasts do not hold the model, or two records could be it, or two
+            tensors that the network has once differ.
 
     """
-    sent = [
-        tensor_shapes(m.body.weights) for m in whole.messages if isinstance(m.body, Broadcast)
-    ]
     replies = [
         tensor_shapes(m.body.delta) for m in whole.messages if isinstance(m.body, Update)
     ]
-    prefix = _find_prefix(recording, sent, replies, network, record, at_home)
-    planned = _planned_shapes(network, sent, prefix, at_home)
-    for shapes in sent:
-        _check_shapes(recording, shapes, planned, prefix, recorded)
-    if any(prefix + name not in shapes for shapes in replies for name in planned):
+    sent = [
+        tensor_shapes(m.body.weights) for m in whole.messages if isinstance(m.body, Broadcast)
+    ]
+    shapes = common_shapes(sent)
+    answered = common_shapes([shapes, *replies])
+    found = match_records(
+        shapes, answered, network, record, at_home=at_home, left_out=left_out, stated=recorded
+    )
+    if isinstance(found, TensorMismatch):
+        raise PlanError(f"{recording}: {found.reason}")
+    if any(name not in one for one in replies for name in found.names.values()):
+        chosen = next(iter(found.names.values())).partition("/")[0]
         raise PlanError(
-            f"{recording}: some updates do not have the record {prefix.removesuffix('/')!r}. "
+            f"{recording}: some updates do not have the record {printable_excerpt(chosen)!r}. "
             "Set training.record of the plan to one that both broadcasts and updates have: "
-            f"{', '.join(_common_records(sent, replies)) or 'there is none'}"
+            f"{', '.join(sorted(group_by_record(answered).keys() - {''})) or 'there is none'}"
         )
-    names = {name: prefix + name for name in planned}
-    return Transcript(tuple(select_tensors(message, names) for message in whole.messages))
+    _check_copies(recording, whole, found)
+    return found
 
 
-def _find_prefix(
-    recording: Path,
-    sent: Sequence[Shapes],
-    replies: Sequence[Shapes],
+def common_shapes(messages: Sequence[Shapes]) -> Shapes:
+    """Return the shapes of the tensors that all messages have, in the order of the first."""
+    if not messages:
+        return {}
+    first, *others = messages
+    return {
+        name: shape
+        for name, shape in first.items()
+        if all(other.get(name) == shape for other in others)
+    }
+
+
+def match_records(
+    shapes: Shapes,
+    answered: Collection[str],
     network: nn.Module,
-    record: str | None,
-    at_home: Collection[str],
-) -> str:
-    """Return what the names of the model's tensors begin with; empty for a single record.
+    record: str | None = None,
+    *,
+    at_home: Collection[str] = (),
+    left_out: Collection[str] = (),
+    stated: str = "",
+) -> TensorMatch | TensorMismatch:
+    """Match a network with the record that is the model, or with all tensors.
 
     Of records that fit, those that updates have too come first, as clients change the model.
+
+    Args:
+        shapes: the shapes of the tensors that all broadcasts have.
+        answered: names of those that updates have too.
+        network: the plan's model.
+        record: the record that is the model, if the plan names it.
+        at_home: names of tensors that stay with each client.
+        left_out: names of tensors that were sent and not recorded, as they are whole numbers.
+        stated: what the recording states about its model.
+
+    Returns:
+        The match, or what differs from the record that has most of the model.
+
     """
-    if record is not None:
-        return f"{record}/"
-    records = {name.partition("/")[0] for shapes in sent for name in shapes if "/" in name}
-    prefixes = ["", *(f"{one}/" for one in sorted(records))]
-    fitting = [
-        prefix
+    # Names with slashes may be those of records, or of layers.
+    records = {f"{name}/" if name else "" for name in group_by_record(shapes)}
+    prefixes = ["", *sorted(records - {""})] if record is None else [f"{record}/"]
+    found = {
+        prefix: match_tensors(
+            _in_record(shapes, prefix),
+            network,
+            at_home=at_home,
+            left_out=[*_in_record(dict.fromkeys(left_out, ()), prefix)],
+            stated=stated,
+        )
         for prefix in prefixes
-        if all(
-            not _differences(one, _planned_shapes(network, sent, prefix, at_home), prefix)
-            for one in sent
-        )
-    ]
-    answered = {f"{one}/" for one in _common_records(sent, replies)}
-    fitting = [one for one in fitting if one in answered or not one] or fitting
-    if len(fitting) > 1 and f"{DEFAULT_RECORD}/" in fitting:
-        return f"{DEFAULT_RECORD}/"
-    if len(fitting) > 1 and "" not in fitting:
-        raise PlanError(
-            f"{recording}: several records have the tensors of the model: "
-            f"{', '.join(one.removesuffix('/') for one in fitting)}. Set training.record of "
-            "the plan to the one that is the model"
-        )
-    return fitting[0] if fitting else ""
-
-
-def _common_records(sent: Sequence[Shapes], replies: Sequence[Shapes]) -> list[str]:
-    """Return the records, in order, that all broadcasts and all updates have."""
-    records = [set(group_by_record(shapes)) for shapes in (*sent, *replies)]
-    return sorted(set.intersection(*records) - {""}) if records else []
-
-
-def _planned_shapes(
-    network: nn.Module, sent: Sequence[Shapes], prefix: str, at_home: Collection[str]
-) -> Shapes:
-    """Return the tensors that the run should have sent: buffers only if it sent them."""
-    absent = {
-        *at_home,
-        *(
-            name
-            for name in sent_buffers(network)
-            if any(prefix + name not in shapes for shapes in sent)
-        ),
     }
-    return {n: shape for n, shape in sent_shapes(network).items() if n not in absent}
+    fitting = {
+        prefix: one.in_record(prefix)
+        for prefix, one in found.items()
+        if isinstance(one, TensorMatch)
+    }
+    if not fitting:
+        mismatches = [one for one in found.values() if isinstance(one, TensorMismatch)]
+        return max(mismatches, key=lambda one: one.common)
+    common = {prefix for prefix in fitting if any(one.startswith(prefix) for one in answered)}
+    fitting = {prefix: one for prefix, one in fitting.items() if prefix in common} or fitting
+    if "" in fitting or len(fitting) == 1:
+        return fitting.get("") or next(iter(fitting.values()))
+    if f"{DEFAULT_RECORD}/" in fitting:
+        return fitting[f"{DEFAULT_RECORD}/"]
+    names = ", ".join(printable_excerpt(one.removesuffix("/")) for one in fitting)
+    return TensorMismatch(
+        f"several records have the tensors of the model: {names}. Set training.record of the "
+        "plan to the one that is the model"
+    )
 
 
-def _check_shapes(
-    recording: Path, sent: Shapes, planned: Shapes, prefix: str, recorded: str
-) -> None:
-    differing = _differences(sent, planned, prefix)
-    if differing:
-        raise PlanError(
-            f"{recording}: {'; '.join(differing[:MOST_NAMES])}"
-            f"{_more(len(differing) - MOST_NAMES)}. It broadcasts {_listed(sent)}, and the "
-            f"plan's training.model has {_listed(planned)}: set training.model to the model of "
-            f"the run, {recorded or 'which the recording does not state'}. What the run did "
-            "not send, such as the base of adapters, must have requires_grad = False"
-        )
+def _in_record(shapes: Shapes, prefix: str) -> dict[str, tuple[int, ...]]:
+    return {
+        name.removeprefix(prefix): shape
+        for name, shape in shapes.items()
+        if name.startswith(prefix)
+    }
 
 
-def _differences(sent: Shapes, planned: Shapes, prefix: str) -> list[str]:
-    """Name the planned tensors that were not sent, or were sent with another shape."""
-    return [
-        f"{prefix}{name} is {_shape(sent.get(prefix + name))} in the recording and "
-        f"{_shape(shape)} in the plan"
-        for name, shape in planned.items()
-        if sent.get(prefix + name) != shape
-    ]
+def _check_copies(recording: Path, whole: Transcript, match: TensorMatch) -> None:
+    """Refuse two tensors with other numbers that are one tensor of the network.
 
-
-def _shape(shape: tuple[int, ...] | None) -> str:
-    return "missing" if shape is None else "x".join(map(str, shape)) or "scalar"
-
-
-def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    names = list(shapes)
-    return ", ".join(names[:MOST_NAMES]) + _more(len(names) - MOST_NAMES)
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
+    The first messages of both kinds and the last broadcast are read, as reading all takes long.
+    """
+    if not match.copies:
+        return
+    sent = [m.body.weights for m in whole.messages if isinstance(m.body, Broadcast)]
+    changes = [m.body.delta for m in whole.messages if isinstance(m.body, Update | Aggregate)]
+    read: list[Weights] = [*sent[:1], *changes[:1], *sent[-1:]]
+    for one, other in match.copies:
+        if not all(torch.equal(weights[one], weights[other]) for weights in read):
+            raise PlanError(
+                f"{recording}: {printable_excerpt(one)} and {printable_excerpt(other)} differ, "
+                "and are one tensor of the plan's training.model, which two of its layers "
+                "share: give each layer a tensor of its own in the network"
+            )

@@ -1,0 +1,136 @@
+"""Matches layers that are named as Keras and JAX name them, by their shapes and numbers."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import final
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.weights import Shapes
+from overheard.auditing.recorded_tensors.network_tensors import NetworkTensors
+
+ROLES: Mapping[str, str] = MappingProxyType(
+    {
+        "kernel": "weight",
+        "depthwise_kernel": "weight",
+        "w": "weight",
+        "embeddings": "weight",
+        "embedding": "weight",
+        "gamma": "weight",
+        "scale": "weight",
+        "bias": "bias",
+        "b": "bias",
+        "beta": "bias",
+        "offset": "bias",
+        "moving_mean": "running_mean",
+        "mean": "running_mean",
+        "moving_variance": "running_var",
+        "var": "running_var",
+    }
+)
+"""By the last part of a name in Keras, Flax or Haiku, the last part of PyTorch's name."""
+
+KERNELS = frozenset({"kernel", "depthwise_kernel", "w"})
+
+_NUMBER = re.compile(r"\d+")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """Names of a layer's tensors by role ("weight", ...)."""
+
+    name: str
+    tensors: Mapping[str, str]
+
+
+def match_layers(recorded: Shapes, tensors: NetworkTensors) -> dict[str, str] | str | None:
+    """Match each recorded layer with one of the network, if only one way fits.
+
+    Layers of the same shapes are matched in the order of their numbers: dense, dense_1.
+
+    Args:
+        recorded: the shapes of the recorded tensors by name.
+        tensors: those that the network sends.
+
+    Returns:
+        By the name in the network the recorded one; why there are several ways; or None if
+        names are no layers', or the layers differ.
+
+    """
+    theirs, ours = _recorded_layers(recorded), _network_layers(tensors)
+    if not theirs or len(theirs) != len(ours):
+        return None
+    groups = dict[tuple[int, ...], list[_Layer]]()
+    for layer in theirs:
+        alike = (i for i, one in enumerate(ours) if _fits(layer, one, recorded, tensors))
+        groups.setdefault(tuple(alike), []).append(layer)
+    if sum(map(len, groups)) != len(theirs) or any(
+        len(places) != len(layers) for places, layers in groups.items()
+    ):
+        return None
+    found = dict[str, str]()
+    for places, layers in groups.items():
+        if len({_NUMBER.sub("", one.name).rstrip("_") for one in layers}) > 1:
+            names = ", ".join(printable_excerpt(one.name) for one in layers)
+            return (
+                f"the layers {names} have the same shapes and no common numbers, so that their "
+                "order is unknown: record tensors under the names of the network"
+            )
+        in_order = sorted(layers, key=lambda one: _numbers(one.name))
+        for place, layer in zip(places, in_order, strict=True):
+            found |= {ours[place].tensors[role]: one for role, one in layer.tensors.items()}
+    return {name: found[name] for name in tensors.shapes if name in found}
+
+
+def _recorded_layers(recorded: Shapes) -> list[_Layer]:
+    layers = dict[str, dict[str, str]]()
+    for name in recorded:
+        layer, part = _split(name)
+        role = ROLES.get(part)
+        tensors = layers.setdefault(layer, {})
+        if role is None or role in tensors:
+            return []
+        tensors[role] = name
+    return [_Layer(name, tensors) for name, tensors in layers.items()]
+
+
+def _network_layers(tensors: NetworkTensors) -> list[_Layer]:
+    layers = dict[str, dict[str, str]]()
+    for name in tensors.shapes:
+        layer, _, part = name.rpartition(".")
+        layers.setdefault(layer, {})[part] = name
+    return [_Layer(name, parts) for name, parts in layers.items()]
+
+
+def _fits(layer: _Layer, ours: _Layer, recorded: Shapes, tensors: NetworkTensors) -> bool:
+    missing = ours.tensors.keys() - layer.tensors.keys()
+    if layer.tensors.keys() - ours.tensors.keys() or any(
+        ours.tensors[role] not in tensors.buffers for role in missing
+    ):
+        return False
+    for role, there in layer.tensors.items():
+        name, shape = ours.tensors[role], recorded[there]
+        shapes = [shape]
+        if _split(there)[1] in KERNELS:
+            turns = [one for one in tensors.kernels.get(name, ()) if len(one) == len(shape)]
+            shapes = [tuple(shape[axis] for axis in one) for one in turns]
+        if tensors.shapes[name] not in shapes:
+            return False
+    return True
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the layer and the last part of a name.
+
+    >>> _split("model/dense_1/kernel:0"), _split("params.Dense_0.kernel")
+    (('model/dense_1', 'kernel'), ('params.Dense_0', 'kernel'))
+    """
+    layer, _, part = re.sub(r":\d+$", "", name).replace(".", "/").rpartition("/")
+    return layer if "/" in name else layer.replace("/", "."), part
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    """Return the numbers in a name: none for "dense", 1 for "dense_1"."""
+    return tuple(int(number) for number in _NUMBER.findall(name))

@@ -1,0 +1,179 @@
+"""Says how the tensors of a recording differ from those of the plan's network."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.archive.weights import Shapes
+from overheard.auditing.recorded_tensors.network_tensors import NetworkTensors
+
+MOST_NAMES = 4
+"""The most tensors that an error names."""
+
+QUANTISED = re.compile(
+    r"(?:^|[._/])(?:\w*_?quantized\w*|qweight|_packed_params|\w*zero_points?|qzeros|absmax"
+    r"|quant_(?:map|state)\w*|nested_absmax|(?:weight|bias)_scale|scales|SCB|weight_format)"
+    r"(?=$|[._/])"
+)
+"""Matches parts of names that only quantised weights have."""
+
+COUNTER = "num_batches_tracked"
+"""The last part of the name of a whole number that every batch norm has."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The tensors of a recording that were compared with a network.
+
+    Args:
+        shapes: the shapes by name.
+        found: by name in the network the recorded one, as far as there is one.
+        left_out: names of tensors that were sent and not recorded, as they are whole numbers.
+        stated: what the recording states about its model.
+
+    """
+
+    shapes: Shapes
+    found: Mapping[str, str]
+    left_out: tuple[str, ...]
+    stated: str
+
+
+def describe_differences(recorded: Recorded, tensors: NetworkTensors) -> str:
+    """Return what differs and what to do, as a sentence without a full stop."""
+    missing = [name for name in tensors.parameters if name not in recorded.found]
+    used = set(recorded.found.values())
+    extra = [name for name in recorded.shapes if name not in used]
+    wrong = [
+        name
+        for name, there in recorded.found.items()
+        if recorded.shapes[there] != tensors.shapes[name]
+    ]
+    differences = _differences(recorded, tensors, missing, wrong)
+    quantised = _quantised(recorded)
+    if quantised:
+        return (
+            f"its weights are quantised ({_names(quantised)}): save de-quantised weights, as "
+            f"floating-point numbers, under the names of the network. {differences}"
+        )
+    if not missing and not extra and wrong:
+        special = _outputs(recorded, tensors, wrong) or _inputs(recorded, tensors, wrong)
+        if special:
+            return f"{differences}: {special}"
+    if not wrong and not missing:
+        return f"{differences}: record the tensors under the names of the network"
+    if missing and not wrong and _are_same_shapes(recorded, tensors):
+        return (
+            f"it has the shapes of the plan's training.model under other names: "
+            f"{listed(extra, recorded.shapes)} for {listed(missing, tensors.shapes)}. Give the "
+            "layers of the network the names of the run, or record the run under those of the "
+            "network"
+        )
+    right = len(recorded.found) - len(wrong)
+    if 2 * right <= len(tensors.parameters):
+        return f"{differences}. {_another_model(recorded, tensors)}"
+    mends = [
+        f"the recording also has {listed(extra, recorded.shapes)}" if extra else "",
+        "let the plan's training.model have these tensors, with these shapes. What the run did "
+        "not send, such as the base of adapters, must have requires_grad = False",
+    ]
+    return f"{differences}: {'; '.join(filter(None, mends))}"
+
+
+def listed(names: Collection[str], shapes: Shapes) -> str:
+    """Return the first names with their shapes, and how many there are more."""
+    return _names([f"{name} {_shape(shapes[name])}" for name in names])
+
+
+def _names(names: Collection[str]) -> str:
+    first = [printable_excerpt(name) for name in list(names)[:MOST_NAMES]]
+    return ", ".join(first) + _more(len(names) - MOST_NAMES)
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _differences(
+    recorded: Recorded, tensors: NetworkTensors, missing: list[str], wrong: list[str]
+) -> str:
+    """Name the network's tensors that were not sent, or were sent with another shape."""
+    texts = [
+        f"{printable_excerpt(name)} is missing in the recording and "
+        f"{_shape(tensors.shapes[name])} in the plan"
+        for name in missing
+    ] + [
+        f"{printable_excerpt(recorded.found[name])} is "
+        f"{_shape(recorded.shapes[recorded.found[name]])} in the recording and "
+        f"{_shape(tensors.shapes[name])} in the plan"
+        for name in wrong
+    ]
+    return "; ".join(texts[:MOST_NAMES]) + _more(len(texts) - MOST_NAMES)
+
+
+def _quantised(recorded: Recorded) -> list[str]:
+    """Return names of quantised weights: whole numbers, or what belongs to such."""
+    codes = [
+        name for name in recorded.left_out if name.rpartition(".")[2] in {"weight", "bias"}
+    ]
+    both = (*recorded.shapes, *recorded.left_out)
+    return codes + [name for name in both if QUANTISED.search(name) and name not in codes]
+
+
+def _outputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> str:
+    """Return what to do if only the number of outputs differs; empty if more does."""
+    pairs = [(recorded.shapes[recorded.found[one]], tensors.shapes[one]) for one in wrong]
+    numbers = {(there[:1], ours[:1]) for there, ours in pairs}
+    if set(wrong) != set(tensors.last) or len(numbers) > 1:
+        return ""
+    if any(there[1:] != ours[1:] for there, ours in pairs):
+        return ""
+    there, ours = pairs[0]
+    return (
+        f"the run's model has {there[0]} outputs and the plan's {ours[0]}. Give the plan data "
+        f"with the {there[0]} classes of the run"
+    )
+
+
+def _inputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> str:
+    """Return what to do if only the number of inputs differs; empty if more does."""
+    if wrong != [tensors.first]:
+        return ""
+    there, ours = recorded.shapes[recorded.found[wrong[0]]], tensors.shapes[wrong[0]]
+    if len(there) < 2 or there[:1] + there[2:] != ours[:1] + ours[2:]:
+        return ""
+    what = "inputs" if len(there) == 2 else "channels"
+    return (
+        f"the run's model reads {there[1]} {what} and the plan's {ours[1]}. Give the plan data "
+        f"with the {there[1]} {what} of the run"
+    )
+
+
+def _are_same_shapes(recorded: Recorded, tensors: NetworkTensors) -> bool:
+    return sorted(recorded.shapes.values()) in (
+        sorted(tensors.shapes.values()),
+        sorted(tensors.shapes[name] for name in tensors.parameters),
+    )
+
+
+def _another_model(recorded: Recorded, tensors: NetworkTensors) -> str:
+    stated = printable_excerpt(recorded.stated) or "which the recording does not state"
+    hidden = (
+        f". {len(recorded.left_out)} tensors that are no floating-point numbers were left out "
+        f"of the recording ({_names(recorded.left_out)})"
+        if any(not name.endswith(COUNTER) for name in recorded.left_out)
+        else ""
+    )
+    return (
+        f"It broadcasts {_names(recorded.shapes)}, and the plan's training.model has "
+        f"{_names(tensors.shapes)}: set training.model to the model of the run, {stated}"
+        f"{hidden}. What the run did not send, such as the base of adapters, must have "
+        "requires_grad = False"
+    )
