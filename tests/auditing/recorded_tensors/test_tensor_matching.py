@@ -12,6 +12,7 @@ from overheard.auditing.recorded_tensors.model_tensors import (
     match_records,
     select_matched_tensors,
 )
+from overheard.auditing.recorded_tensors.network_tensors import network_tensors
 from overheard.auditing.recorded_tensors.tensor_matching import (
     TensorMatch,
     TensorMismatch,
@@ -82,7 +83,8 @@ def flax(name: str) -> str:
     layer, _, part = name.partition(".")
     norm = {"weight": "scale", "bias": "bias", "running_mean": "mean", "running_var": "var"}
     leaf = norm[part] if layer == "1" else KERAS_PARTS[part]
-    return f"params.{layers[layer]}.{leaf}"
+    collection = "batch_stats" if leaf in {"mean", "var"} else "params"
+    return f"{collection}.{layers[layer]}.{leaf}"
 
 
 def numbers_before_counters(place: int) -> str:
@@ -149,13 +151,13 @@ def test_attacks_get_the_same_numbers_under_any_names(scheme: str):
 
 
 def matched(recorded: Tensors, model: nn.Module) -> TensorMatch:
-    found = match_tensors(tensor_shapes(recorded), model)
+    found = match_tensors(tensor_shapes(recorded), network_tensors(model))
     assert isinstance(found, TensorMatch), found
     return found
 
 
 def reason(recorded: Tensors, model: nn.Module, left_out: tuple[str, ...] = ()) -> str:
-    found = match_tensors(tensor_shapes(recorded), model, left_out=left_out)
+    found = match_tensors(tensor_shapes(recorded), network_tensors(model), left_out=left_out)
     assert isinstance(found, TensorMismatch), found
     return found.reason
 
@@ -224,6 +226,12 @@ def test_a_list_in_an_order_that_is_not_clear_is_refused():
     tensors = [one for one in model.state_dict().values() if one.is_floating_point()]
     recorded = {str(place): one for place, one in enumerate(tensors)}
     assert "more than one order" in reason(recorded, model)
+
+
+def test_one_layer_of_keras_is_not_a_record_that_is_the_model():
+    deeper = renamed(keras)(turned(sent()))
+    one = nn.Linear(4, 5)
+    assert isinstance(match_records(tensor_shapes(deeper), deeper, one), TensorMismatch)
 
 
 def test_layers_of_the_same_shape_without_numbers_are_refused():
@@ -306,6 +314,6 @@ def test_tensors_that_stay_at_home_have_no_place_in_a_list():
             (name, one) for name, one in sent().items() if name not in at_home
         )
     }
-    found = match_tensors(tensor_shapes(recorded), network(), at_home=at_home)
+    found = match_tensors(tensor_shapes(recorded), network_tensors(network(), at_home))
     assert isinstance(found, TensorMatch)
     assert found.names["2.weight"] == "2"

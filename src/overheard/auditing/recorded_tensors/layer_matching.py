@@ -33,7 +33,12 @@ ROLES: Mapping[str, str] = MappingProxyType(
 
 KERNELS = frozenset({"kernel", "depthwise_kernel", "w"})
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"_?(\d+)")
+_ENDING = re.compile(r":\d+$|/\.ATTRIBUTES/VARIABLE_VALUE$")
+"""What TensorFlow appends to names."""
+
+_COLLECTION = re.compile(r"^(params|batch_stats|state)[./]")
+"""Flax keeps a layer's parameters and running statistics in two collections."""
 
 
 @final
@@ -72,7 +77,7 @@ def match_layers(recorded: Shapes, tensors: NetworkTensors) -> dict[str, str] | 
         return None
     found = dict[str, str]()
     for places, layers in groups.items():
-        if len({_NUMBER.sub("", one.name).rstrip("_") for one in layers}) > 1:
+        if len({_NUMBER.sub("", one.name) for one in layers}) > 1:
             names = ", ".join(printable_excerpt(one.name) for one in layers)
             return (
                 f"the layers {names} have the same shapes and no common numbers, so that their "
@@ -90,7 +95,7 @@ def _recorded_layers(recorded: Shapes) -> list[_Layer]:
         layer, part = _split(name)
         role = ROLES.get(part)
         tensors = layers.setdefault(layer, {})
-        if role is None or role in tensors:
+        if not layer or role is None or role in tensors:
             return []
         tensors[role] = name
     return [_Layer(name, tensors) for name, tensors in layers.items()]
@@ -125,10 +130,11 @@ def _split(name: str) -> tuple[str, str]:
     """Return the layer and the last part of a name.
 
     >>> _split("model/dense_1/kernel:0"), _split("params.Dense_0.kernel")
-    (('model/dense_1', 'kernel'), ('params.Dense_0', 'kernel'))
+    (('model/dense_1', 'kernel'), ('Dense_0', 'kernel'))
     """
-    layer, _, part = re.sub(r":\d+$", "", name).replace(".", "/").rpartition("/")
-    return layer if "/" in name else layer.replace("/", "."), part
+    short = _COLLECTION.sub("", _ENDING.sub("", name))
+    layer, _, part = short.rpartition("/" if "/" in short else ".")
+    return layer, part
 
 
 def _numbers(name: str) -> tuple[int, ...]:

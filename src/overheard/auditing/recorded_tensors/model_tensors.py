@@ -9,6 +9,7 @@ from torch import nn
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.tensor_records import group_by_record
 from overheard.archive.weights import Shapes, tensor_shapes
+from overheard.auditing.recorded_tensors.network_tensors import network_tensors
 from overheard.auditing.recorded_tensors.tensor_matching import (
     TensorMatch,
     TensorMismatch,
@@ -125,11 +126,11 @@ def match_records(
     # Names with slashes may be those of records, or of layers.
     records = {f"{name}/" if name else "" for name in group_by_record(shapes)}
     prefixes = ["", *sorted(records - {""})] if record is None else [f"{record}/"]
+    tensors = network_tensors(network, at_home)
     found = {
         prefix: match_tensors(
             _in_record(shapes, prefix),
-            network,
-            at_home=at_home,
+            tensors,
             left_out=[*_in_record(dict.fromkeys(left_out, ()), prefix)],
             stated=stated,
         )

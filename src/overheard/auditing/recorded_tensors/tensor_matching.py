@@ -8,15 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import final
 
-from torch import nn
-
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.weights import Shapes
 from overheard.auditing.recorded_tensors.layer_matching import match_layers
 from overheard.auditing.recorded_tensors.network_tensors import (
     Axes,
     NetworkTensors,
-    network_tensors,
 )
 from overheard.auditing.recorded_tensors.tensor_differences import (
     Recorded,
@@ -86,13 +83,12 @@ class TensorMismatch:
 
 def match_tensors(
     recorded: Shapes,
-    network: nn.Module,
+    tensors: NetworkTensors,
     *,
-    at_home: Collection[str] = (),
     left_out: Collection[str] = (),
     stated: str = "",
 ) -> TensorMatch | TensorMismatch:
-    """Match the tensors of a recording with those that a network sends, if only one way fits.
+    """Match the tensors of a recording with those of a network, if only one way fits.
 
     Names are compared first, also without what wrappers and adapters add to them; then
     positions in a list; then layers of Keras and JAX, whose kernels are inputs x outputs.
@@ -100,8 +96,7 @@ def match_tensors(
 
     Args:
         recorded: the shapes of the recorded tensors by name.
-        network: the network; its numbers are not read.
-        at_home: names of the network's tensors that stay with each client.
+        tensors: those that the network sends.
         left_out: names of tensors that were sent and not recorded, as they are whole numbers.
         stated: what the recording states about its model.
 
@@ -110,9 +105,8 @@ def match_tensors(
         recording twice are not compared here.
 
     """
-    tensors = network_tensors(network, at_home)
     if not tensors.parameters:
-        return TensorMismatch(f"{type(network).__name__} has no parameter that is trained")
+        return TensorMismatch("the plan's training.model has no parameter that is trained")
     for match in (_match_names, _match_positions, _match_layer_names):
         found = match(recorded, tensors)
         if found is not None:
