@@ -9,6 +9,7 @@ from pathlib import Path
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import SHADOW_PREFIX, Party, parse_party
+from overheard.recorders.conversions import explain_conversion
 from overheard.recorders.exported_weights import SUFFIXES
 
 GLOBAL_MODEL_NAME = "global"
@@ -18,11 +19,6 @@ INFO_FILES = ("about.toml", "about.json")
 
 RESERVED_NAMES = frozenset({"server", "cohort", "aggregate", SHADOW_PREFIX})
 """Names that are reserved for other parties than clients."""
-
-PICKLE_SUFFIXES = frozenset(
-    {".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib", ".npy"}
-)
-"""Suffixes of common model files that may execute code when they are opened."""
 
 _ROUND = re.compile(r"(?:(?:round|rnd|r)[-_ ]?)?([0-9]{1,9})", re.IGNORECASE)
 _CLIENT = re.compile(r"client(?:[-_/](?=.)|(?=[0-9]))", re.IGNORECASE)
@@ -59,10 +55,7 @@ def list_round_folders(folder: Path) -> tuple[Path, ...]:
         if match is None or not entry.is_dir():
             if entry.name in INFO_FILES:
                 continue
-            raise TranscriptError(
-                f"{_escape_path(entry)} is no folder of a round, such as round-0003: remove or "
-                "rename it"
-            )
+            raise _no_round_folder(entry)
         number = int(match[1])
         if number in found:
             raise TranscriptError(
@@ -89,6 +82,20 @@ def list_round_folders(folder: Path) -> tuple[Path, ...]:
             "the later rounds"
         )
     return tuple(found[number] for number in range(first, last + 1))
+
+
+def _no_round_folder(entry: Path) -> TranscriptError:
+    """Return an error that an entry is no folder of a round."""
+    if entry.suffix in SUFFIXES or explain_conversion(entry.suffix):
+        return TranscriptError(
+            f"{_escape_path(entry)} is in no folder of a round: save the global model of a "
+            "round as round-0003/global.safetensors (or .npz), and what a client sent back as "
+            "round-0003/client-0.safetensors"
+        )
+    return TranscriptError(
+        f"{_escape_path(entry)} is no folder of a round, such as round-0003: remove or rename "
+        "it"
+    )
 
 
 def parse_round_number(round_: Path) -> int:
@@ -173,18 +180,13 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _refuse_other_files(entry: Path) -> None:
-    if entry.suffix.lower() in PICKLE_SUFFIXES:
-        raise TranscriptError(
-            f"{_escape_path(entry)} may execute code when it is opened, so it is not read: "
-            "convert it "
-            "on a machine where you trust it, by `from safetensors.torch import save_file; "
-            "save_file(torch.load('model.pt', weights_only=True), 'model.safetensors')` "
-            "(numpy: `numpy.savez('model.npz', **arrays)`)"
-        )
+    conversion = explain_conversion(entry.suffix)
+    if conversion:
+        raise TranscriptError(f"{_escape_path(entry)} {conversion}")
     if entry.suffix not in SUFFIXES:
         raise TranscriptError(
-            f"{_escape_path(entry)} is neither a .safetensors nor an .npz file: remove or "
-            "convert it"
+            f"{_escape_path(entry)} is neither a .safetensors nor an .npz file: save its "
+            "weights by numpy.savez, or remove it if it has none"
         )
 
 

@@ -23,6 +23,7 @@ from overheard.archive.npz import (
 from overheard.archive.tensor_files import find_flaw
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
+from overheard.recorders.conversions import explain_objects
 
 SUFFIXES = (".safetensors", ".npz")
 
@@ -31,6 +32,10 @@ MAX_NAME_LENGTH = 200
 
 NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
 """NumPy's type strings of plain numbers."""
+
+_OBJECTS = re.compile(r"[|=]?O[0-9]*")
+_MAX_PEEK = 4096
+"""Bytes of an array of objects in which the name of their class is looked for."""
 
 _WEIGHTS = frozenset({"F16", "BF16", "F32", "F64"})
 _WHOLE = re.compile(r"[IU][0-9]+|BOOL")
@@ -170,11 +175,24 @@ def _read_entry(
         except ValueError as error:
             raise ValueError(f"{name!r}: {error}") from error
     if not NUMBERS.fullmatch(header.dtype):
-        raise not_weights(path, name, header.dtype)
+        raise _no_numbers(path, name, header.dtype, archive, entry)
     kind = np.dtype(header.dtype)
     if header.start + header.count * kind.itemsize != entry.file_size:
         raise ValueError(f"the length of {name!r} differs from that in its header")
     return _ArrayEntry(entry, kind, header)
+
+
+def _no_numbers(
+    path: Path, name: str, dtype: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+) -> TranscriptError:
+    if not _OBJECTS.fullmatch(dtype):
+        return not_weights(path, name, dtype)
+    with archive.open(entry) as stream:
+        start = stream.read(_MAX_PEEK)
+    return TranscriptError(
+        f"{path}: {printable_excerpt(repr(name))} has dtype {printable_excerpt(dtype)}: "
+        f"{explain_objects(start)}"
+    )
 
 
 def _tensor(archive: zipfile.ZipFile, head: _ArrayEntry) -> Tensor:
@@ -240,5 +258,5 @@ def not_weights(path: Path, name: str, kind: str) -> TranscriptError:
     """Return an error that a tensor has this type of numbers, which is no weights'."""
     return TranscriptError(
         f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of "
-        "16 to 64 bits: export it as float32 (Python objects are never unpickled)"
+        "16 to 64 bits: export it as float32"
     )
