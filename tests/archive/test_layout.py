@@ -24,6 +24,8 @@ kinds = st.sampled_from(["broadcast", "update", "aggregate", "distilled"])
 
 def test_a_file_name_has_sender_and_kind() -> None:
     assert weights_file_name(7, client(3), "update") == "0007-client-3-update.safetensors"
+    name = weights_file_name(7, Party("client/hôpital"), "update")
+    assert weights_path(Path("t"), 0, name).name == "0007-client-h_pital-update.safetensors"
 
 
 @given(parties, parties, kinds, kinds)

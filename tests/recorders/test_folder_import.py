@@ -90,6 +90,25 @@ def test_accepts_common_names_of_rounds(tmp_path: Path, names: tuple[str, ...]):
     assert {sender for _, sender in deltas(tmp_path / "run")} == {client(3)}
 
 
+def test_clients_may_be_named_in_any_script(exported: Path, tmp_path: Path):
+    decomposed = "ho\u0302pital"
+    for number, name in ((0, decomposed), (1, "نمی\u200cدانم")):
+        put(exported / f"round-000{number}" / f"client-{name}.npz", model(0.0))
+    write_about(
+        exported, clients=["0", "ward.b", "hôpital", "نمی\u200cدانم"], asked=[], answers=[]
+    )
+    imported = import_recording(exported, tmp_path / "run")
+    assert imported.notes == (
+        "Names of files were brought to one form of Unicode (NFKC): they are client/hôpital.",
+    )
+    import_recording(exported, tmp_path / "run")
+    senders = {sender for _, sender in deltas(tmp_path / "run")}
+    assert {"client/hôpital", "client/نمی\u200cدانم"} < senders
+    put(exported / "round-0000" / "client-hôpital.npz", model(0.0))
+    with pytest.raises(TranscriptError, match="are both of client/hôpital"):
+        import_recording(exported, tmp_path / "other")
+
+
 ABOUT = {
     "framework": "FedML 0.9.6",
     "model": "LeNet-5",

@@ -25,6 +25,7 @@ MAX_JSON_BYTES = 2**28
 far larger without using the disk."""
 
 _WEIGHTS_NAME = re.compile(r"[0-9]{4,9}-[A-Za-z0-9_.-]{1,160}\.safetensors")
+_BEYOND_ASCII = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def truth_path(folder: Path) -> Path:
@@ -67,9 +68,10 @@ def weights_file_name(index: int, sender: Party, kind: str) -> str:
     """Return the name of the tensor file of a message.
 
     The index of the message in its round makes the name unique, even on case-insensitive disks.
-    Sender and kind are there for human readers.
+    Sender and kind are there for human readers; letters beyond ASCII are left out.
     """
-    return f"{index:04d}-{sender.replace('/', '-')}-{kind}.safetensors"
+    plain = _BEYOND_ASCII.sub("_", sender.replace("/", "-"))
+    return f"{index:04d}-{plain}-{kind}.safetensors"
 
 
 def weights_path(transcript: Path, number: int, name: str) -> Path:

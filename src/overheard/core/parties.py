@@ -1,6 +1,7 @@
 """The parties of a federated run, and the observers that are no party of it."""
 
 import re
+import unicodedata
 from typing import NewType
 
 Party = NewType("Party", str)
@@ -21,8 +22,14 @@ EXTERNAL_NAMES = "'release' (the final model), 'late/ROUND' (joins late) or 'net
 """All names of external observers, for an error message."""
 
 PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,63})?")
-"""Only plain names, so that a name is safe as a file name, in a report and on a terminal."""
+"""Plain names of parties. The name after the kind may also have letters of other scripts."""
 
+MAX_NAME_LENGTH = 64
+"""Most characters of a kind, and of the name after it."""
+
+_ZERO_WIDTH_NON_JOINER, _ZERO_WIDTH_JOINER = "\u200c", "\u200d"
+_VIRAMA = 9
+"""Canonical combining class of the sign after which Indic scripts use both joiners."""
 
 _LATE = re.compile(r"late/(0|[1-9][0-9]{0,8})")
 
@@ -30,19 +37,54 @@ _LATE = re.compile(r"late/(0|[1-9][0-9]{0,8})")
 def parse_party(name: str) -> Party:
     """Parse an untrusted name, such as a recording's, as a party.
 
-    >>> parse_party("client/3")
-    'client/3'
+    A name is safe as part of a file name, in a report and on a terminal. The kind is plain, so
+    that no letter of another script can imitate "server". A name after it has one form in
+    Unicode (NFKC), so that no two parties look the same by their forms.
+
+    >>> parse_party("client/3"), parse_party("client/hôpital")
+    ('client/3', 'client/hôpital')
 
     Raises:
-        ValueError: if the name has several path separators, markup or control characters.
+        ValueError: if the name has several path separators, markup or control characters, or
+            is not normalised.
 
     """
-    if not PARTY_NAME.fullmatch(name):
-        raise ValueError(
-            f"the party name {name!r} must have the form 'name' or 'kind/name', each of up to "
-            "64 letters, digits, '.', '_' and '-': rename the party"
+    kind, _, name_of_kind = name.partition("/")
+    if PARTY_NAME.fullmatch(name) or (
+        PARTY_NAME.fullmatch(kind) and _is_name_of_letters(name_of_kind)
+    ):
+        return Party(name)
+    raise ValueError(
+        f"the party name {name!r} must have the form 'name' or 'kind/name', each of up to "
+        f"{MAX_NAME_LENGTH} letters, digits, '.', '_' and '-', where letters of any script "
+        "may stand after 'kind/', in the form NFKC of Unicode: rename the party"
+    )
+
+
+def _is_name_of_letters(name: str) -> bool:
+    """Return whether a name has only letters and digits of any script, and `.`, `_`, `-`."""
+    return (
+        0 < len(name) <= MAX_NAME_LENGTH
+        and unicodedata.category(name[0])[0] in "LN"
+        and all(map(_is_name_character, " " + name, name, name[1:] + " "))
+        and unicodedata.is_normalized("NFKC", name)
+    )
+
+
+def _is_name_character(before: str, character: str, after: str) -> bool:
+    """Return whether a character of a name is allowed between two others.
+
+    Zero-width joiners are part of words, and visible, only after a virama, and non-joiners also
+    between letters of Arabic scripts (RFC 5892, appendix A.1 and A.2, simplified).
+    """
+    if character in (_ZERO_WIDTH_JOINER, _ZERO_WIDTH_NON_JOINER):
+        is_arabic = (
+            unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
         )
-    return Party(name)
+        is_non_joiner = character == _ZERO_WIDTH_NON_JOINER
+        return unicodedata.combining(before) == _VIRAMA or (is_non_joiner and is_arabic)
+    category = unicodedata.category(character)
+    return character in "._-" or category[0] in "LM" or category == "Nd"
 
 
 SHADOW_PREFIX = "shadow"

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+from unicodedata import is_normalized, normalize
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
@@ -14,6 +16,9 @@ from overheard.recorders.exported_weights import SUFFIXES
 
 GLOBAL_MODEL_NAME = "global"
 """File name, without suffix, of the global model of a round."""
+
+NAME_FORM: Final = "NFKC"
+"""The form of Unicode that all names of parties have."""
 
 INFO_FILES = ("about.toml", "about.json")
 
@@ -141,10 +146,13 @@ def list_round_files(round_: Path) -> RoundFiles:
 def parse_client_name(name: str, path: Path) -> Party:
     """Return a client's party: `"client-3"`, `"client3"` and `"3"` are `client/3`.
 
+    The name is brought to one form of Unicode; see `is_other_form`.
+
     Raises:
         TranscriptError: if the name is invalid.
 
     """
+    name = normalize(NAME_FORM, name)
     match = _CLIENT.match(name)
     short = name if match is None else name[match.end() :]
     if short.lower() in RESERVED_NAMES:
@@ -158,6 +166,11 @@ def parse_client_name(name: str, path: Path) -> Party:
         raise TranscriptError(
             f"{_escape_path(path)}: {printable_excerpt(str(error))}"
         ) from error
+
+
+def is_other_form(name: str) -> bool:
+    """Return whether a client's name is written in another form of Unicode than its party."""
+    return not is_normalized(NAME_FORM, name)
 
 
 def natural_sort_key(client: Party) -> tuple[tuple[int, str], ...]:

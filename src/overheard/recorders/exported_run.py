@@ -12,7 +12,9 @@ from overheard.core.errors import TranscriptError
 from overheard.core.messages import NO_CONFIG, NO_METRICS
 from overheard.core.parties import Party
 from overheard.recorders.exported_rounds import (
+    NAME_FORM,
     RoundFiles,
+    is_other_form,
     list_round_files,
     list_round_folders,
     natural_sort_key,
@@ -144,9 +146,11 @@ def read_exported_run(folder: Path) -> ExportedRun:
     client_info = _parse_client_info(about, info_path)
     # One round at a time, as a long run with many clients has millions of files.
     clients, is_closed = set(client_info.clients or ()), False
+    rewritten = set[Party]()
     for round_ in rounds:
         files = list_round_files(round_)
         clients.update(files.answers)
+        rewritten.update(one for one, path in files.answers.items() if is_other_form(path.stem))
         is_closed = not files.answers
     _refuse_contradictions(info_path, _contradictions(client_info, rounds, is_closed, clients))
     updates = missing = 0
@@ -170,7 +174,16 @@ def read_exported_run(folder: Path) -> ExportedRun:
         shapes,
         left_out,
         is_closed,
+        notes=tuple(_notes(rewritten)),
     )
+
+
+def _notes(rewritten: set[Party]) -> Iterator[str]:
+    if rewritten:
+        yield (
+            f"Names of files were brought to one form of Unicode ({NAME_FORM}): they are "
+            f"{printable_excerpt(', '.join(sorted(rewritten)))}."
+        )
 
 
 def _read_round(
