@@ -76,6 +76,147 @@ def test_differences_are_imported_unchanged(exported: Path, tmp_path: Path):
     assert deltas(tmp_path / "run")[0, client(0)] == [1.25, 0.5]
 
 
+def test_gradients_are_steps_against_them_times_the_servers_rate(
+    exported: Path, tmp_path: Path
+):
+    import_recording(exported, tmp_path / "run", kind="gradients", rate=0.5)
+    # -0.5 times 1.25 and 0.5
+    assert deltas(tmp_path / "run")[0, client(0)] == [-0.625, -0.25]
+    (exported / "about.toml").write_text('kind = "gradients"\nrate = 0.5')
+    import_recording(exported, tmp_path / "run")
+    import_recording(exported, tmp_path / "run", kind="gradients")
+    (exported / "about.toml").write_text('kind = "gradients"\nrate = 0.25')
+    with pytest.raises(OutputError, match="other weights of client/0"):
+        import_recording(exported, tmp_path / "run")
+    with pytest.raises(
+        TranscriptError, match=r"kind = 'gradients', but .* 'weights': state one"
+    ):
+        import_recording(exported, tmp_path / "run", kind="weights")
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ('kind = "gradients"', "requires rate"),
+        ("rate = 0.1", 'rate requires kind = "gradients"'),
+        ('kind = "gradients"\nrate = 0.0', "rate must be above 0"),
+        ('kind = "gradient"', "kind"),
+        ('saved = "later"', "saved"),
+        ('count_unit = "steps"', r"requires \[recipe\]"),
+        ("[codes]\nscale = 0.0", "codes.scale must be above 0"),
+        ("[codes]\nscale = {w = 1.0}", "codes names w, which is no tensor of the model"),
+        ('[[answers]]\nround = 0\nclient = "0"\nbegan_in = 1', "not sent before it"),
+        ('[[answers]]\nround = 0\nclient = "0"\nbegan_in = -1', "not sent before it"),
+    ],
+)
+def test_refuses_impossible_statements_about_replies(
+    exported: Path, tmp_path: Path, about: str, words: str
+):
+    (exported / "about.toml").write_text(about)
+    with pytest.raises(TranscriptError, match=words):
+        import_recording(exported, tmp_path / "run")
+
+
+def test_a_reply_may_have_begun_from_an_earlier_model(exported: Path, tmp_path: Path):
+    about = '[[answers]]\nround = 1\nclient = "0"\nbegan_in = '
+    (exported / "about.toml").write_text(f"{about}0")
+    import_recording(exported, tmp_path / "run")
+    # -2 - 1, from the model of round 0, where the weight is 1
+    assert deltas(tmp_path / "run")[1, client(0)] == [-3.0, 0.0]
+    (exported / "about.toml").write_text(f"{about}1")
+    with pytest.raises(OutputError, match="other weights of client/0"):
+        import_recording(exported, tmp_path / "run")
+
+
+def models(run: Path) -> list[float]:
+    """First weight of each broadcast."""
+    return [
+        float(m.body.weights["weight"][0, 0])
+        for m in open_transcript(run).messages
+        if isinstance(m.body, Broadcast)
+    ]
+
+
+def test_a_model_saved_after_its_round_is_broadcast_in_the_next(tmp_path: Path):
+    folder, other = tmp_path / "exported", tmp_path / "other"
+    put(folder / "round-0000" / "global.npz", model(1.0))
+    for number, after in ((1, 2.0), (2, 4.0)):
+        put(folder / f"round-{number:04d}" / "global.npz", model(after))
+        put(folder / f"round-{number:04d}" / "0.npz", model(after + 0.5))
+    imported = import_recording(folder, tmp_path / "run", saved="after")
+    assert (imported.rounds, imported.updates, imported.notes) == (2, 2, ())
+    assert models(tmp_path / "run") == [1.0, 2.0, 4.0]
+    # 2.5 - 1 and 4.5 - 2
+    assert deltas(tmp_path / "run") == {(0, client(0)): [1.5, 0.0], (1, client(0)): [2.5, 0.0]}
+    with pytest.raises(OutputError, match="contains another import"):
+        import_recording(folder, tmp_path / "run")
+    # Without the model that was sent first, the replies of the first round are left out.
+    put(other / "round-0000" / "0.npz", model(9.0))
+    for number in (0, 1, 2):
+        (folder / f"round-{number:04d}").rename(other / f"round-{number + 1:04d}")
+    put(other / "round-0000" / "global.npz", model(7.0))
+    (other / "about.toml").write_text(
+        'saved = "after"\n[[answers]]\nround = 0\nclient = "0"\nexamples = 3'
+    )
+    imported = import_recording(other, tmp_path / "left")
+    assert models(tmp_path / "left") == [7.0, 1.0, 2.0, 4.0]
+    assert imported.updates == 2
+    assert "round-0000 were left out" in imported.notes[0]
+    assert "number the rounds with replies from 1" in imported.notes[0]
+
+
+def test_one_model_saved_after_its_round_is_not_enough(tmp_path: Path):
+    put(tmp_path / "exported" / "0" / "global.npz", model(1.0))
+    put(tmp_path / "exported" / "0" / "a.npz", model(2.0))
+    with pytest.raises(TranscriptError, match="add that model as the only file of round-0000"):
+        import_recording(tmp_path / "exported", tmp_path / "run", saved="after")
+
+
+@pytest.mark.parametrize(("unit", "examples"), [("steps", 24), ("batches", 48)])
+def test_numbers_of_examples_are_computed_from_steps_or_batches(
+    exported: Path, tmp_path: Path, unit: str, examples: int
+):
+    recipe = {"rate": 0.1, "epochs": 2, "batch": 8}
+    answers = [{"round": 1, "client": "0", "examples": 5}]
+    about = {"count_unit": unit, "recipe": recipe, "examples": {"0": 6}, "answers": answers}
+    (exported / "about.json").write_text(json.dumps(about))
+    imported = import_recording(exported, tmp_path / "run")
+    sizes = [
+        m.body.examples
+        for m in open_transcript(tmp_path / "run").messages
+        if isinstance(m.body, Update) and m.sender == client(0)
+    ]
+    # 6 steps / 2 epochs, or 6 batches, of 8; then 5 steps / 2 epochs = 2.5 -> 3, or 5 batches.
+    assert sizes == [examples, 24 if unit == "steps" else 40]
+    assert imported.notes == (
+        f"Numbers of examples were computed from {unit}, as if all batches were full.",
+    )
+
+
+@pytest.mark.parametrize("suffix", ["npz", "safetensors"])
+def test_decodes_whole_number_codes(tmp_path: Path, suffix: str):
+    folder = tmp_path / "exported"
+    put(folder / "0" / f"global.{suffix}", model(1.0))
+    codes = {
+        "weight": torch.tensor([[14, -2]], dtype=torch.int8),
+        "bias": torch.tensor([0.75]),
+    }
+    put(folder / "0" / f"a.{suffix}", codes)
+    with pytest.raises(TranscriptError, match=r"whole-number codes .* \[codes\] of about.toml"):
+        import_recording(folder, tmp_path / "refused")
+    about = "[codes]\nscale = {weight = 0.25}\nzero_point = {weight = 4}"
+    (folder / "about.toml").write_text(about)
+    import_recording(folder, tmp_path / "run")
+    # 0.25 * (14 - 4) - 1 = 1.5; the bias has no scale: 0.75 - 0.5
+    assert deltas(tmp_path / "run") == {(0, Party("client/a")): [1.5, 0.25]}
+    (folder / "about.toml").write_text("[codes]\nscale = 1")
+    with pytest.raises(TranscriptError, match="'bias' holds no whole-number codes"):
+        import_recording(folder, tmp_path / "other")
+    (folder / "about.toml").write_text("[codes]\nscale = {}")
+    with pytest.raises(TranscriptError, match=r"'weight' holds whole-number codes, but"):
+        import_recording(folder, tmp_path / "other")
+
+
 @pytest.mark.parametrize(
     "names", [("round3", "3"), ("r0000", "R-1", "round_02"), ("1", "2", "3"), ("Round 0", "1")]
 )

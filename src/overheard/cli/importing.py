@@ -7,18 +7,27 @@ from rich.console import Console
 from overheard.auditing.progress import ProgressStep
 from overheard.cli.progress import progress_bar
 from overheard.cli.terminal import escaped_text
-from overheard.recorders.folder_import import ImportSummary, WeightKind, import_recording
+from overheard.recorders.exports.reply_content import ImportOptions
+from overheard.recorders.folder_import import ImportSummary, import_recording
 
 
 def import_and_report(
-    folder: Path, out: Path, kind: WeightKind, *, console: Console, errors: Console, quiet: bool
+    folder: Path,
+    out: Path,
+    options: ImportOptions,
+    *,
+    console: Console,
+    errors: Console,
+    quiet: bool,
 ) -> None:
     """Import with a progress bar on `errors`; unless `quiet`, print a summary to `console`."""
     with progress_bar(errors, quiet) as on_step:
         imported = import_recording(
             folder,
             out,
-            kind=kind,
+            kind=options.kind,
+            rate=options.rate,
+            saved=options.saved,
             on_progress=lambda name, done, total: on_step(ProgressStep(name, done, total)),
         )
     if not quiet:

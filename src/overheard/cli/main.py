@@ -37,6 +37,7 @@ from overheard.cli.options import (
     QuietOption,
     RerunOption,
     RunsOption,
+    SavedWhen,
     SeedOption,
     WorkersOption,
 )
@@ -302,13 +303,25 @@ def import_command(
         typer.Option("--out", help="Output folder. An unfinished import in it is resumed."),
     ],
     kind: Annotated[
-        FileContent,
+        FileContent | None,
         typer.Option(
             "--kind",
-            help="Contents of the clients' files: weights, or differences from the weights "
-            "that the clients received.",
+            help="Contents of the clients' files: their weights (the default), these minus the "
+            "weights that they received, or gradients, which the server subtracts.",
         ),
-    ] = FileContent.weights,
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", help="The server's learning rate, which multiplies gradients."),
+    ] = None,
+    saved: Annotated[
+        SavedWhen | None,
+        typer.Option(
+            "--saved",
+            help="Whether the global model in a round's folder was saved before the round "
+            "(the default) or after its aggregation.",
+        ),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Import a run from the weights that any framework has saved.
@@ -316,8 +329,8 @@ def import_command(
     The weights are .safetensors or .npz files, one per round and client. The
     model that is broadcast in a round is named global. A last round with this
     file only contains the final model. Facts that the files do not contain
-    (classes, recipe, defenses, example counts, sampled clients) can be given in
-    about.toml in the same folder. The folder of an experiment of Fed-BioMed is
+    (classes, recipe, defenses, example counts, sampled clients, and these options)
+    can be given in about.toml in the same folder. The folder of an experiment of Fed-BioMed is
     imported as it is, from its breakpoints.
 
     \b
@@ -332,16 +345,21 @@ def import_command(
     \b
     Examples:
       overheard import exported --out recordings/march
-      overheard import gradients --out recordings/april --kind differences
+      overheard import deltas --out recordings/april --kind differences
+      overheard import fedsgd --out recordings/may --kind gradients --rate 0.1
       overheard show recordings/march
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.cli.importing import import_and_report
+    from overheard.recorders.exports.reply_content import ImportOptions
 
+    options = ImportOptions(
+        None if kind is None else kind.value, rate, None if saved is None else saved.value
+    )
     import_and_report(
         folder,
         out,
-        kind.value,
+        options,
         console=Console(highlight=False),
         errors=Console(stderr=True),
         quiet=quiet,

@@ -18,10 +18,18 @@ class Device(enum.StrEnum):
 
 
 class FileContent(enum.StrEnum):
-    """What a client's file holds: trained weights, or their differences from the broadcast."""
+    """What a client's file holds; see `WeightKind` of the import."""
 
     weights = "weights"
     differences = "differences"
+    gradients = "gradients"
+
+
+class SavedWhen(enum.StrEnum):
+    """When the global model in the folder of a round was saved."""
+
+    before = "before"
+    after = "after"
 
 
 class ListedKind(enum.StrEnum):

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from overheard.core.plugin_discovery import discover_plugins
 from overheard.recorders.exported_run import ExportedRun, read_exported_run
+from overheard.recorders.exports.reply_content import ImportOptions
 
 FORMATS = "overheard.recorders.formats"
 """The package with a file for each format. Its files import this one, so it is named here."""
@@ -26,8 +27,12 @@ class ExportFormat(ABC):
         """Return whether a folder has this format, from the names in it."""
 
     @abstractmethod
-    def read(self, folder: Path) -> ExportedRun:
+    def read(self, folder: Path, options: ImportOptions) -> ExportedRun:
         """Read a run without its tensors.
+
+        Args:
+            folder: its folder.
+            options: what the caller states about it.
 
         Raises:
             TranscriptError: if something is invalid; the message says what to do.
@@ -35,8 +40,12 @@ class ExportFormat(ABC):
         """
 
 
-def read_run(folder: Path) -> ExportedRun:
+def read_run(folder: Path, options: ImportOptions) -> ExportedRun:
     """Read a run in the format of its folder; by default, weights by round and client.
+
+    Args:
+        folder: its folder.
+        options: what the caller states about it.
 
     Raises:
         TranscriptError: if something is invalid; the message says what to do.
@@ -44,5 +53,5 @@ def read_run(folder: Path) -> ExportedRun:
     """
     for one in discover_plugins(import_module(FORMATS), ExportFormat).values():
         if one().is_of(folder):
-            return one().read(folder)
-    return read_exported_run(folder)
+            return one().read(folder, options)
+    return read_exported_run(folder, options)

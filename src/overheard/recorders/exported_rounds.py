@@ -11,8 +11,8 @@ from unicodedata import is_normalized, normalize
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import SHADOW_PREFIX, Party, parse_party
-from overheard.recorders.conversions import explain_conversion
 from overheard.recorders.exported_weights import SUFFIXES
+from overheard.recorders.exports.conversions import explain_conversion
 
 GLOBAL_MODEL_NAME = "global"
 """File name, without suffix, of the global model of a round."""

@@ -1,7 +1,7 @@
 """A run that another framework saved, from its file names and `about`."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,10 +22,15 @@ from overheard.recorders.exported_rounds import (
     parse_round_number,
 )
 from overheard.recorders.exported_weights import ExportedWeights, read_exported_weights
+from overheard.recorders.exports.reply_content import AS_STATED, ImportOptions, SavedModel
 from overheard.recorders.import_info import ClientAnswer, ImportInfo, read_import_info
 
 NO_FILE = "no file of an answer was saved"
 """Default reason for a missing reply; stored in transcripts."""
+
+ADD_FIRST_MODEL = (
+    "number the rounds with replies from 1, and add that model as the only file of round-0000"
+)
 
 MAX_CONTRADICTIONS = 12
 """Most contradictions that an error lists; of more it gives the number."""
@@ -41,6 +46,7 @@ class ExportedAnswer:
         missing_reason: why the reply is missing.
         examples: reported number of training examples; None = not reported.
         metrics: reported metrics.
+        start: file of the model that it began from; None = the broadcast model of the round.
 
     """
 
@@ -49,6 +55,7 @@ class ExportedAnswer:
     missing_reason: str = ""
     examples: int | None = None
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+    start: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,72 +141,157 @@ class ExportedRun:
         return self.round_count + self.update_count + self.missing_count
 
 
-def read_exported_run(folder: Path) -> ExportedRun:
+def read_exported_run(folder: Path, options: ImportOptions = AS_STATED) -> ExportedRun:
     """Read a run's file names, `about` and its first model.
+
+    Args:
+        folder: folder with a subfolder for each round.
+        options: what the caller states about it.
 
     Raises:
         TranscriptError: if something is invalid; the message says what to do.
 
     """
-    rounds = list_round_folders(folder)
-    info_path, about = read_import_info(folder)
+    folders = list_round_folders(folder)
+    info_path, about = read_import_info(folder, options)
     client_info = _parse_client_info(about, info_path)
     # One round at a time, as a long run with many clients has millions of files.
-    clients, is_closed = set(client_info.clients or ()), False
-    rewritten = set[Party]()
-    for round_ in rounds:
+    clients, models, rewritten = set(client_info.clients or ()), list[Path](), set[Party]()
+    with_files = set[Path]()
+    for round_ in folders:
         files = list_round_files(round_)
+        models.append(files.model)
         clients.update(files.answers)
+        if files.answers:
+            with_files.add(round_)
         rewritten.update(one for one, path in files.answers.items() if is_other_form(path.stem))
-        is_closed = not files.answers
-    _refuse_contradictions(info_path, _contradictions(client_info, rounds, is_closed, clients))
+    rounds = _arrange_rounds(folder, folders, models, with_files, about.saved)
+    _refuse_contradictions(info_path, _contradictions(client_info, rounds, clients))
     updates = missing = 0
-    for round_ in rounds[: len(rounds) - is_closed]:
-        answers = client_info.round_answers(list_round_files(round_))
+    for index in range(len(rounds.folders)):
+        answers = client_info.round_answers(rounds, index)
         updates += sum(answer.path is not None for answer in answers)
         missing += sum(answer.path is None for answer in answers)
-    model = list_round_files(rounds[0]).model
+    model = rounds.models[0]
     shapes, left_out = model_tensors(
         model, read_exported_weights(model, folder), about, info_path
     )
+    _refuse_other_codes(about, shapes, info_path)
     return ExportedRun(
         folder,
         about,
         info_path,
-        len(rounds),
-        partial(_read_round, rounds, client_info, frozenset(clients), is_closed),
+        len(rounds.models),
+        partial(_read_round, rounds, client_info, frozenset(clients)),
         tuple(sorted(clients, key=natural_sort_key)),
         updates,
         missing,
         shapes,
         left_out,
-        is_closed,
-        notes=tuple(_notes(rewritten)),
+        rounds.is_closed,
+        notes=tuple(_notes(rounds, about, rewritten)),
     )
 
 
-def _notes(rewritten: set[Party]) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """The rounds that are imported.
+
+    Args:
+        folders: their folders, without that of a closing model.
+        models: file of the broadcast model of each, and of the final model, if there is one.
+        left_out: folder of a first round whose broadcast model is unknown, if there is one.
+        has_files: whether any client has a file.
+
+    """
+
+    folders: tuple[Path, ...]
+    models: tuple[Path, ...]
+    left_out: Path | None
+    has_files: bool
+
+    @property
+    def is_closed(self) -> bool:
+        return len(self.models) > len(self.folders)
+
+    def model_of(self, number: int) -> Path | None:
+        """Return the file of the broadcast model of a round; None if it is unknown."""
+        models = zip(self.folders, self.models, strict=False)
+        return next((model for one, model in models if parse_round_number(one) == number), None)
+
+
+def _arrange_rounds(
+    folder: Path,
+    folders: Sequence[Path],
+    models: Sequence[Path],
+    with_files: Collection[Path],
+    saved: SavedModel | None,
+) -> _Rounds:
+    """Return the rounds with the model that was broadcast in each.
+
+    Args:
+        folder: folder of the run.
+        folders: folder of each round.
+        models: global model in each.
+        with_files: those with a file of a client.
+        saved: whether these models were saved before or after the aggregation.
+
+    Raises:
+        TranscriptError: if the broadcast model of no round is known.
+
+    """
+    has_files = bool(with_files)
+    if saved != "after":
+        is_closed = folders[-1] not in with_files
+        kept = folders[: len(folders) - is_closed]
+        return _Rounds(tuple(kept), tuple(models), None, has_files)
+    # The model in the folder of a round was broadcast in the next round.
+    if len(folders) < 2:
+        raise TranscriptError(
+            f'{folder} has the model after one round only (saved = "after"), and not the model '
+            f"that was sent in it: {ADD_FIRST_MODEL}"
+        )
+    left_out = folders[0] if folders[0] in with_files else None
+    return _Rounds(tuple(folders[1:]), tuple(models), left_out, has_files)
+
+
+def _refuse_other_codes(about: ImportInfo, shapes: Shapes, info_path: Path) -> None:
+    unknown = () if about.codes is None else set(about.codes.names()).difference(shapes)
+    if unknown:
+        raise TranscriptError(
+            f"{info_path}: codes names {printable_excerpt(', '.join(sorted(unknown)))}, which "
+            "is no tensor of the model: correct it"
+        )
+
+
+def _notes(rounds: _Rounds, about: ImportInfo, rewritten: set[Party]) -> Iterator[str]:
     if rewritten:
         yield (
             f"Names of files were brought to one form of Unicode ({NAME_FORM}): they are "
             f"{printable_excerpt(', '.join(sorted(rewritten)))}."
         )
+    if rounds.left_out is not None:
+        yield (
+            f"The replies in {printable_excerpt(rounds.left_out.name)} were left out, as the "
+            f"model that was sent in this round was not saved: {ADD_FIRST_MODEL}."
+        )
+    if about.count_unit != "examples":
+        yield (
+            f"Numbers of examples were computed from {about.count_unit}, as if all batches "
+            "were full."
+        )
 
 
 def _read_round(
-    rounds: Sequence[Path],
-    client_info: "_ClientInfo",
-    clients: frozenset[Party],
-    is_closed: bool,
-    index: int,
+    rounds: _Rounds, client_info: "_ClientInfo", clients: frozenset[Party], index: int
 ) -> ExportedRound:
-    files = list_round_files(rounds[index])
-    if is_closed and index == len(rounds) - 1:
-        return ExportedRound(files.number, files.model, clients, ())
-    answers = client_info.round_answers(files)
-    return ExportedRound(
-        files.number, files.model, frozenset(answer.client for answer in answers), answers
-    )
+    model = rounds.models[index]
+    if index == len(rounds.folders):
+        number = parse_round_number(rounds.folders[-1]) + 1 if rounds.folders else 0
+        return ExportedRound(number, model, clients, ())
+    number = parse_round_number(rounds.folders[index])
+    answers = client_info.round_answers(rounds, index)
+    return ExportedRound(number, model, client_info.asked_in(number, answers), answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,19 +300,31 @@ class _ClientInfo:
 
     clients: tuple[Party, ...] | None
     asked: Mapping[int, frozenset[Party]]
-    sizes: Mapping[Party, int]
+    sizes: Mapping[Party, int | None]
     answers: Mapping[int, Mapping[Party, ClientAnswer]]
+    count_examples: Callable[[int | None], int | None]
 
     def answers_in(self, number: int) -> Mapping[Party, ClientAnswer]:
         return self.answers.get(number, {})
 
-    def round_answers(self, files: RoundFiles) -> tuple[ExportedAnswer, ...]:
-        sampled = self.asked.get(files.number, frozenset(self.clients or ()))
-        names = sampled | files.answers.keys() | self.answers_in(files.number).keys()
-        answers = [self._round_answer(files, client) for client in names]
-        return sort_answers(answers)
+    def sampled_in(self, number: int) -> frozenset[Party]:
+        return self.asked.get(number, frozenset(self.clients or ()))
 
-    def _round_answer(self, files: RoundFiles, client: Party) -> ExportedAnswer:
+    def round_answers(self, rounds: _Rounds, index: int) -> tuple[ExportedAnswer, ...]:
+        # Without any file of a client, only global models were saved, and nobody is missing.
+        if not rounds.has_files:
+            return ()
+        files = list_round_files(rounds.folders[index])
+        sampled, told = self.sampled_in(files.number), self.answers_in(files.number)
+        names = sampled | files.answers.keys() | told.keys()
+        return sort_answers(self._round_answer(rounds, files, client) for client in names)
+
+    def asked_in(self, number: int, answers: Iterable[ExportedAnswer]) -> frozenset[Party]:
+        return self.sampled_in(number) | {answer.client for answer in answers}
+
+    def _round_answer(
+        self, rounds: _Rounds, files: RoundFiles, client: Party
+    ) -> ExportedAnswer:
         path, answer = files.answers.get(client), self.answers_in(files.number).get(client)
         if path is None:
             return ExportedAnswer(
@@ -229,8 +333,13 @@ class _ClientInfo:
         default_examples = self.sizes.get(client)
         if answer is None:
             return ExportedAnswer(client, path, examples=default_examples)
-        examples = default_examples if answer.examples is None else answer.examples
-        return ExportedAnswer(client, path, examples=examples, metrics=answer.metrics)
+        examples = default_examples
+        if answer.examples is not None:
+            examples = self.count_examples(answer.examples)
+        start = None if answer.began_in is None else rounds.model_of(answer.began_in)
+        return ExportedAnswer(
+            client, path, examples=examples, metrics=answer.metrics, start=start
+        )
 
 
 def sort_answers(answers: Iterable[ExportedAnswer]) -> tuple[ExportedAnswer, ...]:
@@ -252,18 +361,18 @@ def _parse_client_info(about: ImportInfo, info_path: Path) -> _ClientInfo:
     return _ClientInfo(
         clients,
         {one.round: frozenset(map(parse_name, one.clients)) for one in about.asked},
-        {parse_name(name): size for name, size in about.examples.items()},
+        {parse_name(name): about.count_examples(n) for name, n in about.examples.items()},
         dict(answers),
+        about.count_examples,
     )
 
 
 def _contradictions(
-    client_info: _ClientInfo, rounds: Sequence[Path], is_closed: bool, clients: set[Party]
+    client_info: _ClientInfo, rounds: _Rounds, clients: set[Party]
 ) -> Iterator[str]:
-    """Yield the contradictions between `about` and the files."""
-    numbers = {
-        parse_round_number(round_): round_ for round_ in rounds[: len(rounds) - is_closed]
-    }
+    """Yield the contradictions between `about` and the files of the rounds with replies."""
+    answered = (*([] if rounds.left_out is None else [rounds.left_out]), *rounds.folders)
+    numbers = {parse_round_number(round_): round_ for round_ in answered}
     known_clients = clients if client_info.clients is None else set(client_info.clients)
     for client in sorted(client_info.sizes.keys() - clients):
         yield f"examples names {client}, which has no file in any round"
@@ -277,8 +386,22 @@ def _contradictions(
             yield f"answers names round {number}, which has no reply of any client"
         for client in sorted(answers.keys() - known_clients):
             yield f"answers names {client} in round {number}, which is no client of the run"
+        yield from _contradictions_of_starts(number, answers, rounds)
     for round_ in numbers.values():
         yield from _round_contradictions(client_info, list_round_files(round_), known_clients)
+
+
+def _contradictions_of_starts(
+    number: int, answers: Mapping[Party, ClientAnswer], rounds: _Rounds
+) -> Iterator[str]:
+    """Yield the replies of a round that cannot have begun from the model that `about` names."""
+    for client, answer in answers.items():
+        start = answer.began_in
+        if start is not None and (start > number or rounds.model_of(start) is None):
+            yield (
+                f"answers says that the reply of {client} in round {number} began in round "
+                f"{start}, whose model was not sent before it, or was not saved"
+            )
 
 
 def _round_contradictions(

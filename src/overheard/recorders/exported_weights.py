@@ -23,7 +23,7 @@ from overheard.archive.npz import (
 from overheard.archive.tensor_files import find_flaw
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
-from overheard.recorders.conversions import explain_objects
+from overheard.recorders.exports.conversions import explain_objects
 
 SUFFIXES = (".safetensors", ".npz")
 
@@ -39,6 +39,7 @@ _MAX_PEEK = 4096
 
 _WEIGHTS = frozenset({"F16", "BF16", "F32", "F64"})
 _WHOLE = re.compile(r"[IU][0-9]+|BOOL")
+_WHOLE_TYPES = re.compile(rf"{_WHOLE.pattern}|u?int[0-9]+|bool|[<>|=]?[iu][1248]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ def read_exported_weights(
     folder: Path,
     shapes: Shapes | None = None,
     left_out: Collection[str] = (),
+    *,
+    has_codes: bool = False,
 ) -> ExportedWeights:
     """Read the tensors of one file, which must be finite; nothing is unpickled.
 
@@ -69,6 +72,7 @@ def read_exported_weights(
         shapes: shapes of the required tensors, which alone are read; None = all floating-point
             tensors.
         left_out: names of other tensors that the file may contain.
+        has_codes: whether required tensors may also be whole numbers, which are not checked.
 
     Raises:
         TranscriptError: if the file is invalid, with what to do. Sizes are checked before
@@ -78,7 +82,7 @@ def read_exported_weights(
     checked_file_size(path, folder)
     try:
         read = _safetensors if path.suffix == ".safetensors" else _npz
-        exported = read(path, shapes, left_out)
+        exported = read(path, shapes, left_out, has_codes)
     except (*ZIP_FAILURES, SafetensorError) as error:
         raise unreadable_file(path, error) from error
     return check_weights(path, exported)
@@ -100,18 +104,27 @@ def check_weights(path: Path, exported: ExportedWeights) -> ExportedWeights:
 
     """
     if not exported.weights:
-        raise TranscriptError(f"{path} has no floating-point tensor: export the weights")
+        codes = (
+            "only whole numbers, which are no weights but codes: export scale * (code - zero "
+        )
+        raise TranscriptError(
+            f"{path} has {codes}point) as float32"
+            if exported.left_out
+            else f"{path} has no tensor: export the weights"
+        )
     for name, tensor in exported.weights.items():
-        flaw = find_flaw(tensor)
+        flaw = find_flaw(tensor) if tensor.is_floating_point() else None
         if flaw:
             raise TranscriptError(
-                f"{path}: {name!r} {flaw}: export it again, or remove the file, so that the "
-                "client's reply counts as missing"
+                f"{path}: {name!r} {flaw}: export it again or, if it is a client's, remove the "
+                "file, so that its reply counts as missing"
             )
     return exported
 
 
-def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> ExportedWeights:
+def _safetensors(
+    path: Path, shapes: Shapes | None, spare: Collection[str], has_codes: bool
+) -> ExportedWeights:
     """Map the tensors of a safetensors file; pages are loaded on access."""
     weights, left_out = dict[str, Tensor](), list[str]()
     with safe_open(path, framework="pt") as file:
@@ -123,7 +136,7 @@ def _safetensors(path: Path, shapes: Shapes | None, spare: Collection[str]) -> E
             if _WHOLE.fullmatch(kind) and shapes is None:
                 left_out.append(name)
                 continue
-            if kind not in _WEIGHTS:
+            if kind not in _WEIGHTS and not (has_codes and _WHOLE.fullmatch(kind)):
                 raise not_weights(path, name, kind)
             refuse_shape(path, name, tuple(head.get_shape()), shapes)
             weights[name] = file.get_tensor(name)
@@ -139,7 +152,9 @@ class _ArrayEntry:
     header: ArrayHeader
 
 
-def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> ExportedWeights:
+def _npz(
+    path: Path, shapes: Shapes | None, spare: Collection[str], has_codes: bool
+) -> ExportedWeights:
     with zipfile.ZipFile(path) as archive:
         entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         if len(entries) != len(archive.infolist()):
@@ -154,7 +169,7 @@ def _npz(path: Path, shapes: Shapes | None, spare: Collection[str]) -> ExportedW
         )
         taken = {name: head for name, head in heads.items() if name not in left_out}
         for name, head in taken.items():
-            if head.kind.kind != "f":
+            if head.kind.kind != "f" and not has_codes:
                 raise not_weights(path, name, str(head.kind))
             refuse_shape(path, name, head.header.shape, shapes)
         if shapes is None:
@@ -256,7 +271,13 @@ def _refuse_bomb(path: Path, heads: Mapping[str, _ArrayEntry]) -> None:
 
 def not_weights(path: Path, name: str, kind: str) -> TranscriptError:
     """Return an error that a tensor has this type of numbers, which is no weights'."""
+    start = f"{path}: {printable_excerpt(repr(name))} has dtype {printable_excerpt(kind)}"
+    if _WHOLE_TYPES.fullmatch(kind):
+        return TranscriptError(
+            f"{start}: these are whole-number codes and no weights: state their scale and "
+            "zero_point in [codes] of about.toml, or export scale * (code - zero point) as "
+            "float32"
+        )
     return TranscriptError(
-        f"{path}: {name!r} has dtype {printable_excerpt(kind)}, not floating-point numbers of "
-        "16 to 64 bits: export it as float32"
+        f"{start}, not floating-point numbers of 16 to 64 bits: export it as float32"
     )

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, final
+from typing import final
 
 import torch
-from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.manifest import Manifest
@@ -30,9 +29,16 @@ from overheard.recorders.exported_run import (
     ExportedRound,
     ExportedRun,
 )
+from overheard.recorders.exported_weights import read_exported_weights
+from overheard.recorders.exports.reply_content import (
+    ImportOptions,
+    SavedModel,
+    WeightKind,
+    compute_update,
+)
 
-WeightKind = Literal["weights", "differences"]
-"""Content of clients' files: their weights, or differences from the broadcast weights."""
+DEFAULT_KIND: WeightKind = "weights"
+"""Content of clients' files if nobody states it."""
 
 TO_SERVER = frozenset({SERVER})
 
@@ -66,7 +72,9 @@ def import_recording(
     folder: Path,
     out: Path,
     *,
-    kind: WeightKind = "weights",
+    kind: WeightKind | None = None,
+    rate: float | None = None,
+    saved: SavedModel | None = None,
     on_progress: OnProgress | None = None,
 ) -> ImportSummary:
     """Write the transcript of a run whose weights another framework saved.
@@ -79,7 +87,11 @@ def import_recording(
         folder: folder with a subfolder for each round, or of an experiment of Fed-BioMed; see
             `docs/import.md`.
         out: folder for the run.
-        kind: content of clients' files; global models are always weights.
+        kind: content of clients' files; None = as `about.toml` states, or else weights. Global
+            models are always weights.
+        rate: the server's learning rate, which multiplies gradients.
+        saved: whether the global model in a round's folder was saved before or after the
+            aggregation; None = as `about.toml` states, or else before.
         on_progress: called with the progress.
 
     Raises:
@@ -88,17 +100,17 @@ def import_recording(
 
     """
     _refuse_nested(folder, out)
-    run = read_run(folder)
+    run = read_run(folder, ImportOptions(kind, rate, saved))
     recorder = Recorder(out, _manifest(run))
     done, ticker = recorder.committed_rounds(), _Progress(on_progress, run.message_count)
     if done > run.round_count:
         raise _another_import(out, f"it has {done} rounds")
     for index in range(done):
-        _refuse_another_import(run, index, kind, out)
+        _refuse_another_import(run, index, out)
         ticker.advance(f"round {index}", 1 + len(run.round(index).answers))
     for index in range(done, run.round_count):
         with recorder.open_round() as open_round:
-            _write_round(run, index, kind, open_round, ticker)
+            _write_round(run, index, open_round, ticker)
     answered = run.round_count - run.is_closed
     return ImportSummary(
         answered,
@@ -132,7 +144,7 @@ def _manifest(run: ExportedRun) -> Manifest:
 
 
 def _write_round(
-    run: ExportedRun, index: int, kind: WeightKind, open_round: OpenRound, ticker: "_Progress"
+    run: ExportedRun, index: int, open_round: OpenRound, ticker: "_Progress"
 ) -> None:
     exported = run.round(index)
     start = _read_model(run, exported)
@@ -140,15 +152,13 @@ def _write_round(
     open_round.record(Message(index, SERVER, exported.readers, body))
     ticker.advance(f"round {exported.number}")
     for answer in exported.answers:
-        message = Message(
-            index, answer.client, TO_SERVER, _read_answer(run, answer, kind, start)
-        )
+        message = Message(index, answer.client, TO_SERVER, _read_answer(run, answer, start))
         try:
             open_round.record(message)
         except ValueError as error:
             raise TranscriptError(
                 f"{answer.path}: {printable_excerpt(str(error))}: export it again, and check "
-                f"that it contains {kind}"
+                f"that it contains {run.info.kind or DEFAULT_KIND}"
             ) from error
         ticker.advance(f"round {exported.number}")
     if exported.aggregate is not None:
@@ -165,35 +175,41 @@ def _read_weights(run: ExportedRun, path: Path) -> Weights:
 
 
 def _read_aggregate(run: ExportedRun, exported: ExportedAggregate, start: Weights) -> Aggregate:
-    delta = _subtract(_read_weights(run, exported.path), start)
+    delta = compute_update(_read_weights(run, exported.path), start, "weights")
     return Aggregate(delta, exported.cohort, exported.examples)
 
 
 def _read_answer(
-    run: ExportedRun, answer: ExportedAnswer, kind: WeightKind, start: Weights
+    run: ExportedRun, answer: ExportedAnswer, start: Weights
 ) -> Update | MissingReply:
     if answer.path is None:
         return MissingReply(answer.missing_reason)
-    delta = _read_weights(run, answer.path)
-    if kind == "weights":
-        delta = _subtract(delta, start)
+    kind, rate = run.info.kind or DEFAULT_KIND, run.info.rate or 0.0
+    if answer.start is not None and kind == "weights":
+        start = _read_weights(run, answer.start)
+    delta = compute_update(_read_reply(run, answer.path), start, kind, rate)
     return Update(delta, answer.examples, answer.metrics)
 
 
-def _subtract(end: Weights, start: Weights) -> dict[str, Tensor]:
-    return {name: _widen(tensor) - _widen(start[name]) for name, tensor in end.items()}
+def _read_reply(run: ExportedRun, path: Path) -> Weights:
+    """Return the numbers of a client's file, decoded if they are whole-number codes."""
+    codes = run.info.codes
+    if codes is None:
+        return _read_weights(run, path)
+    found = read_exported_weights(path, run.folder, run.shapes, run.left_out, has_codes=True)
+    try:
+        return codes.decode(found.weights)
+    except ValueError as error:
+        raise TranscriptError(
+            f"{path}: {printable_excerpt(str(error))}: correct [codes] of {run.info_path.name}"
+        ) from error
 
 
-def _widen(tensor: Tensor) -> Tensor:
-    """Widen 16-bit numbers to 32 bits, so that differences are not rounded."""
-    return tensor.float() if tensor.element_size() < 4 else tensor
-
-
-def _refuse_another_import(run: ExportedRun, index: int, kind: WeightKind, out: Path) -> None:
+def _refuse_another_import(run: ExportedRun, index: int, out: Path) -> None:
     """Refuse to continue if a round that is already imported does not match these files.
 
-    All metadata is compared, but only the weights of the broadcast and of the first update, as
-    comparing all would take as long as a new import.
+    All metadata is compared, but only the weights of the broadcast, of the first update and of
+    updates that began from another model, as comparing all would take as long as a new import.
     """
     exported, (first, *others) = run.round(index), read_round(out, index)
     if not isinstance(first.body, Broadcast) or first.readers != exported.readers:
@@ -210,15 +226,16 @@ def _refuse_another_import(run: ExportedRun, index: int, kind: WeightKind, out: 
         [] if exported.aggregate is None else [exported.aggregate.cohort]
     ):
         raise _another_import(out, f"round {exported.number} has other replies")
+    is_first = True
     for message, answer in zip(replies, exported.answers, strict=True):
-        if isinstance(message.body, Update):
-            body = _read_answer(run, answer, kind, start)
+        if isinstance(message.body, Update) and (is_first or answer.start is not None):
+            body = _read_answer(run, answer, start)
             assert isinstance(body, Update), "compared above"
             if not _are_equal(message.body.delta, body.delta):
                 raise _another_import(
                     out, f"round {exported.number} has other weights of {answer.client}"
                 )
-            break
+            is_first = False
 
 
 AnswerInClear = tuple[Party, str | None, int | None, Mapping[str, float]]

@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,9 +14,17 @@ from overheard.archive.layout import path_exists, read_checked_file
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
 from overheard.archive.message_bodies import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
-from overheard.core.recipe import Recipe
+from overheard.core.recipe import LARGEST_FLOAT32, Recipe
 from overheard.core.task import Task, TaskKind
 from overheard.recorders.exported_rounds import INFO_FILES
+from overheard.recorders.exports.reply_content import (
+    AS_STATED,
+    CountUnit,
+    ImportOptions,
+    SavedModel,
+    WeightCodes,
+    WeightKind,
+)
 
 MAX_TEXT_LENGTH = 1000
 """Most characters of a text, as texts are shown in reports and on terminals."""
@@ -40,6 +48,8 @@ class ClientAnswer:
         examples: reported number of training examples; None = as in the table `examples`.
         metrics: reported metrics, by name.
         missing: why the reply is missing; "" = there is one.
+        began_in: number of the round whose broadcast model the client began from; None = of
+            this round.
 
     """
 
@@ -48,6 +58,7 @@ class ClientAnswer:
     examples: int | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     missing: str = ""
+    began_in: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,12 @@ class ImportInfo:
     """Metadata that the exported files do not contain; all of it is optional.
 
     Args:
+        kind: content of clients' files; None = weights.
+        rate: the server's learning rate, which multiplies gradients.
+        saved: whether the global model in a round's folder was saved before or after the
+            aggregation; None = before.
+        codes: how whole-number codes in clients' files are decoded; None = there are none.
+        count_unit: what the reported numbers of `examples` and `answers` count.
         framework: framework of the run, with its version.
         model: the architecture, in words.
         class_names: class names in the order of labels, or names of the outputs of a model
@@ -81,6 +98,11 @@ class ImportInfo:
         strict=True, extra="forbid", allow_inf_nan=False
     )
 
+    kind: WeightKind | None = None
+    rate: float | None = None
+    saved: SavedModel | None = None
+    codes: WeightCodes | None = None
+    count_unit: CountUnit = "examples"
     framework: str = ""
     model: str = ""
     class_names: tuple[str, ...] | None = None
@@ -110,9 +132,48 @@ class ImportInfo:
             return None
         return Task(self.input_shape, self.class_names, self.vocabulary, self.task_kind)
 
+    def count_examples(self, reported: int | None) -> int | None:
+        """Return the number of examples behind a reported number, rounded up to batches.
 
-def read_import_info(folder: Path) -> tuple[Path, ImportInfo]:
+        A last batch that is not full counts as full, as its size was not reported.
+        """
+        if reported is None or self.count_unit == "examples":
+            return reported
+        assert self.recipe is not None, "checked when the value was made"
+        epochs = self.recipe.epochs if self.count_unit == "steps" else 1
+        return -(-reported // epochs) * self.recipe.batch
+
+
+def read_import_info(
+    folder: Path, options: ImportOptions = AS_STATED
+) -> tuple[Path, ImportInfo]:
     """Read `about.toml` or `about.json` in this folder; empty metadata if there is neither.
+
+    Args:
+        folder: folder of the run.
+        options: what the caller states in place of the file.
+
+    Raises:
+        TranscriptError: if the file is invalid, or states something else than the options.
+
+    """
+    path, info = _read_stated_info(folder)
+    given = {name: value for name, value in asdict(options).items() if value is not None}
+    for name, value in given.items():
+        stated = getattr(info, name)
+        if stated not in (None, value):
+            raise TranscriptError(
+                f"{path} has {name} = {stated!r}, but the import was called with {name} "
+                f"{value!r}: state one of them"
+            )
+    try:
+        return path, replace(info, **given)
+    except ValueError as error:
+        raise TranscriptError(f"{folder}: {printable_excerpt(str(error))}") from error
+
+
+def _read_stated_info(folder: Path) -> tuple[Path, ImportInfo]:
+    """Read the file alone.
 
     Raises:
         TranscriptError: if there are both, or the file is damaged or has unknown keys; all
@@ -148,6 +209,7 @@ _PARSER = TypeAdapter(ImportInfo)
 
 
 def _contradictions(about: ImportInfo) -> Iterator[str]:
+    yield from _contradictions_of_replies(about)
     if (about.class_names is None) != (about.input_shape is None):
         yield "class_names and input_shape require each other: give both, or neither"
     if about.vocabulary is not None and about.input_shape is None:
@@ -172,8 +234,31 @@ def _contradictions(about: ImportInfo) -> Iterator[str]:
             )
     sizes = [*about.examples.values(), *(answer.examples or 0 for answer in about.answers)]
     for size in sizes:
-        if not 0 <= size < MAX_EXAMPLES:
+        examples = about.count_examples(size) if about.recipe is not None else size
+        if size < 0 or not 0 <= (examples or 0) < MAX_EXAMPLES:
             yield f"examples must be 0 or more, and below {MAX_EXAMPLES}, got {size}"
+
+
+def _contradictions_of_replies(about: ImportInfo) -> Iterator[str]:
+    """Yield what contradicts itself in the statements on clients' files."""
+    if about.kind == "gradients" and about.rate is None:
+        yield (
+            'kind = "gradients" requires rate, the learning rate of the server that multiplies '
+            "a gradient: give both"
+        )
+    if about.rate is not None and about.kind != "gradients":
+        yield 'rate requires kind = "gradients": give both, or neither'
+    if about.rate is not None and not 0 < about.rate < LARGEST_FLOAT32:
+        yield f"rate must be above 0 and below {LARGEST_FLOAT32}, got {about.rate}"
+    if about.count_unit != "examples" and about.recipe is None:
+        yield (
+            f'count_unit = "{about.count_unit}" requires [recipe] with batch and epochs, to '
+            "compute numbers of examples: give both"
+        )
+    known = about.tensors
+    if about.codes is not None and known is not None:
+        for name in sorted(set(about.codes.names()).difference(known)):
+            yield f"codes names {name}, but tensors does not"
 
 
 def _unique_names(about: ImportInfo) -> Iterator[tuple[str, Iterable[str]]]:

@@ -21,6 +21,7 @@ from overheard.recorders.exported_run import (
     model_tensors,
     sort_answers,
 )
+from overheard.recorders.exports.reply_content import ImportOptions
 from overheard.recorders.formats._breakpoints import (
     Breakpoint,
     ExperimentHistory,
@@ -50,11 +51,11 @@ class FedBioMed(ExportFormat):
         """Return whether the folder has a breakpoint, or is the folder of one."""
         return has_breakpoints(folder)
 
-    def read(self, folder: Path) -> ExportedRun:
+    def read(self, folder: Path, options: ImportOptions) -> ExportedRun:
         """Read an experiment; files of parameters are found by their names in the folder."""
         history = read_breakpoints(folder)
         read_weights = _weights_reader()
-        info_path, info = read_import_info(folder)
+        info_path, info = read_import_info(folder, options)
         _refuse_facts_of_breakpoints(info, info_path)
         info = _complete_info(info, history.last)
         rounds = _known_rounds(folder, history)
@@ -190,6 +191,10 @@ def _refuse_facts_of_breakpoints(info: ImportInfo, path: Path) -> None:
         "asked": bool(info.asked),
         "examples": bool(info.examples),
         "answers": bool(info.answers),
+        "kind": info.kind is not None,
+        "saved": info.saved is not None,
+        "codes": info.codes is not None,
+        "count_unit": info.count_unit != "examples",
     }
     for key in (key for key, is_given in given.items() if is_given):
         raise TranscriptError(f"{path}: {key} is stated by the breakpoints: remove it")

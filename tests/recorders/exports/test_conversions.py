@@ -14,17 +14,17 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from overheard.core.errors import TranscriptError
-from overheard.recorders.conversions import (
+from overheard.recorders.exported_weights import read_exported_weights
+from overheard.recorders.exports.conversions import (
     _TURNED,
     CONVERSIONS,
     FLOWER_PARAMETERS_LINE,
     OBJECT_ARRAY_LINE,
     explain_conversion,
 )
-from overheard.recorders.exported_weights import read_exported_weights
 from overheard.recorders.folder_import import import_recording
 
-PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "import.md").read_text()
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What the files of a run hold that other software saved, and how they are read."""

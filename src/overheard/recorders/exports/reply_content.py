@@ -1,0 +1,125 @@
+"""What the files of clients hold, and what must be known to compute their updates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import ConfigDict
+from torch import Tensor
+
+from overheard.core.messages import Weights
+
+WeightKind = Literal["weights", "differences", "gradients"]
+"""Content of clients' files: their weights after training; these minus the weights that they
+began from; or gradients, which a server subtracts times its learning rate."""
+
+SavedModel = Literal["before", "after"]
+"""Whether the global model in a round's folder was saved before or after its aggregation."""
+
+CountUnit = Literal["examples", "steps", "batches"]
+"""What the reported numbers count: a client's examples, its optimizer steps of a round, or the
+batches of its examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """Options of an import that `about.toml` may state instead; None = as it states.
+
+    Args:
+        kind: content of clients' files; global models are always weights.
+        rate: the learning rate of the server that multiplies gradients.
+        saved: whether the global model in a round's folder was saved before or after the
+            aggregation.
+
+    """
+
+    kind: WeightKind | None = None
+    rate: float | None = None
+    saved: SavedModel | None = None
+
+
+AS_STATED = ImportOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class WeightCodes:
+    """How whole-number codes of numbers are decoded: scale times (code minus zero point).
+
+    Args:
+        scale: for all tensors, or by name of a tensor; others are no codes.
+        zero_point: for all tensors, or by name of a tensor; 0 for others.
+
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False
+    )
+
+    scale: float | Mapping[str, float]
+    zero_point: float | Mapping[str, float] = 0.0
+
+    def __post_init__(self) -> None:
+        """Check that scales are above 0."""
+        scales = self.scale.values() if isinstance(self.scale, Mapping) else [self.scale]
+        for scale in scales:
+            if not (isfinite(scale) and scale > 0):
+                raise ValueError(f"codes.scale must be above 0, got {scale}")
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the tensors that scale or zero point name."""
+        tables = (one for one in (self.scale, self.zero_point) if isinstance(one, Mapping))
+        return tuple(name for table in tables for name in table)
+
+    def decode(self, weights: Weights) -> dict[str, Tensor]:
+        """Return the numbers of all codes, as float32.
+
+        Raises:
+            ValueError: if a tensor is not of whole numbers, or has whole numbers of an
+                unstated scale.
+
+        """
+        return {name: self._decode_tensor(name, tensor) for name, tensor in weights.items()}
+
+    def _decode_tensor(self, name: str, tensor: Tensor) -> Tensor:
+        scale = self.scale.get(name) if isinstance(self.scale, Mapping) else self.scale
+        if scale is None:
+            if not tensor.is_floating_point():
+                raise ValueError(f"{name!r} holds whole-number codes, but codes.scale has none")
+            return tensor
+        zero = self.zero_point
+        zero_point = zero.get(name, 0.0) if isinstance(zero, Mapping) else zero
+        codes = tensor.double()
+        if not torch.equal(codes, codes.round()):
+            raise ValueError(f"{name!r} holds no whole-number codes, but codes.scale has it")
+        return ((codes - zero_point) * scale).float()
+
+
+def compute_update(
+    content: Weights, start: Weights, kind: WeightKind, rate: float = 0.0
+) -> Weights:
+    """Return a client's update: its weights minus those that it began from.
+
+    Numbers of 16 bits are widened to 32 bits first, so that differences are not rounded.
+
+    Args:
+        content: the numbers of its file.
+        start: the weights that it began from.
+        kind: what the file holds.
+        rate: the learning rate that multiplies gradients.
+
+    """
+    match kind:
+        case "weights":
+            return {
+                name: _widen(tensor) - _widen(start[name]) for name, tensor in content.items()
+            }
+        case "differences":
+            return content
+        case "gradients":
+            return {name: _widen(tensor) * -rate for name, tensor in content.items()}
+
+
+def _widen(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.element_size() < 4 else tensor
