@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Literal, final
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +15,43 @@ from overheard.core.examples import Examples
 from overheard.core.task import Task, TokenWords, words_of_task
 
 NO_ATTRIBUTES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReadColumn:
+    """A column of a file that became inputs.
+
+    Args:
+        name: its name in the file.
+        kind: what it was read as.
+        inputs: number of inputs that it became.
+        bounds: the smallest and the largest number, as written; None = no numbers.
+
+    """
+
+    name: str
+    kind: Literal["number", "category", "text"]
+    inputs: int
+    bounds: tuple[float, float] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DataReading:
+    """How a person's own data were read.
+
+    Args:
+        columns: the columns that became inputs; () = the file has none, or is no file.
+        scale: the scale of numbers, in words; "" = as the source gives them.
+        notes: a sentence on each thing that was left out or found out, or that may not be as
+            its owner means it.
+
+    """
+
+    columns: tuple[ReadColumn, ...] = ()
+    scale: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +72,7 @@ class Dataset:
         attributes: values of sensitive attributes, one per user, by attribute; never inputs.
         background: public examples of the same task, from nobody in the training or test part.
         token_words: the words of the tokens, where inputs are texts; None = what the task says.
+        reading: how the data were read, if they are a person's own.
 
     """
 
@@ -49,6 +87,7 @@ class Dataset:
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_ATTRIBUTES)
     background: Examples | None = None
     token_words: TokenWords | None = None
+    reading: DataReading = DataReading()
 
     def __post_init__(self) -> None:
         """Refuse examples that do not fit the task, and fields that do not fit the examples."""

@@ -6,7 +6,7 @@ import pytest
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
-from overheard.data.reading.custom_table import TableColumns, load_table
+from overheard.data.reading.custom_table import TableColumns, TableSettings, load_table
 from overheard.data.reading.texts import TextSettings
 
 FRAME = pd.DataFrame(
@@ -28,7 +28,7 @@ def loaded(
         frame.to_parquet(path)
     else:
         frame.to_csv(path, index=False)
-    return load_table(path, columns, TextSettings(10, 4), Seed(0))
+    return load_table(path, columns, TableSettings(texts=TextSettings(10, 4)), Seed(0))
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
@@ -136,3 +136,49 @@ def test_refuses_columns_that_are_no_labels_of_the_task(
     frame = FRAME.drop(columns="note").assign(far=range(20), same=1.0)
     with pytest.raises(DataError, match=message):
         loaded(tmp_path, columns, frame)
+
+
+def test_columns_of_names_are_texts_as_written(tmp_path: Path) -> None:
+    frame = FRAME.drop(columns="note").assign(who=["01", "1"] * 10, ill=["7.0", "7"] * 10)
+    dataset = loaded(tmp_path, TableColumns("ill", user="who"), frame)
+    assert dataset.user_names == ("01", "1")
+    assert dataset.task.class_names == ("7", "7.0")
+    assert "'7', '7.0' are different classes" in " ".join(dataset.reading.notes)
+
+
+def test_spellings_of_a_label_are_refused_unless_a_person_decides(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    FRAME.drop(columns="note").assign(ill=["a", "b", "a ", "b"] * 5).to_csv(path, index=False)
+    with pytest.raises(DataError, match='spellings = "merged"'):
+        load_table(path, TableColumns("ill"), TableSettings(), Seed(0))
+    merged = load_table(path, TableColumns("ill"), TableSettings(spellings="merged"), Seed(0))
+    assert merged.task.class_names == ("a", "b")
+    kept = load_table(path, TableColumns("ill"), TableSettings(spellings="kept"), Seed(0))
+    assert kept.task.class_names == ("a", "a ", "b")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([f"{n / 100}" for n in range(60)], 'task = "regression"'),
+        ([str(n) for n in range(60)], 'task = "regression"'),
+        ([f"P{n}" for n in range(60)], "names rows and no classes"),
+    ],
+)
+def test_refuses_labels_that_are_no_classes(
+    tmp_path: Path, labels: list[str], message: str
+) -> None:
+    frame = pd.DataFrame({"a": [n % 7 for n in range(60)], "y": labels})
+    with pytest.raises(DataError, match=message):
+        loaded(tmp_path, TableColumns("y"), frame)
+
+
+def test_says_what_became_of_each_column(tmp_path: Path) -> None:
+    frame = FRAME.drop(columns="note")
+    reading = loaded(tmp_path, TableColumns("ill", user="who"), frame).reading
+    assert [(one.name, one.kind, one.inputs) for one in reading.columns] == [
+        ("age", "number", 1),
+        ("ward", "category", 3),
+    ]
+    assert reading.columns[0].bounds == (20, 50)
+    assert reading.scale.startswith("standardised")

@@ -17,7 +17,7 @@ from overheard.core.task import Task
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.holdout import hold_out_latest
-from overheard.data.reading.attributes import read_attributes
+from overheard.data.reading.attributes import values_of_users
 from overheard.data.reading.folder import find_file, require_file
 from overheard.data.reading.style import DatedTexts, style_vectors
 from overheard.data.reading.tables import (
@@ -177,11 +177,12 @@ class Blogs(DataSource):
     def _attributes(
         self, path: Path, table: "pandas.DataFrame", users: CategoricalColumn
     ) -> Mapping[str, tuple[str, ...]]:
-        if self.task == "age_group":
-            return read_attributes(path, table, ("gender",), users)
-        groups = integer_column(path, table, "label", len(AGE_GROUPS))
-        with_groups = table.assign(age_group=np.array(AGE_GROUPS)[groups])
-        return read_attributes(path, with_groups, ("gender", "age_group"), users)
+        columns = {"gender": categorical_column(path, table, "gender")}
+        if self.task != "age_group":
+            groups = integer_column(path, table, "label", len(AGE_GROUPS))
+            with_groups = table.assign(age_group=np.array(AGE_GROUPS)[groups])
+            columns["age_group"] = categorical_column(path, with_groups, "age_group")
+        return values_of_users(path, columns, users)
 
 
 @dataclass(frozen=True, slots=True)

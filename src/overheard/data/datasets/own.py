@@ -4,9 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, final
 
+from overheard.core.errors import PlanError
 from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
+from overheard.data.reading.custom_table import Spellings, TableSettings
+from overheard.data.reading.scales import Scale
+from overheard.data.reading.table_inputs import Decimals, InputSettings
+from overheard.data.reading.texts import TextSettings
+
+
+MAX_HEADER_LINES = 2
+"""The most lines with names of columns."""
 
 
 @final
@@ -33,6 +42,18 @@ class Own(DataSource):
             columns of numbers to predict, which are standardised. A function shows it by the
             form of its labels; arrays have classes.
         more_labels: further columns of labels, for "multi_label" and "regression".
+        scale: how numbers of a file become inputs. "standardised": minus the mean, over the
+            deviation. "as_written": as they are. "by_255": divided by 255. "min_max": from 0 to
+            1. Statistics are those of the training part. Take what the run's clients do.
+        numbers: columns of a table that are inputs as numbers, whatever they look like; a cell
+            that is no number is missing.
+        categories: columns of a table that are inputs as categories, though they hold numbers.
+        left_out: columns of a table that are no inputs. Columns of ids are found and left out.
+        decimals: the decimal sign of a table, "dot" or "comma"; None = found out.
+        header_lines: lines with names of columns in a .csv, 0 to 2. With 0, columns are named
+            0, 1, 2, ...; with 2, the two names of a column are joined by a blank.
+        spellings: what becomes of labels that differ by blanks, final dots or capitals alone:
+            "refused", "merged" (one class) or "kept" (several).
 
     """
 
@@ -46,9 +67,23 @@ class Own(DataSource):
     tokens: int = 40
     task: TaskKind = "classification"
     more_labels: tuple[str, ...] = ()
+    scale: Scale = "standardised"
+    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    decimals: Decimals | None = None
+    header_lines: int = 1
+    spellings: Spellings = "refused"
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"
+
+    def __post_init__(self) -> None:
+        """Refuse a header that no table has."""
+        if not 0 <= self.header_lines <= MAX_HEADER_LINES:
+            raise PlanError(
+                f"own: header_lines must be 0 to {MAX_HEADER_LINES}, got {self.header_lines}"
+            )
 
     def load(self, folder: Path | None) -> Dataset:
         """Read the file or call the function; the data folder is not used."""
@@ -61,6 +96,12 @@ class Own(DataSource):
             attributes=self.attributes,
             task=self.task,
             more_labels=self.more_labels,
-            vocabulary=self.vocabulary,
-            tokens=self.tokens,
+            table=TableSettings(
+                self.header_lines,
+                self.spellings,
+                InputSettings(
+                    self.numbers, self.categories, self.left_out, self.decimals, self.scale
+                ),
+                TextSettings(self.vocabulary, self.tokens),
+            ),
         )

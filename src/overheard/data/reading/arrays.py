@@ -1,6 +1,7 @@
 """Readers of single arrays in untrusted `.npz` files."""
 
 import re
+import unicodedata
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,9 @@ MAX_ITEM_BYTES = 8
 
 MAX_NAME_LENGTH = 100
 """The most characters in the name of a class or user; names appear in reports."""
+
+WORD_JOINERS = frozenset("\u200c\u200d")
+"""The zero-width non-joiner and joiner, which ordinary words of many scripts contain."""
 
 _MAX_QUOTED = 1000
 """The most characters that an error quotes from a file."""
@@ -157,12 +161,15 @@ def read_names(path: Path, name: str) -> tuple[str, ...]:
 def checked_names(path: Path | str, name: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return these names if they are all different, printable and short.
 
+    Blanks of any kind are printable, and so are the joiners of words in many scripts (U+200C,
+    U+200D). Signs that change the direction of a text are not.
+
     Raises:
         DataError: if they are not.
 
     """
     for word in names:
-        if not word.isprintable() or not 0 < len(word) <= MAX_NAME_LENGTH:
+        if not _is_printable_name(word) or not 0 < len(word) <= MAX_NAME_LENGTH:
             raise DataError(
                 f"{path}: {word[:MAX_NAME_LENGTH]!r} in '{name}' is not a valid name: use 1 to "
                 f"{MAX_NAME_LENGTH} printable characters"
@@ -170,6 +177,13 @@ def checked_names(path: Path | str, name: str, names: Sequence[str]) -> tuple[st
     if len(set(names)) != len(names):
         raise DataError(f"{path}: '{name}' has a name twice: make the names differ")
     return tuple(names)
+
+
+def _is_printable_name(word: str) -> bool:
+    return word.isprintable() or all(
+        one.isprintable() or one in WORD_JOINERS or unicodedata.category(one) == "Zs"
+        for one in word
+    )
 
 
 def _checked_dtype(

@@ -16,13 +16,12 @@ from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import Dataset
 from overheard.data.holdout import hold_out_fifth
 from overheard.data.reading.custom_arrays import load_arrays
-from overheard.data.reading.custom_table import TableColumns, load_table
+from overheard.data.reading.custom_table import TableColumns, TableSettings, load_table
 from overheard.data.reading.float_labels import (
     float_label_rows,
     kind_of_labels,
     output_names,
 )
-from overheard.data.reading.texts import TextSettings
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
@@ -37,8 +36,7 @@ def load_custom_data(
     attributes: tuple[str, ...] = (),
     task: TaskKind = "classification",
     more_labels: tuple[str, ...] = (),
-    vocabulary: int = 20_000,
-    tokens: int = 40,
+    table: TableSettings = TableSettings(),  # noqa: B008 - a value that never changes
     seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
 ) -> Dataset:
     """Load the data set that a plan refers to.
@@ -59,8 +57,7 @@ def load_custom_data(
             one whole number per example, a row of 0 and 1, or real numbers. Arrays have
             classes.
         more_labels: further columns of labels, unless the task is classification.
-        vocabulary: the number of words in the vocabulary of a text column.
-        tokens: the number of words that are read of each text.
+        table: how a table is read; of arrays, the scale alone.
         seed: chooses the fifth that is held out if the data have no test part.
 
     Raises:
@@ -84,7 +81,7 @@ def load_custom_data(
         if path.suffix == ".npz":
             return load_arrays(path, seed)
         columns = TableColumns(label, user, text, time, attributes, task, more_labels)
-        return load_table(path, columns, TextSettings(vocabulary, tokens), seed)
+        return load_table(path, columns, table, seed)
     if REFERENCE.fullmatch(reference):
         return _call(reference, seed)
     raise DataError(

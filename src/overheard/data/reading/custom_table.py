@@ -1,9 +1,11 @@
 """A loader of the user's own table."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, final
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float32, Int64, Shaped
 from torch import Tensor
@@ -11,20 +13,34 @@ from torch import Tensor
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, without_classes
 from overheard.core.seeds import Seed
-from overheard.core.task import Task, TaskKind
-from overheard.data.dataset import NO_ATTRIBUTES, Dataset
+from overheard.core.task import Task, TaskKind, TokenWords
+from overheard.data.dataset import NO_ATTRIBUTES, DataReading, Dataset, ReadColumn
 from overheard.data.holdout import hold_out_fifth
 from overheard.data.reading.arrays import checked_names
-from overheard.data.reading.attributes import read_attributes
+from overheard.data.reading.attributes import values_of_users
 from overheard.data.reading.custom_arrays import MAX_CLASSES
 from overheard.data.reading.float_labels import standardise_numbers
-from overheard.data.reading.tables import (
-    categorical_column,
-    encode_columns,
-    read_table,
-    real_column,
-    require_columns,
-    text_column,
+from overheard.data.reading.scales import SCALE_WORDS
+from overheard.data.reading.table_inputs import (
+    InputSettings,
+    encode_inputs,
+    find_inputs,
+    note_copies_of_labels,
+    parse_numbers,
+)
+from overheard.data.reading.table_names import (
+    NUMBER,
+    merge_spellings,
+    note_names_alike,
+    read_names_of_column,
+    refuse_spellings,
+)
+from overheard.data.reading.tables import CategoricalColumn
+from overheard.data.reading.text_table import (
+    TextColumn,
+    TextTable,
+    odd_texts,
+    read_text_table,
 )
 from overheard.data.reading.texts import TextSettings, tokenise_texts
 from overheard.data.reading.times import rank_times
@@ -32,8 +48,33 @@ from overheard.data.reading.times import rank_times
 if TYPE_CHECKING:  # pandas is large, and most audits read no table
     import pandas
 
-MISSING_VALUES = ("", "?", "NA", "N/A", "NaN", "nan", "None", "null", "NULL")
-"""Common spellings of a missing number."""
+FEW_LABELS = 20
+"""Different labels that are never taken for numbers to predict, or for names of rows."""
+
+SHARE_OF_LABELS = 0.1
+"""Share of rows with different numbers from which labels are numbers to predict."""
+
+Spellings = Literal["refused", "merged", "kept"]
+"""What becomes of labels that differ by blanks, final dots or capitals alone."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """How a table is read; see `data.datasets.own.Own`.
+
+    Args:
+        header_lines: lines with names of columns.
+        spellings: what becomes of labels that are spelled alike.
+        inputs: what is stated of the inputs.
+        texts: settings of tokens.
+
+    """
+
+    header_lines: int = 1
+    spellings: Spellings = "refused"
+    inputs: InputSettings = InputSettings()  # noqa: RUF009 - a value that never changes
+    texts: TextSettings = TextSettings()  # noqa: RUF009 - a value that never changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +113,22 @@ class TableColumns:
         return (self.label, *self.more_labels)
 
 
-def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: Seed) -> Dataset:
+def load_table(
+    path: Path, columns: TableColumns, settings: TableSettings, seed: Seed
+) -> Dataset:
     """Load the data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
 
-    Labels are numbered in the order of their names. Missing numbers are replaced by the
-    training mean of their column. Times become ranks.
+    Classes, users and values of attributes are named as written. Classes are numbered in the
+    order of their names. Missing numbers are replaced by the training mean of their column.
+    Times become ranks.
 
     Raises:
         DataError: if a column is missing or cannot be used.
 
     """
-    table = read_table(path)
+    table = read_text_table(path, settings.header_lines)
     special = columns.special_columns()
-    require_columns(path, table, special)
+    table.require(path, special)
     if len(set(special)) != len(special):
         raise DataError(
             f"{path}: label, user, text, time and attributes must be different columns"
@@ -94,45 +138,109 @@ def load_table(path: Path, columns: TableColumns, texts: TextSettings, seed: See
             f"{path}: {', '.join(columns.attributes)} are attributes of users: name the column "
             "of the users as user"
         )
-    labels = _read_labels(path, table, columns)
-    users = None if columns.user is None else categorical_column(path, table, columns.user)
+    labels = _read_labels(path, table, columns, settings)
+    users = None
+    if columns.user is not None:
+        users = _read_names(path, table, (columns.user,))[columns.user]
+    attributes = _read_names(path, table, columns.attributes)
     times = None
     if columns.time is not None:
-        times = rank_times(path, columns.time, table[columns.time])
+        times = rank_times(path, columns.time, _time_cells(table.columns[columns.time]))
     test = hold_out_fifth(labels.classes, seed, path)
-    held_out = test.numpy()
-    if columns.text is None:
-        features = table.drop(columns=list(special)).apply(_as_numbers)
-        fitted_to = features[~held_out]
-        train_inputs = encode_columns(path, fitted_to, fitted_to)
-        test_inputs = encode_columns(path, features[held_out], fitted_to)
-        task, words = Task((train_inputs.shape[1],), labels.names, kind=columns.task), None
-    else:
-        cells = text_column(path, table, columns.text)
-        tokens = tokenise_texts(
-            [
-                cell
-                for cell, is_test in zip(cells, held_out.tolist(), strict=True)
-                if not is_test
-            ],
-            [cell for cell, is_test in zip(cells, held_out.tolist(), strict=True) if is_test],
-            texts,
-        )
-        train_inputs, test_inputs = tokens.train, tokens.test
-        words = tokens.words
-        task = Task((texts.tokens,), labels.names, words.tokens, columns.task)
+    inputs = _read_inputs(path, table, columns, settings, labels.classes, test)
+    notes = [*table.notes, *labels.notes]
+    for column in (*(() if users is None else (users,)), *attributes.values()):
+        notes += column.notes
+    notes += inputs.notes
     return Dataset(
-        labels.examples(path, train_inputs, test, is_test=False),
-        labels.examples(path, test_inputs, test, is_test=True),
-        task,
+        labels.examples(path, inputs.inputs[~test], test, is_test=False),
+        labels.examples(path, inputs.inputs[test], test, is_test=True),
+        Task(
+            tuple(inputs.inputs.shape[1:]),
+            labels.names,
+            None if inputs.words is None else inputs.words.tokens,
+            columns.task,
+        ),
         None if users is None else users.numbers[~test],
         () if users is None else users.names,
         times=None if times is None else times[~test],
-        attributes=NO_ATTRIBUTES
-        if users is None
-        else read_attributes(path, table, columns.attributes, users),
-        token_words=words,
+        attributes=NO_ATTRIBUTES if users is None else values_of_users(path, attributes, users),
+        token_words=inputs.words,
+        reading=DataReading(
+            inputs.columns,
+            "" if inputs.words is not None else SCALE_WORDS[settings.inputs.scale],
+            tuple(notes),
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The inputs of all rows, the columns that they come from, and notes on them."""
+
+    inputs: Shaped[Tensor, "examples ..."]
+    columns: tuple[ReadColumn, ...]
+    notes: tuple[str, ...]
+    words: TokenWords | None = None
+
+
+def _read_inputs(
+    path: Path,
+    table: TextTable,
+    columns: TableColumns,
+    settings: TableSettings,
+    classes: Int64[Tensor, " examples"],
+    test: Bool[Tensor, " examples"],
+) -> _Inputs:
+    """Return the inputs of all rows, fitted to those that are not held out."""
+    is_fit = ~test.numpy()
+    if columns.text is None:
+        found = find_inputs(path, table, columns.special_columns(), settings.inputs)
+        inputs, read = encode_inputs(path, found, is_fit, settings.inputs.scale)
+        notes = (*found.notes, *note_copies_of_labels(found, classes.numpy()))
+        return _Inputs(inputs, read, notes)
+    cells, is_train = _read_texts(path, table, columns.text), is_fit.tolist()
+    train = [cell for cell, is_kept in zip(cells, is_train, strict=True) if is_kept]
+    rest = [cell for cell, is_kept in zip(cells, is_train, strict=True) if not is_kept]
+    tokens = tokenise_texts(train, rest, settings.texts)
+    rows = torch.zeros(len(cells), settings.texts.tokens, dtype=torch.long)
+    rows[~test], rows[test] = tokens.train, tokens.test
+    read = (ReadColumn(columns.text, "text", settings.texts.tokens),)
+    unused = [name for name in table.columns if name not in columns.special_columns()]
+    notes = (f"Left out: {', '.join(map(repr, unused))}, beside the texts.",) if unused else ()
+    return _Inputs(rows, read, notes, tokens.words)
+
+
+def _read_texts(path: Path, table: TextTable, name: str) -> list[str]:
+    column = table.columns[name]
+    if all(NUMBER.fullmatch(text.strip()) for text in column.texts if text):
+        raise DataError(f"{path}: column {name!r} must hold texts, but has numbers")
+    return column.cells()
+
+
+def _read_names(
+    path: Path, table: TextTable, names: tuple[str, ...]
+) -> dict[str, CategoricalColumn]:
+    """Return columns of users or attributes, with notes on names that are nearly alike."""
+    found = dict[str, CategoricalColumn]()
+    for name in names:
+        column = read_names_of_column(path, name, table.columns[name])
+        notes = (*column.notes, *note_names_alike(name, column, "names"))
+        found[name] = replace(column, notes=notes)
+    return found
+
+
+def _time_cells(column: TextColumn) -> "pandas.Series":
+    """Return times as whole numbers, else as numbers, else as texts; empty ones are missing."""
+    import pandas as pd
+
+    texts = [text.strip() for text in column.texts]
+    if all(re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII) for text in texts):
+        return pd.Series(np.array(list(map(int, texts)))[column.codes])
+    if all(NUMBER.fullmatch(text) for text in texts):
+        return pd.Series(np.array(list(map(float, texts)))[column.codes])
+    cells = np.array([text or None for text in texts], object)
+    return pd.Series(cells[column.codes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +252,7 @@ class _Labels:
         names: the names of the classes, or of the columns.
         rows: the numbers of each row; None = there are classes.
         task: what the labels are.
+        notes: a sentence on each thing that may not be as its owner means it.
 
     """
 
@@ -151,6 +260,7 @@ class _Labels:
     names: tuple[str, ...]
     rows: Float32[Tensor, "examples outputs"] | None
     task: TaskKind
+    notes: tuple[str, ...] = ()
 
     def examples(
         self,
@@ -177,7 +287,9 @@ class _Labels:
         return without_classes(inputs, rows[part])
 
 
-def _read_labels(path: Path, table: "pandas.DataFrame", columns: TableColumns) -> _Labels:
+def _read_labels(
+    path: Path, table: TextTable, columns: TableColumns, settings: TableSettings
+) -> _Labels:
     """Return the labels of a table.
 
     Raises:
@@ -185,38 +297,80 @@ def _read_labels(path: Path, table: "pandas.DataFrame", columns: TableColumns) -
 
     """
     if columns.task != "classification":
-        rows = torch.stack(
-            [real_column(path, table, column) for column in columns.label_columns], 1
-        )
-        if columns.task == "multi_label" and not bool(((rows == 0) | (rows == 1)).all()):
-            raise DataError(
-                f"{path}: the columns {', '.join(map(repr, columns.label_columns))} of a "
-                "multi_label task must hold 0 and 1 alone: correct them, or set task to "
-                "'regression'"
-            )
-        names = checked_names(path, "labels", columns.label_columns)
-        return _Labels(torch.zeros(len(rows)).long(), names, rows, columns.task)
+        return _read_number_labels(path, table, columns, settings)
     if columns.more_labels:
         raise DataError(
             f"{path}: more_labels is for the tasks multi_label and regression: leave it out, "
             "or set the task"
         )
-    labels = categorical_column(path, table, columns.label)
+    column, notes = table.columns[columns.label], tuple[str, ...]()
+    if settings.spellings == "merged":
+        column, notes = merge_spellings(column)
+    elif settings.spellings == "refused":
+        refuse_spellings(path, columns.label, column)
+    _refuse_numbers_to_predict(path, columns.label, column)
+    labels = read_names_of_column(path, columns.label, column)
     if not 2 <= len(labels.names) <= MAX_CLASSES:
         raise DataError(
             f"{path}: column {columns.label!r} has {len(labels.names)} different labels, but "
             f"must have 2 to {MAX_CLASSES}: name another column, or set task to 'regression'"
         )
-    return _Labels(labels.numbers, labels.names, None, columns.task)
+    notes += (*labels.notes, *note_names_alike(columns.label, labels, "classes"))
+    return _Labels(labels.numbers, labels.names, None, columns.task, notes)
 
 
-def _as_numbers(column: "pandas.Series") -> "pandas.Series":
-    """Return the column as numbers if it has only numbers and spellings of a missing one."""
-    import pandas as pd
+def _read_number_labels(
+    path: Path, table: TextTable, columns: TableColumns, settings: TableSettings
+) -> _Labels:
+    """Return the labels of a multi-label task or of a regression.
 
-    if pd.api.types.is_numeric_dtype(column):
-        return column
-    present = column[~column.isin(MISSING_VALUES) & column.notna()]
-    if not len(present) or pd.to_numeric(present, errors="coerce").isna().any():
-        return column
-    return pd.to_numeric(column, errors="coerce")
+    Raises:
+        DataError: if they are not numbers, or not 0 and 1.
+
+    """
+    notes, rows = tuple[str, ...](), list[Float32[Tensor, " examples"]]()
+    for name in columns.label_columns:
+        column = table.columns[name]
+        numbers, told = parse_numbers(path, name, column, settings.inputs.decimals)
+        wrong = ~np.isfinite(numbers.astype(np.float32))
+        if wrong.any():
+            raise DataError(
+                f"{path}: column {name!r} must hold finite numbers, without missing cells, but "
+                f"has {', '.join(odd_texts(column, wrong, 1))}: correct it"
+            )
+        rows.append(torch.from_numpy(numbers.astype(np.float32)[column.codes]))
+        notes += told
+    labels = torch.stack(rows, 1)
+    if columns.task == "multi_label" and not bool(((labels == 0) | (labels == 1)).all()):
+        raise DataError(
+            f"{path}: the columns {', '.join(map(repr, columns.label_columns))} of a "
+            "multi_label task must hold 0 and 1 alone: correct them, or set task to "
+            "'regression'"
+        )
+    names = checked_names(path, "labels", columns.label_columns)
+    return _Labels(torch.zeros(len(labels)).long(), names, labels, columns.task, notes)
+
+
+def _refuse_numbers_to_predict(path: Path, name: str, column: TextColumn) -> None:
+    """Refuse labels that are numbers to predict, or names of rows, and no classes.
+
+    Raises:
+        DataError: if they are.
+
+    """
+    rows, different = len(column.codes), len(column.texts)
+    are_numbers = all(NUMBER.fullmatch(text.strip()) for text in column.texts)
+    is_whole = are_numbers and all(float(text) % 1 == 0 for text in column.texts)
+    if different <= FEW_LABELS or (not are_numbers and 2 * different < rows):
+        return
+    if not are_numbers:
+        raise DataError(
+            f"{path}: column {name!r} has {different} different labels in {rows} rows, which "
+            "names rows and no classes: name another column"
+        )
+    if not is_whole or different > SHARE_OF_LABELS * rows:
+        raise DataError(
+            f"{path}: column {name!r} has {different} different numbers in {rows} rows, which "
+            'are no classes: set task = "regression" in the plan\'s source to predict numbers, '
+            "or name another column"
+        )

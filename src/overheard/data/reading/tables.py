@@ -171,10 +171,18 @@ def text_column(path: Path, table: "pandas.DataFrame", column: str) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn:
-    """A column of categories: the number of each cell's category, and the categories' names."""
+    """A column of categories.
+
+    Args:
+        numbers: the number of each cell's category.
+        names: the names of the categories.
+        notes: a sentence on each thing that may not be as its owner means it.
+
+    """
 
     numbers: Int64[Tensor, " examples"]
     names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def categorical_column(path: Path, table: "pandas.DataFrame", column: str) -> CategoricalColumn:

@@ -1,0 +1,406 @@
+"""The inputs of a person's own table: which columns they are, of which kind, on which scale."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Float64, Int64
+from torch import Tensor
+
+from overheard.core.errors import DataError
+from overheard.data.dataset import ReadColumn
+from overheard.data.reading.scales import Scale, rescale
+from overheard.data.reading.table_names import merge_unicode_forms
+from overheard.data.reading.tables import MAX_CATEGORIES
+from overheard.data.reading.text_table import TextColumn, TextTable, odd_texts
+
+FEWEST_ROWS = 30
+"""Rows of a table from which a column can be told to be an id."""
+
+NEARLY_ALL = 0.9
+"""Share of rows with different values in a column of names or ids."""
+
+MAX_CODES = 10
+"""Most different numbers of a column of categories, some of which are texts."""
+
+MAX_ODD_QUOTED = 3
+"""The most odd cells that a message names."""
+
+ID_WORDS = frozenset({"id", "ids", "pid", "uid", "idx", "index", "uuid", "guid", "mrn", "nr"})
+"""Words in the name of a column of ids."""
+
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
+"""A number with a comma between thousands, such as 1,234,567.8."""
+
+COMMA_NUMBER = re.compile(
+    rf"[+-]?(\d{{1,3}}(\.\d{{3}})+|\d*),\d+([eE][+-]?\d+)?|{THOUSANDS.pattern}", re.ASCII
+)
+"""A number with a decimal comma, such as 1.234,5, or with one between thousands."""
+
+Decimals = Literal["dot", "comma"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class InputSettings:
+    """What a person states of the inputs of a table.
+
+    Args:
+        numbers: columns that are inputs as numbers, whatever they look like; a cell that is no
+            number is missing.
+        categories: columns that are inputs as categories, even if all are numbers.
+        left_out: columns that are no inputs.
+        decimals: the decimal sign of numbers; None = found out for each column.
+        scale: the scale of numbers.
+
+    """
+
+    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    decimals: Decimals | None = None
+    scale: Scale = "standardised"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberColumn:
+    """An input of numbers; NaN = missing."""
+
+    name: str
+    numbers: Float64[np.ndarray, " rows"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryColumn:
+    """Inputs of categories: one for each text."""
+
+    name: str
+    column: TextColumn
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TableInputs:
+    """The inputs of a table, and what was found out about its columns.
+
+    Args:
+        columns: the inputs, in the order of the file.
+        notes: a sentence on each column that is left out, or may not be as its owner means.
+
+    """
+
+    columns: tuple[NumberColumn | CategoryColumn, ...]
+    notes: tuple[str, ...]
+
+
+def find_inputs(
+    path: Path, table: TextTable, special: tuple[str, ...], settings: InputSettings
+) -> TableInputs:
+    """Return the columns of a table that are inputs.
+
+    A column of numbers is one input, a column of categories one for each category. Left out are
+    columns with a different text in nearly every row, whole numbers that count rows, ids, and
+    empty columns.
+
+    Args:
+        path: the file, for messages.
+        table: the table.
+        special: columns with a meaning of their own, which are no inputs.
+        settings: what its owner states.
+
+    Raises:
+        DataError: if a column cannot be read; the message names the column and a cell.
+
+    """
+    stated = (*settings.numbers, *settings.categories, *settings.left_out)
+    table.require(path, stated)
+    for name in stated:
+        if stated.count(name) > 1 or name in special:
+            raise DataError(
+                f"{path}: column {name!r} has two meanings: name it once in label, user, text, "
+                "time, attributes, numbers, categories and left_out"
+            )
+    columns, notes = list[NumberColumn | CategoryColumn](), list[str]()
+    for name, column in table.columns.items():
+        if name in special:
+            continue
+        if name in settings.left_out:
+            notes.append(f"Left out: column {name!r}, as stated.")
+            continue
+        reason, found = _read_column(path, name, column, settings)
+        notes += reason
+        if found is not None:
+            columns.append(found)
+    return TableInputs(tuple(columns), tuple(notes))
+
+
+def note_copies_of_labels(
+    inputs: TableInputs, labels: Int64[np.ndarray, " rows"]
+) -> tuple[str, ...]:
+    """Return a note on each column of categories whose value always says the label."""
+    notes = list[str]()
+    for one in inputs.columns:
+        if isinstance(one, CategoryColumn) and 1 < len(one.column.texts) < len(labels) // 2:
+            pairs = np.unique(np.stack([one.column.codes, labels]), axis=1).shape[1]
+            if pairs == len(one.column.texts) and labels.any():
+                notes.append(
+                    f"Column {one.name!r} tells the label: all rows with a value have the same "
+                    "one. If it is the label in other words, set left_out."
+                )
+    return tuple(notes)
+
+
+def encode_inputs(
+    path: Path, inputs: TableInputs, is_fit: Bool[np.ndarray, " rows"], scale: Scale
+) -> tuple[Float32[Tensor, "rows inputs"], tuple[ReadColumn, ...]]:
+    """Return the inputs as numbers, and what became of each column.
+
+    Scale and categories are those of the rows marked by `is_fit`. A missing number becomes the
+    mean of its column, a missing category a category of its own, and a category of no such row
+    is all 0.
+
+    Raises:
+        DataError: if a column has too many categories, or numbers that are too large.
+
+    """
+    parts, read = list[Float32[np.ndarray, "rows inputs"]](), list[ReadColumn]()
+    for one in inputs.columns:
+        if isinstance(one, NumberColumn):
+            parts.append(_encode_numbers(path, one, is_fit, scale)[:, None])
+            low, high = float(np.nanmin(one.numbers)), float(np.nanmax(one.numbers))
+            read.append(ReadColumn(one.name, "number", 1, (low, high)))
+        else:
+            parts.append(_encode_categories(path, one, is_fit))
+            read.append(ReadColumn(one.name, "category", parts[-1].shape[1]))
+    if not parts:
+        raise DataError(f"{path} has no column left to learn from: add one")
+    return torch.from_numpy(np.concatenate(parts, axis=1)), tuple(read)
+
+
+def parse_numbers(
+    path: Path, name: str, column: TextColumn, decimals: Decimals | None
+) -> tuple[Float64[np.ndarray, " texts"], tuple[str, ...]]:
+    """Return the number that each text stands for, NaN for one that is no number; and notes.
+
+    Raises:
+        DataError: if commas could be decimal signs as well as signs between thousands.
+
+    """
+    plain = [text.strip() for text in column.texts]
+    if decimals == "comma":
+        return _to_numbers(list(map(_without_decimal_comma, plain))), ()
+    numbers = _to_numbers(plain)
+    odd = [text for text, one in zip(plain, numbers.tolist(), strict=True) if np.isnan(one)]
+    with_comma = [text for text in odd if COMMA_NUMBER.fullmatch(text)]
+    if not with_comma or len(with_comma) < NEARLY_ALL * sum("," in text for text in odd):
+        return numbers, ()
+    if decimals == "dot":
+        return _to_numbers([text.replace(",", "") for text in plain]), ()
+    if all(THOUSANDS.fullmatch(text) for text in with_comma):
+        raise DataError(
+            f"{path}: column {name!r} has {with_comma[0]!r}, whose comma may be a decimal sign "
+            'or stand between thousands: set decimals = "comma" or decimals = "dot" in the '
+            "plan's source"
+        )
+    notes = (f"Column {name!r} has decimal commas.",)
+    return _to_numbers(list(map(_without_decimal_comma, plain))), notes
+
+
+def _without_decimal_comma(text: str) -> str:
+    """Return a number with a decimal point; dots between thousands are left out.
+
+    >>> _without_decimal_comma("1.234,5")
+    '1234.5'
+    """
+    return text.replace(".", "").replace(",", ".") if "," in text else text
+
+
+def _to_numbers(texts: list[str]) -> Float64[np.ndarray, " texts"]:
+    import pandas as pd
+
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    found: Float64[np.ndarray, " texts"] = numbers.to_numpy(np.float64)
+    return found
+
+
+def _read_column(
+    path: Path, name: str, column: TextColumn, settings: InputSettings
+) -> tuple[tuple[str, ...], NumberColumn | CategoryColumn | None]:
+    """Return notes on a column, and the inputs that it is; None = it is left out."""
+    missing, counts = column.missing(), column.counts()
+    rows = int(counts.sum())
+    present = int(counts[~missing].sum())
+    if not present:
+        return (f"Left out: column {name!r}, which is empty.",), None
+    if name in settings.categories:
+        return (), CategoryColumn(name, column)
+    numbers, notes = parse_numbers(path, name, column, settings.decimals)
+    numbers = _with_booleans(column, numbers)
+    odd = np.isnan(numbers) & ~missing
+    is_stated = name in settings.numbers
+    if is_stated and odd.any():
+        if odd[~missing].all():
+            raise DataError(f"{path}: column {name!r} of numbers holds none: correct numbers")
+        notes += (
+            f"Column {name!r}: {int(counts[odd].sum())} cells that are no numbers count as "
+            f"missing, such as {', '.join(odd_texts(column, odd, 1))}.",
+        )
+    elif odd.any():
+        _refuse_odd_cells(path, name, column, odd, missing)
+        return _read_categories(name, column, missing, odd)
+    if np.isinf(numbers).any():
+        raise DataError(f"{path}: column {name!r} has infinity: leave the cell empty")
+    values = numbers[column.codes]
+    if not is_stated and (reason := _why_an_id(name, column, values, present)):
+        return (f"Left out: column {name!r}, {reason}.",), None
+    if gaps := rows - int((~np.isnan(values)).sum()):
+        notes += (f"Column {name!r}: {gaps} of {rows} cells are missing.",)
+    return (*notes, *_notes_on_numbers(name, column, numbers, present)), NumberColumn(
+        name, values
+    )
+
+
+def _with_booleans(
+    column: TextColumn, numbers: Float64[np.ndarray, " texts"]
+) -> Float64[np.ndarray, " texts"]:
+    """Return 1 for true and 0 for false if a column has nothing else."""
+    truths = {"true": 1.0, "false": 0.0}
+    plain = [text.strip().casefold() for text in column.texts]
+    if not all(
+        text in truths or missing for text, missing in zip(plain, column.missing(), strict=True)
+    ):
+        return numbers
+    return np.array([truths.get(text, np.nan) for text in plain])
+
+
+def _refuse_odd_cells(
+    path: Path,
+    name: str,
+    column: TextColumn,
+    odd: Bool[np.ndarray, " texts"],
+    missing: Bool[np.ndarray, " texts"],
+) -> None:
+    """Refuse a column of numbers with a few cells that are none.
+
+    Raises:
+        DataError: if half of the cells or more are numbers, and they are no codes.
+
+    """
+    counts = column.counts()
+    is_number = ~odd & ~missing
+    numbers, different = int(counts[is_number].sum()), int(is_number.sum())
+    present = int(counts[~missing].sum())
+    if 2 * numbers < present or different <= min(MAX_CODES, present // 2):
+        return
+    more = int(odd.sum()) - MAX_ODD_QUOTED
+    others = f", and {more} others" if more > 0 else ""
+    raise DataError(
+        f"{path}: column {name!r} holds numbers, but also "
+        f"{', '.join(odd_texts(column, odd, MAX_ODD_QUOTED))}{others}: correct them, or set "
+        f'numbers = ["{name}"] in the plan\'s source to count them as missing, categories = '
+        f'["{name}"] if all are codes, or left_out = ["{name}"]'
+    )
+
+
+def _read_categories(
+    name: str,
+    column: TextColumn,
+    missing: Bool[np.ndarray, " texts"],
+    odd: Bool[np.ndarray, " texts"],
+) -> tuple[tuple[str, ...], CategoryColumn | None]:
+    counts = column.counts()
+    present, different = int(counts[~missing].sum()), int((~missing).sum())
+    if present >= FEWEST_ROWS and different >= NEARLY_ALL * present:
+        reason = f"with {different} different texts in {present} rows, which names rows"
+        return (f"Left out: column {name!r}, {reason}.",), None
+    notes = list[str]()
+    if 2 * int(counts[odd].sum()) <= present:
+        notes.append(
+            f"Column {name!r} is read as categories, as it holds "
+            f"{', '.join(odd_texts(column, odd, 1))} among few different numbers."
+        )
+    if present >= FEWEST_ROWS and 2 * different >= present:
+        notes.append(
+            f"Column {name!r} becomes {different} inputs, one for each text: if these are "
+            "names, set left_out."
+        )
+    column, merged = merge_unicode_forms(name, column)
+    return (*notes, *merged), CategoryColumn(name, column)
+
+
+def _why_an_id(
+    name: str, column: TextColumn, values: Float64[np.ndarray, " rows"], present: int
+) -> str:
+    """Return why a column of numbers is no input; "" = it is one."""
+    rows, different = len(values), len(np.unique(values[~np.isnan(values)]))
+    if rows < FEWEST_ROWS or different < NEARLY_ALL * present or (values % 1 != 0).any():
+        return ""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    if any(word.casefold() in ID_WORDS for word in words) or name.casefold() in ID_WORDS:
+        return f"whose name says that it holds ids ({different} different in {rows} rows)"
+    if name.startswith(("Unnamed: ", "__index_level_")):
+        return "the stored index of the table"
+    steps = np.diff(values)
+    if different == rows and (
+        values.max() - values.min() == rows - 1 or (steps > 0).all() or (steps < 0).all()
+    ):
+        return "whose whole numbers count the rows"
+    return ""
+
+
+def _notes_on_numbers(
+    name: str, column: TextColumn, numbers: Float64[np.ndarray, " texts"], present: int
+) -> tuple[str, ...]:
+    """Return notes on numbers that may be codes, ids or nothing at all."""
+    found = numbers[~np.isnan(numbers)]
+    different = len(np.unique(found))
+    notes = list[str]()
+    if different == 1:
+        notes.append(f"Column {name!r} has the same number in all rows, so it tells nothing.")
+    is_whole = bool((found % 1 == 0).all())
+    if any(re.fullmatch(r"0\d+", text) for text in column.texts) and is_whole:
+        notes.append(
+            f"Column {name!r} has numbers that begin with 0: if they are codes, set categories."
+        )
+    elif is_whole and present >= FEWEST_ROWS and different >= NEARLY_ALL * present:
+        notes.append(
+            f"Column {name!r} has a different whole number in nearly every row: if these are "
+            "ids, set left_out."
+        )
+    return tuple(notes)
+
+
+def _encode_numbers(
+    path: Path, one: NumberColumn, is_fit: Bool[np.ndarray, " rows"], scale: Scale
+) -> Float32[np.ndarray, " rows"]:
+    try:
+        scaled = rescale(one.numbers[:, None], one.numbers[is_fit][:, None], scale)[:, 0]
+    except ValueError as error:
+        raise DataError(f"{path}: column {one.name!r} {error}") from error
+    return scaled.astype(np.float32)
+
+
+def _encode_categories(
+    path: Path, one: CategoryColumn, is_fit: Bool[np.ndarray, " rows"]
+) -> Float32[np.ndarray, "rows inputs"]:
+    texts = np.array([""]) if not one.column.texts else one.column.texts
+    fitted = sorted(texts[code] for code in np.unique(one.column.codes[is_fit]).tolist())
+    if len(fitted) > MAX_CATEGORIES:
+        raise DataError(
+            f"{path}: column {one.name!r} has {len(fitted)} different strings, but a "
+            f"column of categories may have {MAX_CATEGORIES}: set left_out, or name it as the "
+            "text column"
+        )
+    place = {text: number for number, text in enumerate(fitted)}
+    # Texts outside of the fitted rows get the last row, which is all 0.
+    indicators = np.vstack(
+        [np.eye(len(fitted), dtype=np.float32), np.zeros((1, len(fitted)), np.float32)]
+    )
+    places = np.array([place.get(text, len(fitted)) for text in one.column.texts])
+    encoded: Float32[np.ndarray, "rows inputs"] = indicators[places[one.column.codes]]
+    return encoded

@@ -1,0 +1,338 @@
+"""A reader of a person's own table, whose cells stay the texts that they are in the file."""
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.core.errors import DataError
+from overheard.data.reading.arrays import MAX_SIZE
+
+if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
+    import pyarrow
+
+SEPARATORS = ("\t", ";", "|", ",")
+"""Separators of cells, in the order in which they are tried. A comma comes last: commas are
+also found in numbers and texts, and the others hardly ever."""
+
+SEPARATOR_NAMES = {"\t": "tabs", ";": "semicolons", "|": "bars (|)"}
+
+SAMPLE_CHARACTERS, SAMPLE_LINES = 2**16, 40
+"""The part of a file by which its separator is found."""
+
+BLOCK_BYTES = 2**24
+"""The longest row, and so the longest cell, in bytes."""
+
+MAX_COLUMNS = 100_000
+"""The most columns of a file."""
+
+MISSING_VALUES = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "-")
+"""Common spellings of a missing number."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TextColumn:
+    """The cells of a column, as they are written.
+
+    Args:
+        codes: by row, the number of its text.
+        texts: the different texts.
+
+    """
+
+    codes: Int64[np.ndarray, " rows"]
+    texts: tuple[str, ...]
+
+    def cells(self) -> list[str]:
+        """Return the text of each row."""
+        return [self.texts[code] for code in self.codes.tolist()]
+
+    def counts(self) -> Int64[np.ndarray, " texts"]:
+        """Return the number of rows with each text."""
+        return np.bincount(self.codes, minlength=len(self.texts))
+
+    def row_of(self, text: int) -> int:
+        """Return the first row with a text, counted from 1."""
+        return int((self.codes == text).argmax()) + 1
+
+    def missing(self) -> Bool[np.ndarray, " texts"]:
+        """Mark the texts that stand for a missing value."""
+        return np.array([text.strip() in MISSING_VALUES for text in self.texts], np.bool_)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TextTable:
+    """A table of texts.
+
+    Args:
+        columns: by name, in the order of the file.
+        rows: number of rows.
+        notes: a sentence on each thing that was found out about the file, and not stated.
+
+    """
+
+    columns: Mapping[str, TextColumn]
+    rows: int
+    notes: tuple[str, ...]
+
+    def require(self, path: Path, names: tuple[str, ...]) -> None:
+        """Refuse a table without one of these columns.
+
+        Raises:
+            DataError: if one is missing; the message names the missing and the existing ones.
+
+        """
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise DataError(
+                f"{path} has no column {', '.join(map(repr, missing))}; it has "
+                f"{printable_excerpt(', '.join(map(repr, self.columns)))}. If its first line "
+                "holds no names, set header_lines = 0 in the plan's source: columns are then "
+                "named 0, 1, 2, ..."
+            )
+
+
+def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
+    """Read the table in a `.csv`, `.csv.gz` or `.parquet` file.
+
+    Separator and encoding of a CSV file are found out; blanks before a cell are left out.
+
+    Args:
+        path: the file.
+        header_lines: number of lines with names of columns in a CSV file. With 0 the names are
+            0, 1, 2, ...; with 2 the two names of a column are joined by a blank.
+
+    Raises:
+        DataError: if the file is damaged or too large, if rows differ in length, if names of
+            columns are not different, or if a column has lists or other nested values.
+
+    """
+    import pyarrow as pa
+
+    try:
+        is_csv = path.suffix != ".parquet"
+        table, notes = _read_csv(path, header_lines) if is_csv else (_read_parquet(path), ())
+        if not table.num_rows:
+            raise DataError(f"{path} must have rows: correct it")
+        columns = {
+            name: _text_column(path, name, column, is_csv=is_csv)
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    # Most of Arrow's errors are ValueErrors.
+    except (OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException) as failure:
+        raise DataError(
+            f"{path} cannot be read as a table ({printable_excerpt(str(failure))}): correct it "
+            "or get a new copy"
+        ) from failure
+    if is_csv:
+        _check_header(path, columns, header_lines)
+    return TextTable(columns, table.num_rows, notes)
+
+
+def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str, ...]]:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        content = stream.read(MAX_SIZE + 1)
+    if len(content) > MAX_SIZE:
+        raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
+    text, encoding_notes = _decode(path, content)
+    separator, text = _find_separator(text)
+    width = len(_first_rows(text, separator, 1)[0]) if text.strip() else 0
+    if not 1 <= width <= MAX_COLUMNS:
+        raise DataError(f"{path} must have 1 to {MAX_COLUMNS} columns: correct it")
+    names = [str(number) for number in range(width)]
+    table = arrow_csv.read_csv(
+        io.BytesIO(text.encode()),
+        arrow_csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
+        arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        arrow_csv.ConvertOptions(
+            column_types={name: pa.string() for name in names}, strings_can_be_null=False
+        ),
+    )
+    last = str(table.column(width - 1)[-1]) if table.num_rows else ""
+    if text.count('"') % 2 and text.endswith(f'"{last}'):
+        raise DataError(f"{path} ends within a cell whose quote was never closed: correct it")
+    head = table.slice(0, header_lines).to_pydict()
+    if header_lines:
+        names = _column_names(path, [head[name] for name in names])
+    notes = encoding_notes
+    if separator in SEPARATOR_NAMES:
+        notes += (f"Cells are separated by {SEPARATOR_NAMES[separator]}.",)
+    return table.slice(header_lines).rename_columns(names), notes
+
+
+def _decode(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a file, and a note if it is not in UTF-8."""
+    encodings = ["utf-8-sig", "cp1252"]
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encodings = ["utf-16"]
+    elif content[:2].count(0) == 1:  # UTF-16 without a mark of its order
+        encodings = ["utf-16-be" if content[0] == 0 else "utf-16-le"]
+    for encoding in encodings:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" in text:
+            raise DataError(f"{path} has NUL characters, which no table has: get a new copy")
+        notes = (
+            ()
+            if encoding == "utf-8-sig"
+            else (f"The file is not in UTF-8: it was read as {encoding}.",)
+        )
+        return text, notes
+    raise DataError(f"{path} is neither in UTF-8 nor in cp1252: save it in UTF-8")
+
+
+def _find_separator(text: str) -> tuple[str, str]:
+    """Return the separator of a CSV file, and its text without a line that states it."""
+    if stated := re.match(r"sep=([\t;|,])\r?\n", text):
+        return stated[1], text[stated.end() :]
+    best, best_share = ",", 0.0
+    for separator in SEPARATORS:
+        rows = _first_rows(text, separator, SAMPLE_LINES)
+        width = len(rows[0]) if rows else 0
+        share = sum(len(row) == width for row in rows) / max(1, len(rows))
+        if width > 1 and share > best_share:
+            best, best_share = separator, share
+    return best, text
+
+
+def _first_rows(text: str, separator: str, count: int) -> list[list[str]]:
+    """Return the first rows that are not empty; the last one may be cut."""
+    sample = text[:SAMPLE_CHARACTERS]
+    is_cut = len(text) > SAMPLE_CHARACTERS
+    rows = list[list[str]]()
+    try:
+        for row in csv.reader(io.StringIO(sample, newline=""), delimiter=separator):
+            if row:
+                rows.append(row)
+            if len(rows) > count:
+                break
+    except csv.Error:  # a cell that is far too long; Arrow says where
+        pass
+    return rows[:-1] if len(rows) > 1 and (is_cut or len(rows) > count) else rows
+
+
+def _column_names(path: Path, lines: list[list[str]]) -> list[str]:
+    """Return the names of columns, each from its cells in the lines of the header."""
+    names = []
+    for number, cells in enumerate(lines):
+        parts = [cell.strip() for cell in cells]
+        # Pandas calls a column without a name like this.
+        names.append(" ".join(filter(None, parts)) or f"Unnamed: {number}")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise DataError(
+            f"{path} must have columns with different names, but {name!r} is there twice: "
+            "correct it; if its first line holds no names, set header_lines = 0 in the plan's "
+            "source"
+        )
+    return names
+
+
+def _check_header(path: Path, columns: Mapping[str, TextColumn], header_lines: int) -> None:
+    """Refuse a header line that looks like data, and data that look like a second one."""
+    numbers = [name for name in columns if _is_number(name)]
+    counted = [str(number) for number in range(len(columns) + 1)]
+    is_counted = numbers in (counted[: len(numbers)], counted[1 : len(numbers) + 1])
+    if header_lines and 2 * len(numbers) >= len(columns) and numbers and not is_counted:
+        raise DataError(
+            f"{path}: its first line has the numbers {printable_excerpt(', '.join(numbers))} "
+            "in place of names: set header_lines = 0 in the plan's source, and columns are "
+            "named 0, 1, 2, ..., or add a line of names"
+        )
+    if header_lines != 1:
+        return
+    odd = [name for name, column in columns.items() if _is_odd_only_in_first_row(column)]
+    if len(odd) > 1:
+        raise DataError(
+            f"{path}: its second line has texts in columns of numbers "
+            f"({printable_excerpt(', '.join(map(repr, odd)))}): if it belongs to the names, "
+            "set header_lines = 2 in the plan's source; else correct or remove it"
+        )
+
+
+def _is_odd_only_in_first_row(column: TextColumn) -> bool:
+    """Return whether all cells but the first one are numbers."""
+    first = int(column.codes[0])
+    if len(column.codes) < 3 or column.missing()[first] or _is_number(column.texts[first]):
+        return False
+    others = [text for number, text in enumerate(column.texts) if number != first]
+    return all(map(_is_number, others)) and int(column.counts()[first]) == 1
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.strip().replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _read_parquet(path: Path) -> "pyarrow.Table":
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        size = sum(
+            metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)
+        )
+        if size > MAX_SIZE or metadata.num_rows * metadata.num_columns > MAX_SIZE:
+            raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
+        table = file.read()
+    if len(set(table.column_names)) != table.num_columns:
+        raise DataError(f"{path} must have columns with different names: correct it")
+    return table
+
+
+def _text_column(
+    path: Path, name: str, column: "pyarrow.ChunkedArray", *, is_csv: bool
+) -> TextColumn:
+    """Return the texts of a column; an empty cell is an empty text."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+        raise DataError(
+            f"{path}: column {name!r} has neither numbers, strings nor dates: convert or drop "
+            "it"
+        )
+    encoded = column.cast(pa.large_string()).fill_null("").combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    texts = encoded.dictionary.to_pylist()
+    if not is_csv or not any(text.startswith(" ") for text in texts):
+        return TextColumn(codes, tuple(texts))
+    return merge_texts(TextColumn(codes, tuple(texts)), [text.lstrip(" ") for text in texts])
+
+
+def merge_texts(column: TextColumn, replacements: list[str]) -> TextColumn:
+    """Return the column with each of its texts replaced; equal replacements become one."""
+    place = {text: number for number, text in enumerate(dict.fromkeys(replacements))}
+    moved = np.array([place[text] for text in replacements], np.int64)
+    return TextColumn(moved[column.codes], tuple(place))
+
+
+def odd_texts(
+    column: TextColumn, is_odd: Bool[np.ndarray, " texts"], limit: int
+) -> Iterator[str]:
+    """Yield up to `limit` of the marked texts, each with its first row."""
+    for number in is_odd.nonzero()[0][:limit].tolist():
+        yield f"{printable_excerpt(column.texts[number])!r} in row {column.row_of(number)}"

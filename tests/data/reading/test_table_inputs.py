@@ -1,0 +1,140 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overheard.core.errors import DataError
+from overheard.data.reading.scales import Scale, rescale
+from overheard.data.reading.table_inputs import (
+    InputSettings,
+    TableInputs,
+    encode_inputs,
+    find_inputs,
+    note_copies_of_labels,
+)
+from overheard.data.reading.text_table import TextColumn, TextTable
+
+PATH, ROWS = Path("t.csv"), 40
+DRAWS = np.random.default_rng(0)
+NUMBERS = [f"{one:.3f}" for one in DRAWS.normal(size=ROWS)]
+
+
+def table(**columns: list[str]) -> TextTable:
+    read = {}
+    for name, cells in columns.items():
+        texts = tuple(dict.fromkeys(cells))
+        read[name] = TextColumn(np.array([texts.index(cell) for cell in cells]), texts)
+    return TextTable(read, len(next(iter(columns.values()))), ())
+
+
+def found(cells: list[str], name: str = "x", **settings: object) -> TableInputs:
+    return find_inputs(PATH, table(**{name: cells}), (), InputSettings(**settings))
+
+
+def encoded(
+    cells: list[str], scale: Scale = "as_written", **settings: object
+) -> list[list[float]]:
+    inputs = found(cells, **settings)
+    rows: list[list[float]] = encode_inputs(PATH, inputs, np.ones(len(cells), np.bool_), scale)[
+        0
+    ].tolist()
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "reason"),
+    [
+        ("pid", [f"P-{n}" for n in range(ROWS)], "names rows"),
+        ("x", [str(n) for n in DRAWS.permutation(ROWS)], "count the rows"),
+        ("x", [str(3 * n * n) for n in range(ROWS)], "count the rows"),
+        ("patientId", [str(n) for n in DRAWS.permutation(9000)[:ROWS]], "holds ids"),
+        ("Unnamed: 0", [str(n) for n in DRAWS.permutation(9000)[:ROWS]], "stored index"),
+        ("x", ["", "NA"] * (ROWS // 2), "is empty"),
+    ],
+)
+def test_leaves_out_what_names_or_counts_rows_and_says_so(
+    name: str, cells: list[str], reason: str
+) -> None:
+    inputs = found(cells, name)
+    assert not inputs.columns
+    assert f"Left out: column {name!r}" in inputs.notes[0]
+    assert reason in inputs.notes[0]
+    if reason != "is empty" and name != "pid":
+        assert len(found(cells, name, numbers=(name,)).columns) == 1
+
+
+def test_keeps_measurements_and_whole_numbers_that_are_no_ids() -> None:
+    assert len(found(NUMBERS).columns) == 1
+    income = found([str(n) for n in DRAWS.permutation(9000)[:ROWS]])
+    assert len(income.columns) == 1
+    assert "if these are ids, set left_out" in income.notes[0]
+
+
+@pytest.mark.parametrize("odd", ["<0.02", "see note", "12/3"])
+def test_refuses_an_odd_cell_by_column_row_and_cell(odd: str) -> None:
+    cells = [*NUMBERS[:7], odd, *NUMBERS[8:]]
+    with pytest.raises(DataError, match=rf"column 'x' .*'{odd}' in row 8: .*numbers = "):
+        found(cells)
+    stated = found(cells, numbers=("x",))
+    assert "1 cells that are no numbers count as missing" in stated.notes[0]
+    assert np.isnan(stated.columns[0].numbers).sum() == 1  # type: ignore[union-attr]
+    assert len(encoded(cells, categories=("x",))[0]) == ROWS
+
+
+def test_missing_numbers_become_the_mean_and_are_counted() -> None:
+    assert encoded(["1", "?", "5", "n/a"]) == [[1.0], [3.0], [5.0], [3.0]]
+    assert "2 of 4 cells are missing" in found(["1", "?", "5", "n/a"]).notes[0]
+
+
+def test_few_numbers_among_texts_are_codes() -> None:
+    inputs = found(["1", "2", "X", "1"] * 10)
+    assert "read as categories, as it holds 'X' in row 3" in inputs.notes[0]
+    assert encoded(["1", "2", "X", "1"] * 10)[2] == [0.0, 0.0, 1.0]
+
+
+def test_reads_decimal_commas_and_refuses_what_could_be_either() -> None:
+    assert encoded(["1,5", "2", "1.234,5"]) == [[1.5], [2.0], [1234.5]]
+    with pytest.raises(DataError, match="'1,234', whose comma may be a decimal sign"):
+        found(["1,234", "5"])
+    assert encoded(["1,234", "5"], decimals="dot") == [[1234.0], [5.0]]
+    assert encoded(["1,234", "5"], decimals="comma")[1] == [5.0]
+
+
+def test_truth_values_are_numbers() -> None:
+    assert encoded(["True", "False", "true"]) == [[1.0], [0.0], [1.0]]
+
+
+def test_a_category_of_no_fitted_row_is_all_0() -> None:
+    is_fit = np.array([True, True, False])
+    rows, read = encode_inputs(PATH, found(["b", "a", "c"]), is_fit, "standardised")
+    assert rows.tolist() == [[0, 1], [1, 0], [0, 0]]
+    assert (read[0].kind, read[0].inputs) == ("category", 2)
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        ("standardised", [-1.0, 1.0, 0.0]),  # mean 100, deviation 100
+        ("as_written", [0.0, 200.0, 100.0]),
+        ("by_255", [0.0, 200 / 255, 100 / 255]),
+        ("min_max", [0.0, 1.0, 0.5]),
+    ],
+)
+def test_numbers_are_on_the_stated_scale(scale: Scale, expected: list[float]) -> None:
+    values = np.array([0.0, 200.0, np.nan])
+    assert rescale(values[:, None], values[:2, None], scale)[:, 0] == pytest.approx(expected)
+
+
+def test_tells_a_column_that_is_the_label_in_other_words() -> None:
+    inputs = found(["poor", "rich"] * 20)
+    labels = np.array([0, 1] * 20)
+    assert "tells the label" in note_copies_of_labels(inputs, labels)[0]
+    assert not note_copies_of_labels(inputs, DRAWS.integers(0, 2, 40))
+
+
+@pytest.mark.parametrize(
+    "stated", [{"left_out": ("y",)}, {"numbers": ("x",), "left_out": ("x",)}]
+)
+def test_refuses_statements_on_other_columns_or_two(stated: dict[str, tuple[str, ...]]) -> None:
+    with pytest.raises(DataError, match=r"no column 'y'|two meanings"):
+        found(NUMBERS, **stated)
