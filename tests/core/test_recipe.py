@@ -31,6 +31,7 @@ def test_every_example_is_seen_once_an_epoch(examples: int, batch: int, epochs: 
         ({"momentum": -0.1}, "momentum"),
         ({"momentum": math.nan}, "momentum"),
         ({"momentum": 0.9, "optimizer": "adam"}, "remove it for adam"),
+        ({"momentum": 0.9, "optimizer": "adamw"}, "remove it for adamw"),
         ({"weight_decay": -1e-4}, "weight_decay"),
         ({"weight_decay": math.nan}, "weight_decay"),
         ({"weight_decay": math.inf}, "weight_decay"),

@@ -47,6 +47,7 @@ RECIPES = {
     "sgd": Recipe(rate=0.1, epochs=6, batch=4),
     "momentum": Recipe(rate=0.1, epochs=6, batch=4, momentum=0.9, weight_decay=0.01),
     "adam": Recipe(rate=0.01, epochs=6, batch=4, optimizer="adam", weight_decay=0.01),
+    "adamw": Recipe(rate=0.01, epochs=6, batch=4, optimizer="adamw", weight_decay=0.5),
     "adadelta": Recipe(rate=1.0, epochs=6, batch=4, optimizer="adadelta", weight_decay=0.01),
     "smoothed": Recipe(rate=0.1, epochs=6, batch=4, label_smoothing=0.3),
     "rated": Recipe(rate=0.1, epochs=6, batch=4, loss="squared_error"),
@@ -158,6 +159,8 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     settings = {"lr": recipe.rate, "weight_decay": recipe.weight_decay}
     if recipe.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), **settings)
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(model.parameters(), **settings)
     if recipe.optimizer == "adadelta":
         return torch.optim.Adadelta(model.parameters(), **settings)
     return torch.optim.SGD(model.parameters(), momentum=recipe.momentum, **settings)

@@ -98,11 +98,14 @@ def test_tasks_without_classes_equal_a_plain_loop_too(case, build, engine):
 def test_running_statistics_change_as_in_torch(recipe, engine):
     start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
     assert "5.running_var" in start
+    # A bias before a batch norm has no gradient: without an L2 penalty, Adam's steps there are
+    # its rounding, divided by 1e-8.
+    tolerance = 1e-7 if recipe.optimizer == "adamw" else 1e-9
     for each in train_cohort(
         batch_normed, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine
     ):
         change, loss = plain_loop(batch_normed, start, pool, each.client, recipe)
-        assert largest_difference(each.delta, change) < 1e-9
+        assert largest_difference(each.delta, change) < tolerance
         assert float(each.delta["5.running_var"].abs().min()) > 0
         assert each.loss == pytest.approx(loss, abs=1e-12)
 

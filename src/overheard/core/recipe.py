@@ -7,7 +7,7 @@ from typing import Literal
 
 from overheard.core.task import TaskKind
 
-OptimizerName = Literal["sgd", "adam", "adadelta"]
+OptimizerName = Literal["sgd", "adam", "adamw", "adadelta"]
 
 LossName = Literal["cross_entropy", "squared_error", "binary_cross_entropy"]
 
@@ -46,7 +46,9 @@ class Recipe:
         batch: examples per step; the last step of an epoch takes the remainder.
         optimizer: its state is reset every round, as in FedAvg.
         momentum: for SGD only.
-        weight_decay: L2, added to the gradient as in PyTorch.
+        weight_decay: L2, added to the gradient as in PyTorch; of AdamW, each step instead
+            multiplies the weights by 1 - rate * weight_decay. PyTorch's AdamW has 0.01 if
+            nothing is given; here it is 0.
         label_smoothing: s in the target (1 - s) one-hot + s / classes, as in PyTorch; for the
             cross-entropy only.
         loss: minimized on average over a batch.

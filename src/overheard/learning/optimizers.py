@@ -46,7 +46,7 @@ def build_optimizer(
 
     """
     terms = _AddedTerms(recipe, parameters, corrections)
-    if recipe.optimizer == "adam":
+    if recipe.optimizer in ("adam", "adamw"):
         return _Adam(recipe, parameters, terms)
     if recipe.optimizer == "adadelta":
         return _Adadelta(recipe, parameters, terms)
@@ -55,19 +55,18 @@ def build_optimizer(
 
 @final
 class _AddedTerms:
-    """What is added to the gradient of the loss: weight decay, proximal term, corrections."""
+    """What is added to the gradient of the loss: L2 penalty, proximal term, corrections."""
 
     def __init__(self, recipe: Recipe, parameters: Tensors, corrections: Tensors) -> None:
         self._recipe = recipe
+        self._decay = 0.0 if recipe.optimizer == "adamw" else recipe.weight_decay
         self._corrections = list(corrections)
         self._anchors = [one.detach().clone() for one in parameters] if recipe.proximal else []
 
     def add(self, parameters: Tensors, gradients: Tensors) -> Tensors:
         """Return the gradients with all terms; they are not changed in place."""
-        if self._recipe.weight_decay:
-            gradients = torch._foreach_add(
-                gradients, parameters, alpha=self._recipe.weight_decay
-            )
+        if self._decay:
+            gradients = torch._foreach_add(gradients, parameters, alpha=self._decay)
         if self._anchors:
             moved = torch._foreach_sub(parameters, self._anchors)
             gradients = torch._foreach_add(gradients, moved, alpha=self._recipe.proximal)
@@ -103,10 +102,17 @@ class _Sgd(Optimizer):
 
 @final
 class _Adam(Optimizer):
-    """Kingma and Ba 2015, Algorithm 1; weight decay is added to the gradient."""
+    """Kingma and Ba 2015, Algorithm 1.
+
+    Weight decay is added to the gradient. In AdamW (Loshchilov and Hutter 2019, Algorithm 2) it
+    instead multiplies the weights, by 1 - rate * weight_decay as in PyTorch.
+    """
 
     def __init__(self, recipe: Recipe, parameters: Tensors, terms: _AddedTerms) -> None:
         self._recipe = recipe
+        self._kept = 1.0
+        if recipe.optimizer == "adamw":
+            self._kept = 1 - recipe.rate * recipe.weight_decay
         self._terms = terms
         self._steps = 0
         self._mean = _zeros(parameters)
@@ -116,6 +122,8 @@ class _Adam(Optimizer):
         self._steps += 1
         beta1, beta2 = ADAM_BETAS
         gradients = self._terms.add(parameters, gradients)
+        if self._kept != 1:
+            torch._foreach_mul_(parameters, self._kept)
         torch._foreach_lerp_(self._mean, gradients, 1 - beta1)
         torch._foreach_mul_(self._square, beta2)
         torch._foreach_addcmul_(self._square, gradients, gradients, 1 - beta2)

@@ -28,7 +28,8 @@ class RecipePlan(StrictModel):
         batch: examples per local step.
         optimizer: the optimizer of the clients.
         momentum: the momentum of SGD.
-        weight_decay: factor of the L2 penalty, added to the gradient as in PyTorch.
+        weight_decay: factor of the L2 penalty, added to the gradient as in PyTorch; of "adamw",
+            each step instead multiplies the weights by 1 - rate * weight_decay.
         loss: the loss function; "squared_error" treats classes as ordered ratings, and is the
             loss of a regression. "binary_cross_entropy" is the loss of several labels per
             example (multi-label).

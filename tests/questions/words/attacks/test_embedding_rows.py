@@ -46,7 +46,7 @@ def test_names_exactly_the_words_of_the_text_whatever_the_optimizer(recipe: Reci
     assert named(claim_of(view_of_training(build, recipe))) == USED
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
 def test_ranks_used_words_first_although_weight_decay_moves_all_rows(optimizer):
     def larger() -> nn.Module:
         return nn.Sequential(nn.EmbeddingBag(8, 40, padding_idx=0), nn.Linear(40, 6))
