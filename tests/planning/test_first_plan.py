@@ -18,6 +18,7 @@ from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.data.datasets.no_examples import NoExamples
+from overheard.planning.app_training import AppTraining, StatedSetting
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.recorded_facts import read_recorded_facts
@@ -27,6 +28,22 @@ from overheard.recorders.run_info import RunInfo
 from tests.planning.conftest import STATED_RECIPE, STATED_TASK, ForeignRecording
 
 HERE = Resources(device="cpu", workers=1)
+
+
+SGD = AppTraining(
+    tuple(
+        StatedSetting(key, value, "train.py")
+        for key, value in {
+            "rate": 0.1,
+            "epochs": 1.0,
+            "batch": 10.0,
+            "optimizer": "sgd",
+            "momentum": 0.0,
+            "weight_decay": 0.0,
+        }.items()
+    )
+)
+"""How an app trains, as far as a recipe can state it."""
 
 
 class Net(nn.Sequential):
@@ -114,7 +131,7 @@ def test_without_recipe_no_attacker_knows_it(foreign: ForeignRecording, tmp_path
 
 
 def test_the_network_of_an_app_is_recognised_by_its_tensors(foreign: ForeignRecording):
-    app = FlowerApp((f"{__name__}:OtherNet", f"{__name__}:Net"), {"rate": 0.1, "epochs": 1})
+    app = FlowerApp((f"{__name__}:OtherNet", f"{__name__}:Net"), training=SGD)
     written = write_first_plan(FirstPlanRequest(read_recorded_facts(foreign()), app), HERE)
     assert repr(written.plan.training.model) == f"Own(reference='{__name__}:Net')"
     assert written.attacks == ("llg", "ilrg")

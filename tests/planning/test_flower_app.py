@@ -6,6 +6,7 @@ import pytest
 
 from overheard.core.errors import PlanError
 from overheard.planning.flower_app import read_flower_app
+from overheard.planning.training_facts import read_training_facts
 
 PYPROJECT = """
 [tool.flwr.app.components]
@@ -33,7 +34,9 @@ def test_finds_networks_and_settings_without_running_the_app(tmp_path: Path):
     (tmp_path / "mine" / "broken.py").write_text("class (")
     app = read_flower_app(tmp_path)
     assert app.networks == ("mine.task:Net", "mine.task:Other")
-    assert app.settings == {"rounds": 3, "rate": 0.05, "epochs": 2}
+    assert app.rounds == 3
+    found = read_training_facts(None, app).settings
+    assert {key: one.value for key, one in found.items()} == {"rate": 0.05, "epochs": 2}
 
 
 @pytest.mark.parametrize("content", ["", "tool = 3", "[tool.flwr.app.components]", "["])

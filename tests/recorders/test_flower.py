@@ -28,6 +28,7 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.archive.run_config import read_run_config
 from overheard.core.messages import Broadcast, Evaluation, MissingReply, Update
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
@@ -164,6 +165,24 @@ def test_records_all_messages_of_a_fedavg_run(
     manifest = read_manifest(tmp_path)
     assert manifest.model == "two tensors"
     assert set(manifest.parties) == everyone | {SERVER}
+
+
+class ConfiguredNodes(Nodes):
+    """A grid of a run that was started with a configuration."""
+
+    @property
+    def run(self) -> Run:
+        started = Run.create_empty(1)
+        started.override_config = {"learning-rate": 0.5, "optimizer": "adam", "token": "secret"}
+        return started
+
+
+def test_settings_of_the_training_with_which_the_run_was_started_are_recorded(tmp_path: Path):
+    grid = RecordingGrid(ConfiguredNodes(answer), tmp_path)
+    FedAvg().start(grid, record_of(START), num_rounds=1)
+    grid.finish()
+    assert read_run_config(tmp_path) == {"learning-rate": 0.5, "optimizer": "adam"}
+    assert "secret" not in (tmp_path / "run_config.json").read_text()
 
 
 def test_passes_messages_and_replies_unchanged_and_in_order(

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +13,9 @@ from rich.text import Text
 from overheard.cli.options import QuietOption
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
+
+if TYPE_CHECKING:  # so that --help need not load torch
+    from overheard.planning.training_facts import TrainingFacts
 
 LabelOption = Annotated[str, typer.Option("--label", help="Column of the labels in a table.")]
 UserOption = Annotated[
@@ -93,6 +96,7 @@ def init(
         return
     _print_attacks(written.attacks, written.missing, data)
     _print_proposal(written.proposal)
+    _print_training(written.training, is_simulated=recording is None and flower is None)
     _print_next_step(file, recording, is_app=flower is not None)
 
 
@@ -128,6 +132,15 @@ def _print_proposal(reference: str | None) -> None:
     if reference is not None:
         console = Console(highlight=False, soft_wrap=True)
         console.print(escaped_text(f"{describe_proposal(reference)}."))
+
+
+def _print_training(training: "TrainingFacts", *, is_simulated: bool) -> None:
+    """Print how clients train, with the source of each setting and what was not found."""
+    if is_simulated:
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for line in training.lines():
+        console.print(escaped_text(f"{line}."))
 
 
 def _may_ask(*given: object) -> bool:

@@ -31,6 +31,7 @@ from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
 from overheard.planning.recorded_plugins import parse_model, parse_plugin, proposed_network
+from overheard.planning.training_facts import TrainingFacts, read_training_facts
 from overheard.plans.plan import Plan, parse_plan
 from overheard.plans.registries import ALGORITHMS, DEFENSES
 
@@ -60,6 +61,9 @@ IMAGE_SIDES = (28, 32, 224, 64, 96, 48, 128, 16, 8)
 
 CLIENTS = 10
 """Clients of a simulated federation."""
+
+ROUNDS = 8
+"""Rounds of a simulated federation."""
 
 PLACE = "the first plan"
 """What errors of the text would name as their place."""
@@ -100,6 +104,7 @@ class FirstPlan:
         missing: by attack that does not run, what is missing.
         proposal: "package.module:name" of a network that the recording names and the plan does
             not, as whoever made the recording chose it; None = there is none.
+        training: how clients train, as far as it is known.
 
     """
 
@@ -108,6 +113,7 @@ class FirstPlan:
     attacks: tuple[str, ...]
     missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     proposal: str | None = None
+    training: TrainingFacts = field(default_factory=TrainingFacts)
 
 
 def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
@@ -144,7 +150,9 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
     facts = replace(facts, threats=kept, missing=missing)
     text = plan_text(facts)
     plan = parse_plan(text, PLACE)
-    return FirstPlan(text, plan, able, MappingProxyType(missing), facts.proposal)
+    return FirstPlan(
+        text, plan, able, MappingProxyType(missing), facts.proposal, facts.training
+    )
 
 
 def describe_proposal(reference: str) -> str:
@@ -195,11 +203,7 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
     model, origin = _choose_model(request, dataset)
     defenses = () if recording is None else _recorded_defenses(recording)
     recipe = None if recording is None else recording.manifest.recipe
-    settings = dict(app.settings)
-    is_recipe_known = recording is None or recipe is not None or "rate" in settings
-    if recipe is not None:
-        settings |= {"rate": recipe.rate, "epochs": recipe.epochs, "batch": recipe.batch}
-    rounds = int(settings.get("rounds", 8)) if recording is None else recording.rounds
+    rounds = app.rounds or ROUNDS if recording is None else recording.rounds
     first = FIRST_ATTACKS if dataset.task.has_classes else ATTACKS_WITHOUT_CLASSES
     attacks = first if recording is None else (*first, *RECORDED_ATTACKS)
     reads_updates = recording is None or recording.reads_updates
@@ -211,10 +215,7 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         model=model,
         model_origin=origin,
         rounds=rounds,
-        settings=settings,
-        recipe=recipe,
-        is_recipe_known=is_recipe_known,
-        is_recipe_stated=recipe is not None,
+        training=read_training_facts(recording, app),
         defenses=defenses,
         unparsed_defenses=()
         if recording is None or defenses
@@ -222,7 +223,7 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         clients=CLIENTS if recording is None else recording.clients,
         first_attacks=attacks if reads_updates else first,
         has_classes=dataset.task.has_classes,
-        loss=LOSSES_OF_TASKS[dataset.task.kind][0],
+        loss=LOSSES_OF_TASKS[dataset.task.kind][0] if recipe is None else recipe.loss,
         has_truth=recording is None or recording.has_truth,
         networks=app.networks,
         has_users=dataset.users is not None,

@@ -1,30 +1,27 @@
-"""Reads a Flower app without running it: its networks and its settings."""
+"""Reads a Flower app without running it: its networks and how its clients train."""
 
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
 from overheard.core.errors import PlanError
+from overheard.planning.app_training import AppTraining, SourceFile, read_app_training
 
 MAX_FILE = 1_000_000
 """Largest source file that is read, in bytes."""
 
-SETTINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "rounds": ("num-server-rounds", "num-rounds", "rounds"),
-        "rate": ("learning-rate", "lr", "rate"),
-        "epochs": ("local-epochs", "num-epochs", "epochs"),
-        "batch": ("batch-size", "batch"),
-    }
-)
-"""Usual names in an app's settings, by the key of a plan."""
+MOST_FILES = 1000
+"""The most source files of a package that are read."""
 
-NO_SETTINGS: Mapping[str, float] = MappingProxyType({})
+ROUNDS = ("num-server-rounds", "num-rounds", "rounds")
+"""Usual names of the number of rounds in an app's configuration."""
+
+NO_CONFIG: Mapping[str, object] = MappingProxyType({})
 
 
 @final
@@ -34,12 +31,25 @@ class FlowerApp:
 
     Args:
         networks: reference to each class of torch modules, such as "app.task:Net".
-        settings: numbers by the key of a plan: "rounds", "rate", "epochs", "batch".
+        config: the configuration of its pyproject.toml, with dotted names.
+        training: what its source code tells of its clients' training.
+        folder: its folder; None = there is no app.
 
     """
 
     networks: tuple[str, ...] = ()
-    settings: Mapping[str, float] = field(default_factory=lambda: NO_SETTINGS)
+    config: Mapping[str, object] = field(default_factory=lambda: NO_CONFIG)
+    training: AppTraining = field(default_factory=AppTraining)
+    folder: Path | None = None
+
+    @property
+    def rounds(self) -> int | None:
+        """The number of rounds by the configuration; None = unknown."""
+        for name in ROUNDS:
+            value = self.config.get(name, self.config.get(name.replace("-", "_")))
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        return None
 
 
 def read_flower_app(folder: Path) -> FlowerApp:
@@ -54,45 +64,59 @@ def read_flower_app(folder: Path) -> FlowerApp:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         app = content["tool"]["flwr"]["app"]
         server = str(app["components"]["serverapp"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        client = str(app["components"].get("clientapp", server))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise PlanError(
             f"{path}: is no pyproject.toml of a Flower app ({type(error).__name__}): name the "
             "folder that `flwr run` is called with"
         ) from error
-    package = server.partition(":")[0].partition(".")[0]
     config = app.get("config", {})
+    files = tuple(_read_files(folder, _package(server)))
+    others = tuple(_read_files(folder, _package(client))) if client != server else ()
+    by_module = {one.module: one for one in (*files, *others)}
     return FlowerApp(
-        tuple(_find_networks(folder, package)),
-        _read_settings(config if isinstance(config, dict) else {}),
+        tuple(_find_networks(files)),
+        MappingProxyType(dict(_flatten(config, "")) if isinstance(config, dict) else {}),
+        read_app_training(tuple(by_module.values())),
+        folder,
     )
 
 
-def _read_settings(config: Mapping[str, object]) -> dict[str, float]:
-    found = dict[str, float]()
-    for key, names in SETTINGS.items():
-        for name in names:
-            value = config.get(name, config.get(name.replace("-", "_")))
-            if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-                found[key] = float(value)
-                break
-    return found
+def _package(component: str) -> str:
+    return component.partition(":")[0].partition(".")[0]
 
 
-def _find_networks(folder: Path, package: str) -> Iterator[str]:
+def _flatten(config: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
+    """Yield the source files of a package that can be parsed."""
     if not re.fullmatch(r"[A-Za-z_]\w*", package):
         return
     single = folder / f"{package}.py"
-    for path in [single] if single.is_file() else sorted((folder / package).rglob("*.py")):
+    paths = [single] if single.is_file() else sorted((folder / package).rglob("*.py"))
+    for path in paths[:MOST_FILES]:
         try:
             if path.stat().st_size > MAX_FILE:
                 continue
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, SyntaxError, RecursionError):
             continue
-        module = ".".join(path.relative_to(folder).with_suffix("").parts)
-        for node in tree.body:
+        relative = path.relative_to(folder)
+        module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
+        yield SourceFile(module, relative.as_posix(), tree)
+
+
+def _find_networks(files: Sequence[SourceFile]) -> Iterator[str]:
+    for file in files:
+        for node in file.tree.body:
             if isinstance(node, ast.ClassDef) and any(map(_is_module, node.bases)):
-                yield f"{module.removesuffix('.__init__')}:{node.name}"
+                yield f"{file.module}:{node.name}"
 
 
 def _is_module(base: ast.expr) -> bool:

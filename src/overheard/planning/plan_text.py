@@ -10,13 +10,14 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import Defense
 from overheard.core.escape import escape_unprintable
 from overheard.core.parties import Party
-from overheard.core.recipe import LossName, Recipe
+from overheard.core.recipe import LossName
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.learning.model import Model
 from overheard.learning.models.own import Own
 from overheard.learning.models.unknown import Unknown
 from overheard.planning.recorded_plugins import plan_value, toml_text, toml_value
+from overheard.planning.training_facts import TrainingFacts
 
 ASSUMED = {"rate": 0.1, "epochs": 1, "batch": 32}
 """The training that is assumed where nothing is stated."""
@@ -24,7 +25,9 @@ ASSUMED = {"rate": 0.1, "epochs": 1, "batch": 32}
 CANDIDATE_RATES = (0.1, 0.01, 0.001)
 """Learning rates that an attacker tries who does not know how clients train."""
 
-NO_SETTINGS: Mapping[str, float] = MappingProxyType({})
+CANDIDATE_OPTIMIZERS = ("sgd", "adam")
+"""Optimizers that an attacker tries who knows only the learning rate."""
+
 NOTHING_MISSING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -55,10 +58,7 @@ class PlanFacts:
         source: the data set.
         model: the model, and `model_origin` where it comes from.
         rounds: number of rounds.
-        settings: numbers of the recipe that are stated, by the key of a plan.
-        recipe: the recorded recipe; None = not recorded.
-        is_recipe_known: whether the attacker is to know how clients train.
-        is_recipe_stated: whether the recording states it.
+        training: how clients train, as far as it is known.
         defenses: the recorded defenses.
         unparsed_defenses: recorded defenses that a plan cannot name.
         clients: number of clients.
@@ -73,7 +73,7 @@ class PlanFacts:
         missing: by attack that is left out, what is missing.
         is_shape_known: whether the shape of an input is stated.
         has_classes: whether examples have classes; else auxiliary examples are counted in all.
-        loss: the loss of the task, where the recording states no recipe.
+        loss: the loss that is minimized.
         candidates: candidate records of each client, and of nobody; None = none.
         algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
         proposal: "package.module:name" of the network that the recording names, which is code
@@ -88,10 +88,7 @@ class PlanFacts:
     model: Model
     model_origin: str
     rounds: int
-    settings: Mapping[str, float] = field(default_factory=lambda: NO_SETTINGS)
-    recipe: Recipe | None
-    is_recipe_known: bool
-    is_recipe_stated: bool
+    training: TrainingFacts
     defenses: tuple[Defense, ...]
     unparsed_defenses: tuple[str, ...]
     clients: int
@@ -115,6 +112,11 @@ class PlanFacts:
     def is_model_known(self) -> bool:
         """Whether the code of the model is at hand."""
         return not isinstance(self.model, Unknown)
+
+    @property
+    def is_recipe_known(self) -> bool:
+        """Whether the attacker is to know how clients train; a simulation defines it."""
+        return self.recording is None or self.training.is_complete
 
 
 def plan_text(facts: PlanFacts) -> str:
@@ -203,29 +205,33 @@ def _training(facts: PlanFacts) -> Iterator[str]:
 
 
 def _recipe(facts: PlanFacts) -> Iterator[str]:
-    if facts.is_recipe_stated:
-        yield "# How clients train, as the recording states."
-    elif "rate" in facts.settings:
-        yield "# How clients train, from the settings of the Flower app: correct what differs."
-    elif facts.is_recipe_known:
+    training = facts.training
+    if facts.is_recipe_known:
         yield "# How clients train."
     else:
-        yield "# How clients train was not recorded. These numbers are placeholders, which no"
-        yield '# attacker uses. If you know them, correct them and add "recipe" to knows below.'
-    numbers = ASSUMED | dict(facts.settings)
-    yield f"rate = {toml_value(float(numbers['rate']))}"
-    yield f"epochs = {int(numbers['epochs'])}"
-    yield f"batch = {int(numbers['batch'])}"
-    recipe = facts.recipe
-    if recipe is not None:
-        yield f"optimizer = {toml_text(recipe.optimizer)}"
-        if recipe.momentum:
-            yield f"momentum = {recipe.momentum!r}"
-        if recipe.weight_decay:
-            yield f"weight_decay = {recipe.weight_decay!r}"
-    loss = facts.loss if recipe is None else recipe.loss
-    if loss != "cross_entropy":
-        yield f"loss = {toml_text(loss)}"
+        yield "# How clients train is not known in full, so no attacker knows it. If you know"
+        yield '# it, correct the placeholders and add "recipe" to knows below.'
+    for doubt in training.doubts:
+        yield _comment(f"{doubt}.")
+    yield _sourced(facts, "rate", toml_value(training.number("rate", ASSUMED["rate"])))
+    for key in ("epochs", "batch"):
+        yield _sourced(facts, key, str(int(training.number(key, ASSUMED[key]))))
+    if facts.recording is not None or "optimizer" in training.settings:
+        yield _sourced(facts, "optimizer", toml_text(training.optimizer))
+    for key in ("momentum", "weight_decay"):
+        if training.number(key, 0):
+            yield _sourced(facts, key, toml_value(training.number(key, 0)))
+    if facts.loss != "cross_entropy":
+        yield f"loss = {toml_text(facts.loss)}"
+
+
+def _sourced(facts: PlanFacts, key: str, value: str) -> str:
+    """Return the line of a setting with its source in a comment."""
+    found = facts.training.settings.get(key)
+    if found is not None:
+        return f"{key} = {value}  {_comment(found.source)}"
+    is_assumed = facts.recording is not None or facts.training.settings
+    return f"{key} = {value}  # a placeholder" if is_assumed else f"{key} = {value}"
 
 
 def _algorithm(facts: PlanFacts) -> Iterator[str]:
@@ -298,5 +304,27 @@ def _known_parts(facts: PlanFacts) -> list[str]:
 def _virtual(facts: PlanFacts, clients: int) -> str:
     if facts.is_recipe_known:
         return toml_value({"clients": clients})
-    recipes = [{"rate": rate, "epochs": 1, "batch": 32} for rate in CANDIDATE_RATES]
-    return toml_value({"clients": clients, "recipes": recipes})
+    return toml_value({"clients": clients, "recipes": list(_candidate_recipes(facts))})
+
+
+def _candidate_recipes(facts: PlanFacts) -> Iterator[dict[str, object]]:
+    """Yield the recipes that an attacker tries: what is known stays, the rest is varied."""
+    training = facts.training
+    is_rate_known = "rate" in training.settings
+    rates = (training.number("rate", 0),) if is_rate_known else CANDIDATE_RATES
+    is_open = is_rate_known and "optimizer" not in training.settings
+    for optimizer in CANDIDATE_OPTIMIZERS if is_open else (training.optimizer,):
+        for rate in rates:
+            known: dict[str, object] = {
+                "rate": rate,
+                "epochs": int(training.number("epochs", 1)),
+                "batch": int(training.number("batch", 32)),
+                "optimizer": optimizer,
+                "momentum": training.number("momentum", 0),
+                "weight_decay": training.number("weight_decay", 0),
+                "loss": facts.loss,
+            }
+            unsaid = {"optimizer": "sgd", "loss": "cross_entropy"}
+            yield {
+                key: value for key, value in known.items() if value and unsaid.get(key) != value
+            }

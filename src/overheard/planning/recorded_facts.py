@@ -1,10 +1,14 @@
 """What a recording says of its run: parties, rounds, tensors, and who can read what."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
+from overheard.archive.layout import transcript_folder
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
+from overheard.archive.run_config import Setting, read_run_config
 from overheard.archive.truth import has_truth
 from overheard.archive.weights import tensor_shapes
 from overheard.auditing.recorded_tensors.model_tensors import common_shapes
@@ -13,6 +17,8 @@ from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.parties import SERVER, Party, is_client, party_sort_key
 from overheard.core.task import TaskKind
 from overheard.core.transcript import Transcript
+
+NO_RUN_CONFIG: Mapping[str, Setting] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class RecordedFacts:
         observer: the party whose view the recording holds.
         reads_updates: whether the observer reads the updates of single clients.
         has_truth: whether claims can be compared with a ground truth.
+        configs: the different configurations that its broadcasts carry.
+        run_config: settings of the training in the configuration of the run.
 
     """
 
@@ -39,6 +47,8 @@ class RecordedFacts:
     observer: Party
     reads_updates: bool
     has_truth: bool
+    configs: tuple[Mapping[str, str], ...] = ()
+    run_config: Mapping[str, Setting] = field(default_factory=lambda: NO_RUN_CONFIG)
 
     @property
     def outputs(self) -> int:
@@ -106,7 +116,25 @@ def read_checked_recording(folder: Path) -> RecordedFacts:
         observer,
         reads_updates,
         has_truth(folder),
+        _broadcast_configs(transcript),
+        read_run_config(_run_folder(folder)),
     )
+
+
+def _run_folder(folder: Path) -> Path:
+    """Return the folder of the run, given it or its transcript."""
+    transcript = transcript_folder(folder)
+    return folder if transcript != folder else folder.parent
+
+
+def _broadcast_configs(transcript: Transcript) -> tuple[Mapping[str, str], ...]:
+    """Return the different configurations, in the order of their first broadcasts."""
+    found = {
+        tuple(sorted(message.body.config.items())): message.body.config
+        for message in transcript.messages
+        if isinstance(message.body, Broadcast) and message.body.config
+    }
+    return tuple(found.values())
 
 
 def _broadcast_shapes(transcript: Transcript) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, final
 
+from overheard.archive.run_config import RUN_CONFIG, run_config_text
 from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -115,6 +116,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         self._names = NodeNames(node_names, self._scribe)
         self._sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
         self._rounds = FlowerRoundRecorder(self._scribe, keep_error_texts=keep_error_texts)
+        self._has_run_config = False
         # A custom loop may push and pull on several threads.
         self._lock = threading.Lock()
 
@@ -228,6 +230,16 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         for kind in unrecorded_kinds(messages):
             self._rounds.warn_once(f"messages of the kind {kind!r} are not recorded")
 
+    def _record_run_config(self) -> None:
+        """Write the settings of clients' training with which the run was started."""
+        # A grid of an app's own may have no run.
+        try:
+            config = dict(self._grid.run.override_config)
+        except Exception:
+            return
+        if text := run_config_text(config):
+            self._scribe.write_extra_file(RUN_CONFIG, text)
+
     def _record_replies(self, replies: Sequence[Message]) -> None:
         self._rounds.record_replies(read_replies(replies, self._sizes))
         for reply in replies:
@@ -238,6 +250,9 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     def _end_round(self) -> None:
         self._rounds.end_round()
         self._names.write()
+        if not self._has_run_config:
+            self._has_run_config = True
+            self._record_run_config()
 
     def _record(self, call: Callable[[], None]) -> None:
         """Call a function of the recorder; its errors end the recording, but not the run."""
