@@ -1,4 +1,4 @@
-"""How all tests are run: no clock can fail a test."""
+"""How all tests are run: no clock can fail a test, and each failure of Overheard does."""
 
 import gc
 import os
@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from overheard.core.failures import raise_failures
+
 # A deadline for an example, and one of 30 s to make the first ten, are kept by the clock on the
 # wall: they say that a machine is busy, not that a test fails.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", unhurried, max_examples=25)
 settings.register_profile("nightly", unhurried, max_examples=200)
 settings.load_profile("quick")
+
+# A failure in an attack, a scorer or a page would otherwise be a sentence of the report.
+raise_failures()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

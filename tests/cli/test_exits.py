@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from overheard.cli.exits import BROKEN_PIPE, SigtermHandler, run_command
+from overheard.cli.exits import BROKEN_PIPE, FAILURE, SigtermHandler, run_command
 from overheard.core.errors import PlanError
+from overheard.core.failures import DEBUG_VARIABLE
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +57,18 @@ def test_signals_are_told(capsys: pytest.CaptureFixture[str]):
 
 def test_other_exits_keep_their_code():
     assert ended(SystemExit(0)) == 0
+
+
+def test_a_failure_of_overheard_never_ends_like_a_failed_rule(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    assert ended(ArithmeticError("singular")) == FAILURE
+    printed = capsys.readouterr().err
+    assert "Traceback" in printed
+    monkeypatch.delenv(DEBUG_VARIABLE)
+    assert ended(MemoryError()) == FAILURE
+    printed = capsys.readouterr().err
+    assert printed.startswith("overheard: failed, MemoryError. This is a fault of Overheard")
+    assert "Traceback" not in printed
+    # Code that a plan names may end the interpreter.
+    assert ended(SystemExit(1)) == FAILURE

@@ -8,6 +8,7 @@ from math import inf, isfinite
 
 from overheard.auditing.summary import summarise
 from overheard.auditing.threat_verdicts import judge_attacks
+from overheard.core.failures import describe_own_failure
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
@@ -96,7 +97,7 @@ def _threat_result(
     refusals: Sequence[Refusal],
     judge: Callable[[Sequence[AttackResult]], ThreatVerdict],
 ) -> ThreatResult:
-    rows = summarise(findings, BOOTSTRAP_SEED)
+    rows, why_no_rows = _attempt_rows(findings, threat.question)
     cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
     labels = attack_labels(cells)
     attack_results = [
@@ -119,9 +120,12 @@ def _threat_result(
         key=_sort_key,
     )
     unchecked = _unchecked_claims(findings)
-    judgement = (
-        judge(judged) if judged else ThreatVerdict("unchecked" if unchecked else "unmeasured")
-    )
+    judgement = ThreatVerdict("unchecked" if unchecked else "unmeasured")
+    if judged:
+        judgement = _attempt_verdict(judge, judged, threat.question)
+    failures = [why for one in refusals if one.kind == "failed" for why in one.missing]
+    why_withheld = judgement.withheld or why_no_rows or _name_failures(failures)
+    judgement = judgement.withhold(why_withheld)
     # What claims gain by labels alone makes no attack the best.
     judged.sort(key=lambda one: _sort_key(one, judgement.shared_gains.get(one.attack, 0.0)))
     return ThreatResult(
@@ -135,7 +139,39 @@ def _threat_result(
         judgement,
         unchecked,
         labels,
+        tuple(dict.fromkeys(finding.cell.attack for finding in findings)),
     )
+
+
+def _attempt_rows(
+    findings: Sequence[Finding], question: str
+) -> tuple[tuple[ScoreRow, ...], str]:
+    """Return the summary rows and "", or none and why Overheard failed to make them."""
+    try:
+        return summarise(findings, BOOTSTRAP_SEED), ""
+    except Exception as error:
+        return (), describe_own_failure(f"the summary of {question}", error)
+
+
+def _attempt_verdict(
+    judge: Callable[[Sequence[AttackResult]], ThreatVerdict],
+    judged: Sequence[AttackResult],
+    question: str,
+) -> ThreatVerdict:
+    """Return the verdict; "not enough to judge" if Overheard fails to judge."""
+    try:
+        return judge(judged)
+    except Exception as error:
+        why = describe_own_failure(f"the test of {question}", error)
+        return ThreatVerdict("not enough to judge", why=why, withheld=why)
+
+
+def _name_failures(failures: Sequence[str]) -> str:
+    """Return the first failure with the number of all; "" if there is none."""
+    if not failures:
+        return ""
+    more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+    return f"{failures[0]}{more}"
 
 
 def _unchecked_claims(findings: Sequence[Finding]) -> tuple[Finding, ...]:

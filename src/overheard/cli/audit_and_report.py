@@ -18,6 +18,7 @@ from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import describe_missing_verdicts
+from overheard.report.refusals import failure_sentences
 from overheard.report.threat_sentences import headlines
 from overheard.report.write import write_report
 
@@ -55,7 +56,11 @@ def audit_and_report(
         )
         write_report(found, folder)
     refuse_empty_audit(found)
-    return (*headlines(found.arm_results), *unmeasured_attacks(found))
+    return (
+        *headlines(found.arm_results),
+        *unmeasured_attacks(found),
+        *failure_sentences(found.refusals),
+    )
 
 
 def print_missing_verdicts(plan: Plan, recording: Path | None, console: Console) -> None:
@@ -86,10 +91,14 @@ def refuse_empty_audit(audit: Audit) -> None:
 
     Raises:
         PlanError: if none did; it says what the attacks lacked and what to change.
+        RuntimeError: if none did since Overheard failed.
 
     """
     if audit.findings:
         return
+    failed = [one for one in audit.refusals if one.kind == "failed"]
+    if failed:
+        raise RuntimeError("nothing was measured:\n" + "\n".join(_reasons(failed)))
     if not audit.refusals:
         raise PlanError(
             "nothing was measured: no client is left to ask about. Clients that observe are no "

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, final
@@ -12,9 +13,13 @@ from rich.console import Console
 
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import AuditError
+from overheard.core.failures import HOW_TO_REPORT, are_failures_raised
 
 USER_ERROR = 2
 """Exit code for errors that the user can correct."""
+
+FAILURE = 70
+"""Exit code for a failure of Overheard itself, by the convention of sysexits.h."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, by the convention of shells."""
@@ -27,8 +32,8 @@ TERMINATED = 143
 
 EXIT_CODES = (
     "Exit codes: 0 done. 1 a rule of check fails, or verify finds a changed file. 2 an error "
-    "that you can correct, or check is inconclusive. 130 interrupted. 141 the reader of the "
-    "output has gone. 143 terminated."
+    "that you can correct, or check is inconclusive. 70 a failure of Overheard itself. 130 "
+    "interrupted. 141 the reader of the output has gone. 143 terminated."
 )
 """What the help says of exit codes."""
 
@@ -62,7 +67,10 @@ class SigtermHandler:
 
 # The result is whatever a command returns; only a number is an exit code.
 def run_command(app: Callable[..., object], sigterm: SigtermHandler) -> int:
-    """Run the command and return its exit code; an error is one message on stderr."""
+    """Run the command and return its exit code; an error is one message on stderr.
+
+    A failure of Overheard itself is printed in full if failures are raised.
+    """
     message, code = "", 0
     try:
         result = app(standalone_mode=False)
@@ -79,7 +87,10 @@ def run_command(app: Callable[..., object], sigterm: SigtermHandler) -> int:
     except SystemExit as stop:
         # Rich ends the command so if the reader of the output has gone.
         is_broken = isinstance(stop.__context__, BrokenPipeError)
-        code = _end_output() if is_broken else int(stop.code or 0)
+        code = _end_output() if is_broken else 0
+        if stop.code and not is_broken:
+            # Not 1, which means a failed rule.
+            message, code = f"the command was ended by its own code ({stop.code})", FAILURE
     except OSError as error:
         # The user can correct a full disk or a missing permission.
         _LOG.debug("the error in full", exc_info=True)
@@ -87,6 +98,11 @@ def run_command(app: Callable[..., object], sigterm: SigtermHandler) -> int:
         code = USER_ERROR
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+    except Exception as error:
+        if are_failures_raised():
+            traceback.print_exc()
+        said = ": ".join(filter(None, (type(error).__name__, str(error))))
+        message, code = f"failed, {said}. {HOW_TO_REPORT}", FAILURE
     # Depending on its version, Typer returns this code on Ctrl-C or raises.
     if code == INTERRUPTED:
         cause = "terminated" if sigterm.is_received else "interrupted"

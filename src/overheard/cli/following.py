@@ -24,7 +24,7 @@ from overheard.findings.names import (
 from overheard.findings.threat_results import ThreatResult
 from overheard.plans.plan import Plan
 from overheard.report.page_registry import pages_of
-from overheard.report.refusals import list_missing
+from overheard.report.refusals import why_refused
 from overheard.report.verdict_sentences import guess_words
 from overheard.report.write import write_interim_report
 
@@ -155,8 +155,10 @@ def _threat_words(threat_result: ThreatResult, classes: Sequence[str]) -> str:
         return (
             f"{subject} of {_targets_words(threat_result, count)}: claimed, not checked{more}"
         )
-    missing = shorten(list_missing(threat_result.refusals), LONGEST_REASON)
-    return f"{subject}: no attack could run (missing: {missing})"
+    if threat_result.attacks_run:
+        return f"{subject}: attacks ran, but what they claim could not be scored"
+    why = why_refused(threat_result.refusals, "missing").removesuffix(".")
+    return f"{subject}: no attack could run ({shorten(why, LONGEST_REASON)})"
 
 
 def _targets_words(threat_result: ThreatResult, targets: int) -> str:

@@ -23,6 +23,7 @@ from overheard.cli.init import init
 from overheard.cli.options import (
     ArmOption,
     DataOption,
+    DebugOption,
     Device,
     DeviceOption,
     FileContent,
@@ -93,6 +94,7 @@ def overheard(
             help="Log each step to stderr; twice: errors in full too.",
         ),
     ] = 0,
+    _debug: DebugOption = False,
 ) -> None:
     """Measure what a federated-learning run reveals, and what defenses achieve."""
 
@@ -118,6 +120,7 @@ def audit(
     rerun: RerunOption = False,
     mlflow: MlflowOption = None,
     quiet: QuietOption = False,
+    _debug: DebugOption = False,
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from overheard.cli.workers import METAVAR, WorkerOptions, parse_workers
+from overheard.core.failures import raise_failures
 
 
 class Device(enum.StrEnum):
@@ -137,6 +138,24 @@ MlflowOption = Annotated[
         metavar="URI",
         help="Log figures, verdicts and the report to this MLflow server or store, such as "
         "sqlite:///mlflow.db; 'default' = MLFLOW_TRACKING_URI, else MLflow's own default.",
+    ),
+]
+
+
+def _raise_failures(wanted: bool) -> bool:
+    """Let failures of Overheard end the command, and print them in full."""
+    if wanted:
+        raise_failures()
+    return wanted
+
+
+DebugOption = Annotated[
+    bool,
+    typer.Option(
+        "--debug",
+        callback=_raise_failures,
+        help="Stop at the first failure of Overheard itself, and print where it failed, to "
+        "report it.",
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

@@ -24,7 +24,8 @@ from overheard.core.mechanism import EpsilonScope, PrivacyUnit, Site
 from overheard.core.parties import COHORT
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
-from overheard.findings.threat_verdict import TargetKind, Verdict
+from overheard.findings.refusal_kind import RefusalKind
+from overheard.findings.threat_verdict import NO_LEAK, TargetKind, Verdict
 from overheard.statistics.estimate import TAIL, Estimate, IntervalBasis
 from overheard.statistics.judgement import VERDICT_LEVEL
 
@@ -212,6 +213,7 @@ class VerdictRow(DocumentPart):
     is_below_margin: bool
     why: str
     shared_gains: dict[str, Figure]
+    withheld: str = ""
 
     @model_validator(mode="after")
     def _check_verdict(self) -> "VerdictRow":
@@ -222,6 +224,8 @@ class VerdictRow(DocumentPart):
             raise ValueError("verdict 'leaks' contradicts `gain`, which is not above 0")
         if self.verdict == "no leak above margin" and not self.is_below_margin:
             raise ValueError(f"verdict {self.verdict!r} contradicts `is_below_margin`")
+        if self.verdict in NO_LEAK and self.withheld:
+            raise ValueError(f"verdict {self.verdict!r} contradicts `withheld`")
         return self
 
 
@@ -307,6 +311,7 @@ class RefusalRow(CellRow):
 
     target: str
     missing: tuple[str, ...]
+    kind: RefusalKind = "missing"
 
     @property
     def key(self) -> RowKey:

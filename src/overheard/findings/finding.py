@@ -14,6 +14,7 @@ from overheard.findings.control_draws import ControlDraws
 from overheard.findings.html import html_table, short_number
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable, name_observers, name_party
+from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -170,11 +171,20 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An attack that could not run. This means not measured, and not that nothing leaks."""
+    """An attack that could not run. This means not measured, and not that nothing leaks.
+
+    Args:
+        cell: the cell.
+        target: the target.
+        missing: what was missing, or what failed; one phrase each.
+        kind: see `findings.refusal_kind.RefusalKind`.
+
+    """
 
     cell: Cell
     target: Party
     missing: tuple[str, ...]
+    kind: RefusalKind = "missing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class ThreatResult:
         unchecked_claims: claims of all attacks over the most rounds, if the ground truth is
             unknown.
         labels: name shown to readers for each attack, refused ones included, by full name.
+        attacks_run: full names of the attacks that made a claim.
 
     """
 
@@ -70,6 +71,7 @@ class ThreatResult:
     judgement: ThreatVerdict
     unchecked_claims: tuple[Finding, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    attacks_run: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

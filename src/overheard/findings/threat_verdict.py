@@ -1,7 +1,7 @@
 """The verdict on all attacks of a threat on one question in one arm."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, final
 
 from overheard.statistics.estimate import Estimate
@@ -12,6 +12,10 @@ TargetKind = Literal["clients", "cohort"]
 Verdict = Literal[Judgement, "unchecked", "unmeasured"]
 """A judgement; or unchecked: claims were made, but there is no ground truth; unmeasured: no
 attack could run."""
+
+
+NO_LEAK: tuple[Verdict, ...] = ("no leak above margin", "nothing to read")
+"""The verdicts that say that nothing leaks."""
 
 
 @final
@@ -33,6 +37,8 @@ class ThreatVerdict:
         shared_gains: by full name of an attack, what its claims gain although they tell no
             target from another, as labels alone do in membership; `gain` is without it. An
             attack that is not named gains nothing so.
+        withheld: why it must not be said that nothing leaks, such as a failure of Overheard in
+            one of the attacks; "" = it may be said if it is shown.
 
     """
 
@@ -45,6 +51,22 @@ class ThreatVerdict:
     is_below_margin: bool = False
     why: str = ""
     shared_gains: Mapping[str, float] = field(default_factory=dict)
+    withheld: str = ""
+
+    def withhold(self, why: str) -> "ThreatVerdict":
+        """Return the verdict if it must not be said that nothing leaks; the only such place.
+
+        A verdict that says so becomes "not enough to judge"; others stay.
+
+        Args:
+            why: the reason, as a clause; "" = it may be said.
+
+        """
+        if not why:
+            return self
+        if self.verdict in NO_LEAK:
+            return replace(self, verdict="not enough to judge", why=why, withheld=why)
+        return replace(self, withheld=why)
 
     @property
     def least_gain(self) -> float | None:

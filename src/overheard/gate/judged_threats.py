@@ -86,6 +86,8 @@ def _judge(
 def _status(
     row: VerdictRow, adjusted: float | None, tests: int, on_overlap: OverlapStatus
 ) -> tuple[Status, str]:
+    if row.withheld and not (row.verdict == "leaks" and (adjusted or 0.0) <= VERDICT_LEVEL):
+        return "inconclusive", f"{row.verdict}: {row.withheld}"
     if row.verdict in PASSING:
         return "pass", row.verdict
     if row.verdict != "leaks" or adjusted is None:

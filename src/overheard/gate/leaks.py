@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.findings.document import FindingsDocument
-from overheard.findings.document_rows import RefusalRow, RowKey, SummaryRow
+from overheard.findings.document_rows import RefusalRow, RowKey, SummaryRow, VerdictRow
 from overheard.gate.policy import LeakRule
 from overheard.gate.rule_figure import limit_text, select_figure
 from overheard.gate.rule_matches import RuleMatches, describe_missing, match_rule
@@ -31,7 +31,8 @@ def leak_verdicts(
     """
     looks_back = rule.grows_at_most is not None
     earlier = match_rule(rule, before) if looks_back and before is not None else None
-    judge = _LeakJudge(rule, match_rule(rule, now), earlier, on_overlap)
+    withheld = tuple(row for row in now.verdicts if row.withheld)
+    judge = _LeakJudge(rule, match_rule(rule, now), earlier, on_overlap, withheld)
     return (
         *map(judge.judge_row, judge.matches.rows),
         *(judge.judge_refusal(place, rows) for place, rows in judge.matches.refusals.items()),
@@ -50,6 +51,7 @@ class _LeakJudge:
         matches: the findings to judge that the rule applies to.
         earlier: the same for the earlier findings; None = not needed, or not given.
         on_overlap: the status if an interval contains the limit.
+        withheld: the verdicts that must not say that nothing leaks; under them no row passes.
 
     """
 
@@ -57,6 +59,7 @@ class _LeakJudge:
     matches: RuleMatches
     earlier: RuleMatches | None
     on_overlap: OverlapStatus
+    withheld: tuple[VerdictRow, ...]
 
     def judge_row(self, row: SummaryRow) -> RuleVerdict:
         """Judge one row."""
@@ -67,7 +70,7 @@ class _LeakJudge:
             return _at(row.key, silent)
         rows = len(self.matches.rows)
         status, why = judge_interval(found.figure, found.limit, self.on_overlap, rows)
-        few = self._sample_shortage(row)
+        few = self._sample_shortage(row) or ("" if status == "fail" else self._doubt(row.key))
         if few:
             status, why = "inconclusive", few
         rule, score = self.rule.name, self.rule.score
@@ -77,9 +80,12 @@ class _LeakJudge:
         """Judge an attack that could not run."""
         targets = len({one.target for one in refusals})
         missing = "; ".join(dict.fromkeys(part for one in refusals for part in one.missing))
-        why = f"refused for {targets} target{'' if targets == 1 else 's'}, missing: {missing}"
+        is_missing = all(one.kind == "missing" for one in refusals)
+        reason = f"missing: {missing}" if is_missing else missing
+        why = f"refused for {targets} target{'' if targets == 1 else 's'}, {reason}"
         silent = _at(place, self._inconclusive(_place_text(place), why))
-        if place.attack in self.rule.may_be_refused:
+        # A policy excuses what cannot run, and not what failed or would be wrong.
+        if is_missing and place.attack in self.rule.may_be_refused:
             return replace(silent, status="excused", why=f"{why} (allowed by the policy)")
         return silent
 
@@ -117,6 +123,19 @@ class _LeakJudge:
         limit = limit or limit_text(self.rule)
         rule, score = self.rule.name, self.rule.score
         return RuleVerdict(rule, score, what, "inconclusive", limit, None, why)
+
+    def _doubt(self, place: RowKey) -> str:
+        """Return why no row of this place may pass; "" if one may."""
+        return next(
+            (
+                row.withheld
+                for row in self.withheld
+                if (row.arm, row.question, row.about)
+                == (place.arm, place.question, place.about)
+                and frozenset(row.observers) == frozenset(place.observers)
+            ),
+            "",
+        )
 
     def _sample_shortage(self, row: SummaryRow) -> str:
         """Return why there are too few targets or runs in either findings; "" if enough."""

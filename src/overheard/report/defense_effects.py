@@ -122,7 +122,9 @@ def _effect_sentence(after: ThreatResult, before: ThreatResult | None) -> str:
         return "cannot be compared, since it was not measured without defenses."
     if not after.attack_results:
         why = "no attack could run"
-        if after.rows:
+        if after.judgement.withheld:
+            why = make_printable(after.judgement.withheld)
+        elif after.attacks_run:
             why = pages_of(after.question).unmeasured_reason()
         return f"not measured, since {why}; this does not show protection."
     old, new = before.attack_results[0].headline_row, after.attack_results[0].headline_row

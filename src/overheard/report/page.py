@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from overheard.core.failures import HOW_TO_REPORT
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import (
@@ -41,6 +43,7 @@ from overheard.report.first_page.matrix import (
 )
 from overheard.report.frontier_figures import frontier_figures
 from overheard.report.glossary import COST_TERMS, TERMS
+from overheard.report.page_parts import PageParts
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import group_refusals
 from overheard.report.round_figures import accuracy_figure, round_figures
@@ -94,33 +97,38 @@ def render_page(audit: Audit, digest: str = "") -> str:
         digest: the SHA-256 of `findings.json`, which the page states; "" = not stated.
 
     """
-    epsilons, arm_results = epsilon_results(audit), audit.arm_results
+    arm_results, parts = audit.arm_results, PageParts()
+    part = parts.make
+    epsilons = part("differential privacy", lambda: epsilon_results(audit))
     question_pages = [pages_of(name) for name in _questions(arm_results)]
     return load_template("page.html.j2").render(
         title=make_printable(audit.title),
         is_recorded=audit.is_recorded,
         made_on=make_printable(audit.made_on),
         no_metadata=NO_METADATA,
-        first=make_first_page(audit, epsilons, digest),
-        arms=[_arm_summary(arm) for arm in arm_results],
-        changes=describe_defense_effects(arm_results),
-        costs=cost_table(arm_results),
-        side_by_side=arm_figures(arm_results),
+        first=make_first_page(audit, epsilons, digest, parts),
+        arms=part("results in sentences", lambda: map(_arm_summary, arm_results)),
+        changes=part("changes", lambda: describe_defense_effects(arm_results)),
+        costs=part("costs", lambda: [cost_table(arm_results)]),
+        side_by_side=part("arms side by side", lambda: arm_figures(arm_results)),
         defenses=_defenses(arm_results),
-        epsilons=epsilon_blocks(epsilons),
-        sections=_sections(audit),
-        claims=_claims(audit),
-        frontiers=frontier_figures(arm_results),
-        by_round=round_figures(arm_results),
-        accuracy=accuracy_figure(arm_results),
+        epsilons=part("promises of epsilon", lambda: epsilon_blocks(epsilons)),
+        sections=_sections(audit, parts),
+        claims=part("claims, not checked", lambda: _claims(audit)),
+        frontiers=part("leakage and utility", lambda: frontier_figures(arm_results)),
+        by_round=part("leakage by round", lambda: round_figures(arm_results)),
+        accuracy=part("utility by round", lambda: [accuracy_figure(arm_results)]),
         utility=arm_results[0].utility if arm_results else "accuracy",
         scores=_scores(arm_results),
         refusals=_refusals(arm_results),
-        terms=_terms(question_pages, epsilons),
+        terms=part("terms", lambda: _terms(question_pages, epsilons)),
         glossary_address=GLOSSARY_ADDRESS,
         plan=_escape_lines(audit.plan),
         standards=_standards(arm_results),
         versions=_versions(audit),
+        # Last, as the parts above add to it.
+        failures=tuple(map(make_printable, parts.failures)),
+        how_to_report=HOW_TO_REPORT,
     )
 
 
@@ -131,15 +139,21 @@ def _questions(arm_results: Sequence[ArmResult]) -> Sequence[str]:
     )
 
 
-def _sections(audit: Audit) -> tuple[Section, ...]:
+def _sections(audit: Audit, parts: PageParts) -> tuple[Section, ...]:
     """Return the sections that belong to single questions."""
-    return merge_sections(
-        section
-        for question in _questions(audit.arm_results)
-        for section in _question_sections(
-            question, audit, select_question(audit.arm_results, question)
+    by_question = (
+        parts.make(
+            f"the section on {question.replace('_', ' ')}",
+            partial(
+                _question_sections,
+                question,
+                audit,
+                select_question(audit.arm_results, question),
+            ),
         )
+        for question in _questions(audit.arm_results)
     )
+    return merge_sections(section for sections in by_question for section in sections)
 
 
 def _question_sections(

@@ -1,12 +1,14 @@
 """Groups refusals by reason."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from overheard.core.failures import HOW_TO_REPORT
 from overheard.core.parties import Party
 from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
+from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.threat_results import ArmResult
 
 MAX_MISSING = 3
@@ -37,8 +39,49 @@ class RefusalGroup:
     claims: int
 
 
-def list_missing(refusals: Iterable[Refusal]) -> str:
-    """Return what these attacks lacked, each thing once, for use in a sentence."""
+KINDS: Mapping[RefusalKind, str] = {
+    "missing": "Missing",
+    "failed": "Overheard failed",
+    "contradicted": "The recording contradicts itself",
+}
+"""What stands before the reasons of each kind."""
+
+
+def why_refused(refusals: Iterable[Refusal], missing: str = KINDS["missing"]) -> str:
+    """Return why these attacks have no claim: a sentence for each kind of reason.
+
+    Args:
+        refusals: the refusals.
+        missing: what stands before what was missing.
+
+    """
+    by_kind: dict[RefusalKind, list[Refusal]] = {}
+    for one in refusals:
+        by_kind.setdefault(one.kind, []).append(one)
+    heads = {**KINDS, "missing": missing}
+    return " ".join(
+        f"{heads[kind]}: {_list_reasons(by_kind[kind])}." for kind in heads if kind in by_kind
+    )
+
+
+def failure_sentences(refusals: Iterable[Refusal]) -> tuple[str, ...]:
+    """Return how often Overheard itself failed, where first, and what to do; () = never."""
+    failed = [one for one in refusals if one.kind == "failed"]
+    if not failed:
+        return ()
+    claims = f"{len(failed)} claim{'' if len(failed) == 1 else 's'}"
+    attacks = list(dict.fromkeys(one.cell.label or one.cell.attack for one in failed))
+    named = ", ".join(map(make_printable, attacks[:MAX_MISSING]))
+    more = len(attacks) - MAX_MISSING
+    return (
+        f"Overheard itself failed to make or score {claims} ({named}"
+        f"{f' and {more} more' if more > 0 else ''}): {_list_reasons(failed)}. "
+        f"{HOW_TO_REPORT}.",
+    )
+
+
+def _list_reasons(refusals: Iterable[Refusal]) -> str:
+    """Return the reasons of these refusals, each once, for use in a sentence."""
     missing = list(dict.fromkeys(need for refusal in refusals for need in refusal.missing))
     listed = " and ".join(map(make_printable, missing[:MAX_MISSING]))
     more = len(missing) - MAX_MISSING

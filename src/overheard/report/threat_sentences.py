@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from overheard.core.failures import describe_own_failure
 from overheard.core.parties import RELEASE, is_external
 from overheard.drawing.claim_tables import UNCHECKED
 from overheard.drawing.coverage import (
@@ -26,7 +27,7 @@ from overheard.findings.unchecked_claims import (
     select_claims,
 )
 from overheard.report.page_registry import pages_of
-from overheard.report.refusals import list_missing
+from overheard.report.refusals import why_refused
 from overheard.report.verdict_sentences import (
     badge_of,
     evidence_sentences,
@@ -51,6 +52,14 @@ def headlines(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
 
 def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe the result of a threat in a few sentences."""
+    try:
+        return _result_sentences(threat_result)
+    except Exception as error:
+        what = f"the sentence on {make_printable(threat_result.question)}"
+        return (f"{describe_own_failure(what, error)}.",)
+
+
+def _result_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     pages = pages_of(threat_result.question)
     if not threat_result.attack_results:
         return (
@@ -70,17 +79,20 @@ def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
 
 def _unmeasured_sentence(threat_result: ThreatResult, pages: QuestionPages) -> str:
     caveat = "Not measured does not mean that there is no leak."
-    if threat_result.rows:
+    withheld = make_printable(threat_result.judgement.withheld)
+    if threat_result.attacks_run and not withheld:
         return f"{pages.unmeasured_sentence(threat_result)} {caveat}"
     whom = (
         name_other_clients(threat_result.observers)
         if threat_result.target_kind == "cohort"
         else "each client"
     )
+    why = f"no attack could run. {why_refused(threat_result.refusals)}"
+    if threat_result.attacks_run:
+        why = f"{withheld}."
     return (
         f"What {name_observers(threat_result.observers)} can learn about {whom} was not "
-        "measured: no "
-        f"attack could run. Missing: {list_missing(threat_result.refusals)}. {caveat}"
+        f"measured: {why} {caveat}"
     )
 
 

@@ -71,7 +71,8 @@ def lead_phrase(judgement: ThreatVerdict, reading: Statement) -> str:
                 f"perfect claim: {best}"
             )
         case "not enough to judge":
-            return f"cannot be judged on {reading.topic}: {judgement.why}; {best}"
+            why = make_printable(judgement.why)
+            return f"cannot be judged on {reading.topic}: {why}; {best}"
         case _:
             return (
                 f"was shown neither to learn {reading.topic} nor to gain less than the margin: "

@@ -11,11 +11,12 @@ from overheard.report.first_page.first_page import (
     FirstPage,
     make_first_page,
 )
+from overheard.report.page_parts import PageParts
 from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 
 
 def page_of(audit: Audit, digest: str = "") -> FirstPage:
-    return make_first_page(with_verdicts(audit), (), digest)
+    return make_first_page(with_verdicts(audit), (), digest, PageParts())
 
 
 def test_the_file_rows_hold_only_what_is_known(small: Audit) -> None:
@@ -67,7 +68,7 @@ def test_a_claim_that_does_not_hold_comes_first_among_the_steps() -> None:
     for mechanism, is_broken in ((weak, True), (LOCAL, False)):
         audit = audit_of(mechanism, noisy_finding(1.0), are_canaries=True)
         results = epsilon_results(audit)
-        page = make_first_page(with_verdicts(audit), results, "")
+        page = make_first_page(with_verdicts(audit), results, "", PageParts())
         assert len(page.epsilons) == 1
         assert bool(page.broken_claims) == is_broken
         assert (page.steps[:1] == (MISTRUST,)) == is_broken

@@ -1,12 +1,13 @@
 """What an attack leaves of one cell: its claims, and why there is none about some targets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from overheard.core.claims import Claim
 from overheard.core.parties import Party
 from overheard.findings.finding import Cell
+from overheard.findings.refusal_kind import RefusalKind
 
 
 @final
@@ -37,6 +38,8 @@ class CellClaims:
         claims: by target, the claim about it.
         refusals: by target without a claim, what was missing.
         code: the digest of the code that made the claims; "" = not known.
+        kinds: by target without a claim, the kind of its refusal, unless something was missing.
+            Such a refusal is never stored.
 
     """
 
@@ -44,3 +47,4 @@ class CellClaims:
     claims: Mapping[Party, TargetClaim]
     refusals: Mapping[Party, tuple[str, ...]]
     code: str = ""
+    kinds: Mapping[Party, RefusalKind] = field(default_factory=dict)

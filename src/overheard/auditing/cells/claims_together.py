@@ -80,6 +80,7 @@ class _CollectedClaims:
     def __init__(self) -> None:
         self._claims = dict[Party, Claim]()
         self._problems = dict[Party, str]()
+        self._failures = dict[Party, str]()
         self._failure: Mapping[Party, str] = {}
 
     @property
@@ -93,11 +94,12 @@ class _CollectedClaims:
             self._failure = made.problems
         self._claims.update(made.claims)
         self._problems.update(made.problems)
+        self._failures.update(made.failures)
 
     def of_targets(self, targets: Sequence[Party]) -> AttackClaims:
         """Return all claims in the order of the targets, or why there are none.
 
-        A failure concerns all targets.
+        A failure of code outside of Overheard concerns all targets.
         """
         if self._failure:
             reason = next(iter(self._failure.values()))
@@ -105,4 +107,5 @@ class _CollectedClaims:
         return AttackClaims(
             {target: self._claims[target] for target in targets if target in self._claims},
             {target: self._problems[target] for target in targets if target in self._problems},
+            failures=self._failures,
         )

@@ -11,6 +11,7 @@ from overheard.auditing.cells.contributors import Contributors
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.failures import describe_own_failure
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import CLASSES, MODEL
 from overheard.core.own_code.attack_claims import (
@@ -99,9 +100,15 @@ class ThreatCells:
         stored = self._load(attack, rounds)
         if stored is not None:
             return stored
-        if cell not in self._waiting:
-            self._make_claims(self._partners(attack, rounds), rounds, targets)
-        return self._keep(attack, cell, self._waiting.pop(cell))
+        try:
+            if cell not in self._waiting:
+                self._make_claims(self._partners(attack, rounds), rounds, targets)
+            return self._keep(attack, cell, self._waiting.pop(cell))
+        # Whatever fails costs this cell alone.
+        except Exception as error:
+            self._waiting.pop(cell, None)
+            what = f"the attack {attack.attack.name}"
+            return _failed_cell(cell, targets, describe_own_failure(what, error))
 
     def _load(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> CellClaims | None:
         cell = attack.of_rounds(rounds)
@@ -111,10 +118,10 @@ class ThreatCells:
         return self._observed.store.has_claims(attack.of_rounds(rounds), attack.code)
 
     def _keep(self, attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
-        """Return the claims of a cell, stored unless code of others failed."""
+        """Return the claims of a cell, stored unless anything failed."""
         try:
             claims = _cell_claims(attack, cell, made)
-            if not made.made.has_failed:
+            if not (made.made.has_failed or claims.kinds):
                 self._observed.store.save(claims)
         except ClaimError as error:
             inner = attack.attack
@@ -164,17 +171,25 @@ class ThreatCells:
     ) -> None:
         """Let attacks make claims about the targets for which nothing is missing."""
         view, requests = self._observed.view.during(rounds), []
-        all_missing, contributors = [], self._observed.contributors
+        ready, all_missing, contributors = [], [], self._observed.contributors
         for one in attacks:
             is_single = rounds != self._observed.rounds
-            knowledge = one.knowledge_at(one.describe(rounds, is_single=is_single))
-            missing = {
-                target: why
-                for target in targets
-                if (
-                    why := missing_for_target(one.attack, view, contributors, knowledge, target)
-                )
-            }
+            try:
+                knowledge = one.knowledge_at(one.describe(rounds, is_single=is_single))
+                missing = {
+                    target: why
+                    for target in targets
+                    if (
+                        why := missing_for_target(
+                            one.attack, view, contributors, knowledge, target
+                        )
+                    )
+                }
+            except Exception:
+                if one is attacks[0]:
+                    raise
+                continue  # It fails when its own turn comes, and costs no other attack.
+            ready.append(one)
             able = tuple(target for target in targets if target not in missing)
             seed = Seed(one.cell.seed).child("attack", one.cell.attack)
             requests.append(ClaimRequest(one.attack, able, knowledge, seed))
@@ -187,7 +202,7 @@ class ThreatCells:
                 make_claims(only.attack, view, only.targets, only.knowledge, only.seed),
             )
         for one, request, made, missing in zip(
-            attacks, requests, all_made, all_missing, strict=True
+            ready, requests, all_made, all_missing, strict=True
         ):
             self._waiting[one.of_rounds(rounds)] = _MadeClaims(
                 view, request.knowledge, made, missing
@@ -196,18 +211,29 @@ class ThreatCells:
 
 def _cell_claims(attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
     """Return the claims of a cell with the uninformed guesses, and why there are no others."""
-    refusals = dict(made.missing)
+    refusals, failures = dict(made.missing), dict(made.made.failures)
     refusals |= {target: (why,) for target, why in made.made.problems.items()}
     claims, scorer = dict[Party, TargetClaim](), attack.question.scorer
     for target, claim in made.made.claims.items():
         try:
             guesses = scorer.uninformed_guesses(claim, made.knowledge)
-        except NeedsError as error:
-            refusals[target] = (str(error),)
-        else:
             rounds = tuple(made.view.observed_rounds(target))
             claims[target] = TargetClaim(claim, guesses, rounds)
-    return CellClaims(cell, claims, refusals, attack.code)
+        except NeedsError as error:
+            refusals[target] = (str(error),)
+        except ClaimError:
+            raise
+        except Exception as error:
+            failures[target] = describe_own_failure(f"a guess of {scorer.name}", error)
+    refusals |= {target: (why,) for target, why in failures.items()}
+    return CellClaims(cell, claims, refusals, attack.code, dict.fromkeys(failures, "failed"))
+
+
+def _failed_cell(cell: Cell, targets: Sequence[Party], why: str) -> CellClaims:
+    """Return a cell in which Overheard failed before it had a claim about any target."""
+    return CellClaims(
+        cell, {}, dict.fromkeys(targets, (why,)), kinds=dict.fromkeys(targets, "failed")
+    )
 
 
 def missing_for_target(

@@ -15,6 +15,7 @@ from overheard.auditing.judging.run_truth import ThreatTruth
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.failures import describe_own_failure
 from overheard.core.own_code.attack_claims import describe_claim_failure
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Scorer
@@ -147,7 +148,10 @@ def score_claims(claims: ClaimsOfThreat) -> Scored:
 def _score_cell(claims: CellClaims, truth: ThreatTruth, rounds: tuple[int, ...]) -> Scored:
     """Return the findings and refusals of a cell."""
     cell, question = claims.cell, questions()[claims.cell.question]
-    refusals = [Refusal(cell, target, why) for target, why in claims.refusals.items()]
+    refusals = [
+        Refusal(cell, target, why, claims.kinds.get(target, "missing"))
+        for target, why in claims.refusals.items()
+    ]
     findings = list[Finding]()
     for target, claimed in claims.claims.items():
         try:
@@ -159,6 +163,9 @@ def _score_cell(claims: CellClaims, truth: ThreatTruth, rounds: tuple[int, ...])
         except ClaimError as error:
             why = describe_claim_failure(cell.part, question.scorer.claim_type, error)
             refusals.append(Refusal(cell, target, (why,)))
+        except Exception as error:
+            why = describe_own_failure(f"the scorer {question.scorer.name}", error)
+            refusals.append(Refusal(cell, target, (why,), "failed"))
     return Scored(tuple(findings), tuple(refusals))
 
 

@@ -1,12 +1,13 @@
 """The claims of one attack, and why it makes none about some targets."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from overheard.core.attack import Attack
 from overheard.core.claims import Claim
 from overheard.core.errors import AuditError, ClaimError, NeedsError
+from overheard.core.failures import describe_own_failure
 from overheard.core.knowledge import Knowledge
 from overheard.core.own_code.failure import describe_failure, is_from_own_code
 from overheard.core.parties import Party
@@ -23,12 +24,14 @@ class AttackClaims:
         claims: a claim about each target, where there is one.
         problems: by target without a claim, the reason.
         has_failed: whether code outside of Overheard failed, which may be corrected later.
+        failures: by target, why Overheard itself failed to make a claim.
 
     """
 
     claims: Mapping[Party, Claim]
     problems: Mapping[Party, str]
     has_failed: bool = False
+    failures: Mapping[Party, str] = field(default_factory=dict)
 
 
 def make_claims(
@@ -39,7 +42,10 @@ def make_claims(
     knowledge: Knowledge,
     seed: Seed,
 ) -> AttackClaims:
-    """Run an attack; an error in code of others is a reason and does not end the audit.
+    """Run an attack; an error in it is a reason and does not end the audit.
+
+    If an attack that treats targets separately fails, each target is tried by itself, so that
+    one of them does not cost the others their claims.
 
     Raises:
         AuditError: if Overheard itself cannot go on, such as on a full disk.
@@ -52,10 +58,13 @@ def make_claims(
     except NeedsError:
         return _one_by_one(attack, view, targets, knowledge, seed)
     except Exception as error:
-        if not _is_others_failure(error):
-            raise
-        reason = describe_claim_failure(attack.name, attack.claim_type, error)
-        return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
+        if _is_others_failure(error):
+            reason = describe_claim_failure(attack.name, attack.claim_type, error)
+            return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
+        reason = _describe_failure(attack, error)
+        if len(targets) > 1 and attack.has_separate_targets():
+            return _one_by_one(attack, view, targets, knowledge, seed)
+        return AttackClaims({}, {}, failures=dict.fromkeys(targets, reason))
 
 
 def _one_by_one(
@@ -66,18 +75,28 @@ def _one_by_one(
     seed: Seed,
 ) -> AttackClaims:
     """Try the targets one by one, as what is missing may concern one target only."""
-    claims, problems = dict[Party, Claim](), dict[Party, str]()
+    claims = dict[Party, Claim]()
+    problems, failures = dict[Party, str](), dict[Party, str]()
     for target in targets:
         try:
             claims |= _infer(attack, view, (target,), knowledge, seed)
         except NeedsError as error:
             problems[target] = str(error)
         except Exception as error:
-            if not _is_others_failure(error):
-                raise
-            reason = describe_claim_failure(attack.name, attack.claim_type, error)
-            return AttackClaims({}, dict.fromkeys(targets, reason), True)
-    return AttackClaims(claims, problems)
+            if _is_others_failure(error):
+                reason = describe_claim_failure(attack.name, attack.claim_type, error)
+                return AttackClaims({}, dict.fromkeys(targets, reason), True)
+            failures[target] = _describe_failure(attack, error)
+    return AttackClaims(claims, problems, failures=failures)
+
+
+def _describe_failure(
+    # Any: an attack answers a question of its own.
+    attack: Attack[Any],
+    error: Exception,
+) -> str:
+    """Return why an attack of Overheard failed; raise what no attack is the cause of."""
+    return describe_own_failure(f"the attack {attack.name}", error)
 
 
 def _infer(

@@ -32,6 +32,12 @@ OTHER_VERDICTS: dict[Verdict, str] = {
 }
 """What was not found to leak, by verdict; `{}` stands for the titles."""
 
+NOT_SCORED = (
+    "not measured: {}. Attacks ran, but what they claim could not be scored, which shows no "
+    "protection"
+)
+"""What was not measured although attacks ran."""
+
 NEW_NAMES = (
     "Attacks did not use the names of senders: they were tried as if each sender had a new "
     "name in each round."
@@ -78,10 +84,27 @@ def _reference_sentences(
     for result in reference.threat_results:
         if result.verdict == "leaks":
             yield f"{place}: {_leak_sentence(result)}{_also_under(result, others)}"
-    for verdict, words in OTHER_VERDICTS.items():
-        titles = [one.title for one in reference.threat_results if one.verdict == verdict]
-        if titles:
-            yield f"{place}, {words.format('; '.join(titles))}."
+    titles: dict[str, list[str]] = {words: [] for words in OTHER_VERDICTS.values()}
+    for result in reference.threat_results:
+        if result.verdict != "leaks":
+            titles.setdefault(_other_words(result), []).append(result.title)
+    for words, found in titles.items():
+        if found:
+            yield f"{place}, {words.replace('{}', '; '.join(found))}."
+
+
+def _other_words(result: ThreatResult) -> str:
+    """Return what was found in place of a leak; `{}` stands for the titles."""
+    withheld = make_printable(result.judgement.withheld)
+    match result.verdict:
+        case "unmeasured" if withheld:
+            return f"not measured: {{}}. {withheld[:1].upper()}{withheld[1:]}"
+        case "unmeasured" if result.attacks_run:
+            return NOT_SCORED
+        case "not enough to judge" if withheld:
+            return f"not judged: {{}}. It must not be said that nothing leaks: {withheld}"
+        case verdict:
+            return OTHER_VERDICTS[verdict]
 
 
 def _place(reference: ArmResult, arm_results: Sequence[ArmResult]) -> str:

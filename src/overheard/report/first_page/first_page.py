@@ -18,6 +18,8 @@ from overheard.report.first_page.matrix import Matrix, make_matrices
 from overheard.report.first_page.next_steps import next_steps
 from overheard.report.first_page.not_tested import untested_sentences
 from overheard.report.metadata_names import METADATA_NAMES
+from overheard.report.page_parts import PageParts
+from overheard.report.refusals import failure_sentences
 from overheard.report.verdict_sentences import false_leak_sentences
 
 
@@ -39,6 +41,7 @@ def limitation_sentences(audit: Audit) -> tuple[str, ...]:
             if unchecked
             else []
         ),
+        *failure_sentences(audit.refusals),
         "Some attacks could not run: something that they need was missing, or they failed. Not "
         "measured does not mean that there is no leak."
         if audit.refusals
@@ -115,26 +118,33 @@ class FirstPage:
     file_rows: tuple[tuple[str, str], ...]
 
 
-def make_first_page(audit: Audit, epsilons: Sequence[EpsilonResult], digest: str) -> FirstPage:
+def make_first_page(
+    audit: Audit, epsilons: Sequence[EpsilonResult], digest: str, parts: PageParts
+) -> FirstPage:
     """Return the first page of an audit.
 
     Args:
         audit: the audit.
         epsilons: its claims of epsilon.
         digest: the SHA-256 of `findings.json`; "" = not stated.
+        parts: makes the parts; one that fails is empty.
 
     """
+    part = parts.make
     broken, arm_results = epsilon_sentences(epsilons), audit.arm_results
     return FirstPage(
         broken,
-        answer_sentences(audit),
-        make_matrices(arm_results),
+        part("what leaks, in sentences", lambda: answer_sentences(audit)),
+        part("verdicts by question and arm", lambda: make_matrices(arm_results)),
         _in_clear(arm_results),
         epsilon_summaries(epsilons),
-        legend_sentences(arm_results),
-        (*((MISTRUST,) if broken else ()), *next_steps(audit)),
-        untested_sentences(audit),
-        limitation_sentences(audit),
+        part("words of the verdicts", lambda: legend_sentences(arm_results)),
+        (
+            *((MISTRUST,) if broken else ()),
+            *part("what to do next", lambda: next_steps(audit)),
+        ),
+        part("what was not tested", lambda: untested_sentences(audit)),
+        part("how far to trust this", lambda: limitation_sentences(audit)),
         tuple(_assessment(audit, has_broken=bool(broken))),
         _file_rows(audit, digest),
     )

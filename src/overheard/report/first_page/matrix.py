@@ -12,7 +12,7 @@ from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
 from overheard.report.defense_effects import utility_words
 from overheard.report.page_registry import pages_of
-from overheard.report.refusals import list_missing
+from overheard.report.refusals import why_refused
 from overheard.report.verdict_sentences import badge_of, guess_words, margin_text
 
 ARMS_IN_A_PART = 4
@@ -175,12 +175,15 @@ def _surety(threat_result: ThreatResult, pages: QuestionPages) -> str:
     judgement = threat_result.judgement
     match judgement.verdict:
         case "unmeasured":
-            why = list_missing(threat_result.refusals)
-            return f"No attack could run. Missing: {why}." if why else "No attack could run."
+            if threat_result.attacks_run:
+                return "Attacks ran, but what they claim could not be scored."
+            why = why_refused(threat_result.refusals)
+            return f"No attack could run. {why}" if why else "No attack could run."
         case "unchecked":
             return "Attacks state something. Nobody could check whether it is right."
         case "not enough to judge":
-            return f"Too few to judge: {judgement.why}."
+            head = "Not judged" if judgement.withheld else "Too few to judge"
+            return f"{head}: {make_printable(judgement.why)}."
     return _gain_words(threat_result, pages)
 
 

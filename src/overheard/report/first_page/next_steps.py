@@ -101,8 +101,11 @@ def _leak_steps(
         text = f"“{make_printable(arm.name)}” ({_accuracies(arm, reference)})"
         if after.verdict in STOPS:
             stopped.append(text)
-        elif after.verdict == "unmeasured":
+        elif after.verdict == "unmeasured" and not after.judgement.withheld:
             hidden.append(text)
+        elif not after.attack_results:
+            # Where Overheard failed, it does not follow that no attack can run.
+            unchanged.append(f"“{make_printable(arm.name)}”")
         elif (effect := effect_words(after, leak)) == "helps":
             unshown.append(text)
         elif effect == "reduces the leak but does not stop it":

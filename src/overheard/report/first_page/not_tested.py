@@ -10,7 +10,7 @@ from overheard.findings.threat_results import ArmResult
 from overheard.plans.registries import questions
 from overheard.report.evidence.standards import untested_threats
 from overheard.report.page_registry import pages_of
-from overheard.report.refusals import list_missing
+from overheard.report.refusals import why_refused
 
 
 def untested_sentences(audit: Audit) -> tuple[str, ...]:
@@ -94,11 +94,12 @@ def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     by_reason: dict[str, list[str]] = {}
     for place, refusals in places.items():
         if refusals:
-            by_reason.setdefault(list_missing(refusals), []).append(place)
+            why = why_refused(refusals, "What was missing")
+            by_reason.setdefault(why, []).append(place)
     return tuple(
-        f"Some attacks could not run: by {'; by '.join(found)}. What was missing: {missing}. "
-        "This does not show protection."
-        for missing, found in by_reason.items()
+        f"Some attacks could not run: by {'; by '.join(found)}. {why} This does not show "
+        "protection."
+        for why, found in by_reason.items()
     )
 
 
