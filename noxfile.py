@@ -53,7 +53,13 @@ attacks = ["mean_softmax", "llg"]
 def tests(session: nox.Session) -> None:
     """Run the fast tests, and those of recorders, with the versions of the lock."""
     install(session)
-    run_tests(session, "-m", "not slow and not deployment and not nightly", "--jaxtyping-packages=", "tests")
+    run_tests(
+        session,
+        "-m",
+        "not slow and not deployment and not nightly",
+        "--jaxtyping-packages=",
+        "tests",
+    )
     run_tests(session, "-m", "", "tests/recorders")
 
 

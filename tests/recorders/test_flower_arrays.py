@@ -17,14 +17,14 @@ def packed(numbers: np.ndarray, dtype: str = "") -> PackedArray:
     return PackedArray(dtype or str(numbers.dtype), NPY_SERIALIZATION, file.getvalue())
 
 
-def test_subtracts_in_the_precision_of_the_reply() -> None:
+def test_subtracts_in_the_wider_type_of_reply_and_broadcast() -> None:
     decoder = ArrayDecoder()
     start = {"w": packed(np.array([[1.0, 2.0]], np.float32))}
     decoder.decode_model(start)
     sent = {"w": packed(np.array([[1.5, 1.0]], np.float16))}
-    change = decoder.decode_update(sent, start)
+    change = decoder.decode_update(sent, start).delta
     assert change["w"].tolist() == [[0.5, -1.0]]
-    assert change["w"].dtype == torch.float16
+    assert change["w"].dtype == torch.float32
 
 
 @pytest.mark.parametrize("dtype", [">f4", "<f8", "<f2"])
@@ -38,7 +38,7 @@ def test_reads_floats_of_any_order_and_layout(dtype: str) -> None:
     assert empty["w"].shape == (0, 3)
 
 
-def test_keeps_bfloat16() -> None:
+def test_reads_bfloat16_and_widens_differences() -> None:
     # NumPy writes what it does not know as two bytes without a meaning.
     half = torch.tensor([1.0, -2.5, 3.0], dtype=torch.bfloat16)
     moved = half + 0.5
@@ -48,8 +48,8 @@ def test_keeps_bfloat16() -> None:
     )
     decoder = ArrayDecoder()
     assert torch.equal(decoder.decode_model(start)["w"], half)
-    change = decoder.decode_update(sent, start)["w"]
-    assert change.dtype == torch.bfloat16
+    change = decoder.decode_update(sent, start).delta["w"]
+    assert change.dtype == torch.float32
     assert change.tolist() == [0.5, 0.5, 0.5]
 
 
@@ -60,7 +60,8 @@ def test_omits_a_counter_even_if_averaging_made_it_a_float() -> None:
     assert not first["seen"].is_floating_point()
     averaged = {"seen": packed(np.array(3.5)), "w": weight}
     assert list(decoder.decode_model(averaged)) == ["w"]
-    assert list(decoder.decode_update({"seen": counter, "w": weight}, averaged)) == ["w"]
+    update = decoder.decode_update({"seen": counter, "w": weight}, averaged)
+    assert list(update.delta) == ["w"]
     assert list(ArrayDecoder(["seen"]).decode_model(averaged)) == ["w"]
 
 

@@ -186,12 +186,13 @@ def test_records_unreadable_replies_as_missing_with_the_reason(
 
 
 def test_a_tensor_that_is_not_sent_counts_as_unchanged(recording: Recording) -> None:
-    recording.ask(0, ONE)
-    reply = DXO(DataKind.WEIGHT_DIFF, {"another": np.ones(2, np.float32)}).to_shareable()
-    recording.answer(0, ONE, reply)
+    two = DXO(DataKind.WEIGHTS, {"w": START, "v": START}).to_shareable()
+    recording.rounds.record_task("a", ONE, two, (ONE,))
+    recording.rounds.record_result("a", result(DataKind.WEIGHT_DIFF))
     body = recording.messages()[1].body
     assert isinstance(body, Update)
-    assert torch.equal(body.delta["w"], torch.zeros(2))
+    assert body.delta["w"].tolist() == [1.5, 2.5]
+    assert torch.equal(body.delta["v"], torch.zeros(2))
 
 
 def test_omits_metadata_with_invalid_names_or_values(

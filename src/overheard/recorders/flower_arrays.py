@@ -1,7 +1,7 @@
 """Decoding of Flower's arrays into tensors, without unpickling."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, final
 
@@ -10,7 +10,14 @@ import torch
 from numpy.lib import format as npy
 from torch import Tensor
 
-from overheard.archive.tensor_records import group_by_record, shares_records
+from overheard.archive.tensor_records import group_by_record
+from overheard.recorders.replies.differences import (
+    ReplyKind,
+    ReplyUpdate,
+    Scales,
+    list_names,
+    read_update,
+)
 
 NPY_SERIALIZATION = "numpy.ndarray"
 """Flower's name for arrays that are serialised as .npy files."""
@@ -58,6 +65,7 @@ class ArrayDecoder:
     def __init__(self, left_out: Iterable[str] = ()) -> None:
         """Begin a run."""
         self._is_kept = dict.fromkeys(left_out, False)
+        self._start: tuple[PackedArrays, dict[str, Tensor]] | None = None
 
     def decode_model(self, parts: PackedArrays) -> dict[str, Tensor]:
         """Decode a broadcast model.
@@ -73,56 +81,66 @@ class ArrayDecoder:
             numbers = _unpack(name, part)
             is_new = name not in self._is_kept
             if self._is_kept.setdefault(name, _is_floating(numbers)):
-                tensors[name] = _tensor(
-                    np.array(numbers, numbers.dtype.newbyteorder("=")), part
-                )
+                tensors[name] = _tensor(_copy(numbers), part)
             elif is_new:
                 tensors[name] = torch.empty(0, dtype=torch.int64)
         return tensors
 
-    def decode_update(self, sent: PackedArrays, start: PackedArrays) -> dict[str, Tensor]:
-        """Decode a reply, and return its difference from the broadcast model.
+    def decode_update(
+        self,
+        sent: PackedArrays,
+        start: PackedArrays,
+        kind: ReplyKind = "weights",
+        rate: float | None = None,
+        scales: Scales | None = None,
+    ) -> ReplyUpdate:
+        """Decode a reply, and return the update that it means; see `read_update`.
 
-        In the precision of the reply, where differences of nearby floats are exact. Records
-        that were not broadcast are returned as they were sent; broadcast records that are not
-        in the reply are left out.
+        Records that were not broadcast are returned as they were sent; broadcast records that
+        are not in the reply are left out.
 
         Raises:
             ValueError: if the reply has no record of the broadcast, or one with other tensors,
-                or an array without plain numbers.
+                or an array without plain numbers, or as `read_update`.
 
         """
-        if not shares_records(sent, start):
+        records = group_by_record(sent).keys() & group_by_record(start).keys()
+        if not records:
             raise ValueError(
-                f"it has other tensors than the broadcast model: extra "
-                f"{_list_names(set(sent) - set(start))}, missing "
-                f"{_list_names(set(start) - set(sent))}"
+                "it has other tensors than the broadcast model: "
+                f"{list_names(tuple(sent))} in place of {list_names(tuple(start))}"
             )
-        tensors = {}
-        for name, part in start.items():
-            if not self._is_kept.get(name, True) or name not in sent:
-                continue
-            before, after = _unpack(name, part), _unpack(name, sent[name])
-            if before.shape != after.shape:
-                raise ValueError(
-                    f"{name!r} has shape {after.shape}, but {before.shape} in the broadcast"
-                )
-            if not _is_floating(before) and not _is_floating(after):
-                continue
-            # The difference of infinities is NaN, which is refused when it is stored.
-            with np.errstate(all="ignore"):
-                change = np.subtract(after, before)
-                reference = after if _is_floating(after) else before
-                change = np.asarray(change, reference.dtype.newbyteorder("="))
-            tensors[name] = _tensor(change, sent[name] if reference is after else part)
-        extra = {name: part for name, part in sent.items() if name not in start}
-        return {**tensors, **self._decode_extra(extra)}
+        base = {
+            name: one
+            for name, one in self._decode_start(start).items()
+            if _record(name) in records
+        }
+        reply = self._decode_kept(
+            {name: part for name, part in sent.items() if _record(name) in records}
+        )
+        update = read_update(reply, base, kind, rate, scales)
+        extra = {name: part for name, part in sent.items() if _record(name) not in records}
+        return replace(update, delta={**update.delta, **self._decode_extra(extra)})
+
+    def _decode_start(self, start: PackedArrays) -> dict[str, Tensor]:
+        """Decode a broadcast model; the last one is kept, as many replies begin from it."""
+        if self._start is None or self._start[0] is not start:
+            self._start = start, self._decode_kept(start)
+        return self._start[1]
+
+    def _decode_kept(self, parts: PackedArrays) -> dict[str, Tensor]:
+        """Decode all arrays but those that are omitted."""
+        return {
+            name: _tensor(_copy(_unpack(name, part)), part)
+            for name, part in parts.items()
+            if self._is_kept.get(name, True)
+        }
 
     def _decode_extra(self, extra: PackedArrays) -> dict[str, Tensor]:
         """Decode the floating-point arrays of records that were not broadcast."""
         numbers = {name: _unpack(name, part) for name, part in extra.items()}
         return {
-            name: _tensor(np.array(one, one.dtype.newbyteorder("=")), extra[name])
+            name: _tensor(_copy(one), extra[name])
             for name, one in numbers.items()
             if self._is_kept.setdefault(name, _is_floating(one))
         }
@@ -192,6 +210,17 @@ def _unpack(name: str, part: PackedArray) -> _Numbers:
     return numbers.reshape(shape, order="F" if is_column_major else "C")
 
 
+def _copy(numbers: _Numbers) -> _Numbers:
+    """Copy numbers, in the order of bytes of this machine."""
+    return np.array(numbers, numbers.dtype.newbyteorder("="))
+
+
+def _record(name: str) -> str:
+    """Return the record of a tensor, as `group_by_record` does; "" = it has none."""
+    record, has_record, _ = name.partition("/")
+    return record if has_record else ""
+
+
 def _tensor(numbers: _Numbers, part: PackedArray) -> Tensor:
     """Make a tensor of an array that is not shared, with the dtype of the serialised array."""
     if not numbers.flags.c_contiguous:
@@ -206,11 +235,3 @@ def _is_bfloat16(part: PackedArray) -> bool:
 
 def _is_floating(numbers: _Numbers) -> bool:
     return numbers.dtype.kind == "f" and numbers.dtype.itemsize <= 8
-
-
-def _list_names(names: set[str]) -> str:
-    """List a few of the names, which are untrusted."""
-    if not names:
-        return "none"
-    first = ", ".join(repr(name[:60]) for name in sorted(names)[:3])
-    return f"{first}{' and more' if len(names) > 3 else ''}"

@@ -340,4 +340,5 @@ def _decode_update(
     decoder: ArrayDecoder, content: ReplyContent, broadcast: PackedArrays
 ) -> Update:
     sent, metadata = align_records(content.arrays, content.record, broadcast), content.metadata
-    return Update(decoder.decode_update(sent, broadcast), metadata.examples, metadata.metrics)
+    update = decoder.decode_update(sent, broadcast)
+    return Update(update.delta, metadata.examples, metadata.metrics)

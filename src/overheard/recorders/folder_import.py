@@ -30,14 +30,10 @@ from overheard.recorders.exported_run import (
     ExportedRun,
 )
 from overheard.recorders.exported_weights import read_exported_weights
-from overheard.recorders.exports.reply_content import (
-    ImportOptions,
-    SavedModel,
-    WeightKind,
-    compute_update,
-)
+from overheard.recorders.exports.reply_content import ImportOptions, SavedModel
+from overheard.recorders.replies.differences import ReplyKind, read_update
 
-DEFAULT_KIND: WeightKind = "weights"
+DEFAULT_KIND: ReplyKind = "weights"
 """Content of clients' files if nobody states it."""
 
 TO_SERVER = frozenset({SERVER})
@@ -72,7 +68,7 @@ def import_recording(
     folder: Path,
     out: Path,
     *,
-    kind: WeightKind | None = None,
+    kind: ReplyKind | None = None,
     rate: float | None = None,
     saved: SavedModel | None = None,
     on_progress: OnProgress | None = None,
@@ -175,7 +171,7 @@ def _read_weights(run: ExportedRun, path: Path) -> Weights:
 
 
 def _read_aggregate(run: ExportedRun, exported: ExportedAggregate, start: Weights) -> Aggregate:
-    delta = compute_update(_read_weights(run, exported.path), start, "weights")
+    delta = read_update(_read_weights(run, exported.path), start).delta
     return Aggregate(delta, exported.cohort, exported.examples)
 
 
@@ -184,10 +180,10 @@ def _read_answer(
 ) -> Update | MissingReply:
     if answer.path is None:
         return MissingReply(answer.missing_reason)
-    kind, rate = run.info.kind or DEFAULT_KIND, run.info.rate or 0.0
+    kind = run.info.kind or DEFAULT_KIND
     if answer.start is not None and kind == "weights":
         start = _read_weights(run, answer.start)
-    delta = compute_update(_read_reply(run, answer.path), start, kind, rate)
+    delta = read_update(_read_reply(run, answer.path), start, kind, run.info.rate).delta
     return Update(delta, answer.examples, answer.metrics)
 
 

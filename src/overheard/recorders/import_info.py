@@ -23,8 +23,8 @@ from overheard.recorders.exports.reply_content import (
     ImportOptions,
     SavedModel,
     WeightCodes,
-    WeightKind,
 )
+from overheard.recorders.replies.differences import ReplyKind
 
 MAX_TEXT_LENGTH = 1000
 """Most characters of a text, as texts are shown in reports and on terminals."""
@@ -98,7 +98,7 @@ class ImportInfo:
         strict=True, extra="forbid", allow_inf_nan=False
     )
 
-    kind: WeightKind | None = None
+    kind: ReplyKind | None = None
     rate: float | None = None
     saved: SavedModel | None = None
     codes: WeightCodes | None = None

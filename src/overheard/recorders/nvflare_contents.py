@@ -24,6 +24,7 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
+from overheard.recorders.replies.differences import ReplyKind, read_update
 
 STEPS = str(MetaKey.NUM_STEPS_CURRENT_ROUND)
 """Metadata key of a site's weight in FedAvg."""
@@ -177,29 +178,12 @@ def _update(
 ) -> MessageBody:
     if sent is None:
         return MissingReply("not recorded: it answers a task that brought no weights")
-    local = weights.read()
+    kind: ReplyKind = "differences" if is_difference else "weights"
     try:
-        delta = {
-            name: _difference(name, local.get(name), start, is_difference)
-            for name, start in sent.items()
-            if start.is_floating_point()
-        }
-    except UnreadableError as error:
+        update = read_update(weights.read(), sent, kind)
+    except ValueError as error:
         return MissingReply(f"not recorded: {error}")
-    return Update(delta, examples, metrics)
-
-
-def _difference(name: str, local: Tensor | None, start: Tensor, is_difference: bool) -> Tensor:
-    # A tensor that was not sent counts as unchanged.
-    if local is None:
-        return torch.zeros_like(start)
-    if local.shape != start.shape:
-        raise UnreadableError(
-            f"{printable_excerpt(name)!r} has shape {tuple(local.shape)}, but "
-            f"{tuple(start.shape)} in "
-            "the broadcast"
-        )
-    return local if is_difference else local - start
+    return Update(update.delta, examples, metrics)
 
 
 def _copy(value: object) -> Tensor | Callable[[], Tensor]:

@@ -13,7 +13,6 @@ from overheard.data.reading.scales import Scale
 from overheard.data.reading.table_inputs import Decimals, InputSettings
 from overheard.data.reading.texts import TextSettings
 
-
 MAX_HEADER_LINES = 2
 """The most lines with names of columns."""
 

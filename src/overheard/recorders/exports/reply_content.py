@@ -10,10 +10,7 @@ from pydantic import ConfigDict
 from torch import Tensor
 
 from overheard.core.messages import Weights
-
-WeightKind = Literal["weights", "differences", "gradients"]
-"""Content of clients' files: their weights after training; these minus the weights that they
-began from; or gradients, which a server subtracts times its learning rate."""
+from overheard.recorders.replies.differences import ReplyKind
 
 SavedModel = Literal["before", "after"]
 """Whether the global model in a round's folder was saved before or after its aggregation."""
@@ -35,7 +32,7 @@ class ImportOptions:
 
     """
 
-    kind: WeightKind | None = None
+    kind: ReplyKind | None = None
     rate: float | None = None
     saved: SavedModel | None = None
 
@@ -94,32 +91,3 @@ class WeightCodes:
         if not torch.equal(codes, codes.round()):
             raise ValueError(f"{name!r} holds no whole-number codes, but codes.scale has it")
         return ((codes - zero_point) * scale).float()
-
-
-def compute_update(
-    content: Weights, start: Weights, kind: WeightKind, rate: float = 0.0
-) -> Weights:
-    """Return a client's update: its weights minus those that it began from.
-
-    Numbers of 16 bits are widened to 32 bits first, so that differences are not rounded.
-
-    Args:
-        content: the numbers of its file.
-        start: the weights that it began from.
-        kind: what the file holds.
-        rate: the learning rate that multiplies gradients.
-
-    """
-    match kind:
-        case "weights":
-            return {
-                name: _widen(tensor) - _widen(start[name]) for name, tensor in content.items()
-            }
-        case "differences":
-            return content
-        case "gradients":
-            return {name: _widen(tensor) * -rate for name, tensor in content.items()}
-
-
-def _widen(tensor: Tensor) -> Tensor:
-    return tensor.float() if tensor.element_size() < 4 else tensor

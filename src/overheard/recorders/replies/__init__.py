@@ -1,0 +1,1 @@
+"""What replies say: the updates that they mean, and how that is stated."""
