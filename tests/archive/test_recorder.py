@@ -12,7 +12,15 @@ from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
 from overheard.archive.weights import StoredWeights
 from overheard.core.errors import OutputError
-from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    Evaluation,
+    Message,
+    MissingReply,
+    UnstoredMessage,
+    Update,
+)
 from overheard.core.parties import COHORT, SERVER, Party, client
 
 TO_SERVER = frozenset({SERVER})
@@ -54,6 +62,36 @@ def test_an_aggregate_keeps_its_cohort(tmp_path: Path, manifest: Manifest) -> No
     body = open_transcript(tmp_path).messages[1].body
     assert isinstance(body, Aggregate)
     assert (body.cohort, body.examples) == (cohort, 7)
+
+
+def test_clear_text_beside_an_update_and_in_place_of_one_is_kept(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    bodies = [
+        UnstoredMessage("text", "trees", 7, {"loss": 0.5}, ("hospital",)),
+        Evaluation({"loss": 0.5}, 3, ("note",)),
+        UnstoredMessage("masked", "secure aggregation"),
+    ]
+    with Recorder(tmp_path, manifest).open_round() as open_round:
+        open_round.record(broadcast(0))
+        for body in bodies:
+            open_round.record(Message(0, client(0), TO_SERVER, body))
+        update = Update(START, 5, texts=("hospital",), absent=("w",))
+        open_round.record(Message(0, client(0), TO_SERVER, update))
+    _, *read, last = open_transcript(tmp_path).messages
+    assert [one.body for one in read] == bodies
+    assert isinstance(last.body, Update)
+    assert (last.body.texts, last.body.absent) == (("hospital",), ("w",))
+
+
+def test_a_reply_that_an_older_recorder_did_not_store_is_not_missing(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    with Recorder(tmp_path, manifest).open_round() as open_round:
+        old = MissingReply("not recorded: 'w' contains NaN")
+        open_round.record(Message(0, client(0), TO_SERVER, old))
+    body = open_transcript(tmp_path).messages[0].body
+    assert body == UnstoredMessage("other", "'w' contains NaN")
 
 
 def test_an_interrupted_round_is_dropped_and_recorded_again(

@@ -10,8 +10,8 @@ from overheard.archive.layout import manifest_path
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
 from overheard.core.errors import TranscriptError
-from overheard.core.messages import Broadcast, Message, Update
-from overheard.core.parties import SERVER, client
+from overheard.core.messages import Aggregate, Broadcast, Message, UnstoredMessage, Update
+from overheard.core.parties import COHORT, SERVER, client
 from overheard.report.show import show
 
 HOSTILE = "<b>\u202e\x1b[2J"
@@ -68,3 +68,38 @@ def test_escapes_names_of_a_recording(tmp_path: Path):
 def test_a_folder_without_a_transcript_is_refused(tmp_path: Path):
     with pytest.raises(TranscriptError):
         show(tmp_path)
+
+
+def stored(folder: Path, *replies: Message) -> str:
+    """Show one round with these replies."""
+    recorder = Recorder(folder, Manifest(None, "", None, (), (SERVER,), rounds=None))
+    with recorder.open_round() as now:
+        now.record(Message(0, SERVER, frozenset(), Broadcast({"w": torch.zeros(2)})))
+        for reply in replies:
+            now.record(reply)
+    return " ".join(str(show(folder)).split())
+
+
+def test_what_is_not_stored_is_not_called_unreadable(tmp_path: Path):
+    trees = UnstoredMessage("text", "trees in JSON")
+    text = stored(tmp_path, Message(0, client(0), frozenset({SERVER}), trees))
+    assert "No party can read" not in text
+    assert "server reads individual replies of 1 other party that are not stored (text)" in text
+
+
+def test_a_masked_reply_is_read_by_nobody_and_its_cohort_by_the_server(tmp_path: Path):
+    masked = UnstoredMessage("masked", "secure aggregation", 5)
+    mean = Aggregate({"w": torch.ones(2)}, frozenset({client(0), client(1)}), 10)
+    text = stored(
+        tmp_path,
+        *(Message(0, client(k), frozenset({SERVER}), masked) for k in (0, 1)),
+        Message(0, COHORT, frozenset({SERVER}), mean),
+    )
+    assert "No party can read another party's individual updates." in text
+    assert "server reads the mean update of 2 parties in 1 round." in text
+
+
+def test_the_first_line_names_a_histogram_of_labels_in_clear(tmp_path: Path):
+    update = Update({"w": torch.ones(2)}, 9, {"labels[0]": 4.0, "labels[1]": 5.0})
+    text = stored(tmp_path, Message(0, client(0), frozenset({SERVER}), update))
+    assert text.startswith("told labels is a histogram of labels in clear text")

@@ -16,6 +16,7 @@ from overheard.archive.message_lines import (
     MissingReplyLine,
     Parameter,
     StoredFile,
+    UnstoredLine,
     UpdateLine,
     stored_files,
 )
@@ -30,12 +31,16 @@ from overheard.core.messages import (
     MessageBody,
     MissingReply,
     Timestamps,
+    UnstoredMessage,
     Update,
 )
 from overheard.core.parties import parse_party
 
 DISTILLED_TENSORS = ("inputs", "labels", "rates", "counts")
 """The tensors of a distilled set."""
+
+NOT_RECORDED = "not recorded: "
+"""How a recording of an older Overheard begins the reason of a reply that it did not store."""
 
 NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
@@ -124,10 +129,8 @@ def _read_body(
     shapes: Shapes | None,
     files: Sequence[Path],
 ) -> MessageBody:
-    if isinstance(body, MissingReplyLine):
-        return MissingReply(body.reason)
-    if isinstance(body, EvaluationLine):
-        return Evaluation(body.metrics, _check_examples(body.examples, location))
+    if isinstance(body, MissingReplyLine | UnstoredLine | EvaluationLine):
+        return _read_clear_text(body, location)
     assert files, "all other messages have a file"
     path, *rest = files
     if isinstance(body, DistilledLine):
@@ -140,9 +143,24 @@ def _read_body(
     examples = _check_examples(body.examples, location)
     if isinstance(body, UpdateLine):
         sent = shapes if body.parameters is None else declared_shapes(body.parameters)
-        return Update(StoredWeights(path, sent), examples, body.metrics, control)
+        delta = StoredWeights(path, sent)
+        return Update(delta, examples, body.metrics, control, body.texts, body.absent)
     delta = StoredWeights(path, shapes)
     return Aggregate(delta, frozenset(parse_party(name) for name in body.cohort), examples)
+
+
+def _read_clear_text(
+    body: MissingReplyLine | UnstoredLine | EvaluationLine, location: LineLocation
+) -> MessageBody:
+    """Read a message without tensors."""
+    if isinstance(body, MissingReplyLine):
+        if body.reason.startswith(NOT_RECORDED):
+            return UnstoredMessage("other", body.reason.removeprefix(NOT_RECORDED))
+        return MissingReply(body.reason)
+    examples = _check_examples(body.examples, location)
+    if isinstance(body, UnstoredLine):
+        return UnstoredMessage(body.content, body.reason, examples, body.metrics, body.texts)
+    return Evaluation(body.metrics, examples, body.texts)
 
 
 def _check_examples(examples: int | None, location: LineLocation) -> int | None:

@@ -5,6 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from overheard.core.messages import UnstoredKind
+
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -51,6 +53,8 @@ class UpdateLine:
     metrics: dict[str, float]
     control: StoredFile | None = None
     parameters: tuple[Parameter, ...] | None = None
+    texts: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class EvaluationLine:
     kind: Literal["evaluation"]
     examples: int | None
     metrics: dict[str, float]
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,18 @@ class MissingReplyLine:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class UnstoredLine:
+    """A message whose content is not stored."""
+
+    kind: Literal["unstored"]
+    content: UnstoredKind
+    reason: str
+    examples: int | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+
+
 BodyLine = (
     BroadcastLine
     | UpdateLine
@@ -95,6 +112,7 @@ BodyLine = (
     | DistilledLine
     | EvaluationLine
     | MissingReplyLine
+    | UnstoredLine
 )
 
 
@@ -132,7 +150,7 @@ def stored_file(body: BodyLine) -> StoredFile | None:
             return body.delta
         case DistilledLine():
             return body.examples
-        case EvaluationLine() | MissingReplyLine():
+        case EvaluationLine() | MissingReplyLine() | UnstoredLine():
             return None
 
 

@@ -30,6 +30,7 @@ from overheard.archive.message_lines import (
     Parameter,
     StoredFile,
     TimestampsLine,
+    UnstoredLine,
     UpdateLine,
 )
 from overheard.archive.tensor_files import to_safetensors
@@ -42,6 +43,7 @@ from overheard.core.messages import (
     Evaluation,
     Message,
     MissingReply,
+    UnstoredMessage,
     Update,
     Weights,
 )
@@ -207,7 +209,16 @@ class OpenRound:
                 file = self._write_tensors(message.sender, "update", body.delta)
                 control = self._write_control(message.sender, body.control)
                 metrics = _check_finite(body.metrics)
-                return UpdateLine("update", file, body.examples, metrics, control, own)
+                return UpdateLine(
+                    "update",
+                    file,
+                    body.examples,
+                    metrics,
+                    control,
+                    own,
+                    body.texts,
+                    body.absent,
+                )
             case Aggregate():
                 self._check_shapes(body.delta)
                 file = self._write_tensors(message.sender, "aggregate", body.delta)
@@ -219,10 +230,8 @@ class OpenRound:
                 return DistilledLine(
                     "distilled", self._write_tensors(message.sender, "distilled", named)
                 )
-            case Evaluation():
-                return EvaluationLine("evaluation", body.examples, _check_finite(body.metrics))
-            case MissingReply():
-                return MissingReplyLine("missing", body.reason)
+            case Evaluation() | MissingReply() | UnstoredMessage():
+                return _clear_text_line(body)
 
     def _write_control(self, sender: Party, control: Weights | None) -> StoredFile | None:
         if control is None:
@@ -259,6 +268,16 @@ class OpenRound:
                 f"the update's tensors {tensor_shapes(delta)} are not those of the broadcast, "
                 f"{dict(self._shapes)}"
             )
+
+
+def _clear_text_line(body: Evaluation | MissingReply | UnstoredMessage) -> BodyLine:
+    """Return the line of a message without tensors."""
+    if isinstance(body, MissingReply):
+        return MissingReplyLine("missing", body.reason)
+    metrics = _check_finite(body.metrics)
+    if isinstance(body, Evaluation):
+        return EvaluationLine("evaluation", body.examples, metrics, body.texts)
+    return UnstoredLine("unstored", body.kind, body.reason, body.examples, metrics, body.texts)
 
 
 def _check_finite(metrics: Mapping[str, float]) -> dict[str, float]:

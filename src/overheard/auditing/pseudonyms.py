@@ -7,7 +7,7 @@ from typing import final
 
 import torch
 
-from overheard.core.messages import DistilledSet, Message, MissingReply, Update
+from overheard.core.messages import DistilledSet, Message, MissingReply, UnstoredMessage, Update
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -15,6 +15,8 @@ from overheard.core.truth import GroundTruth
 
 CLIENT_MESSAGES = (Update, DistilledSet)
 """Messages of clients. An update derived from a distilled set moves with that set."""
+
+_NO_UPDATES = (MissingReply, UnstoredMessage)
 
 
 @final
@@ -50,7 +52,7 @@ class Pseudonyms:
                 name = self.names.get((number, message.sender))
                 if name is not None and isinstance(message.body, CLIENT_MESSAGES):
                     sent[name].append(message)
-                elif name is None and not isinstance(message.body, MissingReply):
+                elif name is None and not isinstance(message.body, _NO_UPDATES):
                     messages.append(message)
             for name in sorted(sent, key=_number_in_round):
                 messages += [replace(message, sender=name) for message in sent[name]]

@@ -6,7 +6,7 @@ from overheard.archive.manifest import Manifest
 from overheard.auditing.exchangeability import are_exchangeable, record_exchange
 from overheard.core.accountant import account_mechanism
 from overheard.core.defense import Defense, RunParameters
-from overheard.core.messages import MissingReply, Update
+from overheard.core.messages import MissingReply, UnstoredMessage, Update
 from overheard.core.task import UTILITIES
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
@@ -43,7 +43,7 @@ def complete_run_record(
     bodies = [type(message.body) for message in observed.messages]
     return replace(
         run,
-        missing=bodies.count(MissingReply),
+        missing=bodies.count(MissingReply) + bodies.count(UnstoredMessage),
         answers=bodies.count(Update),
         traffic=measure_traffic(sent),
         in_clear=() if run.is_control else describe_metadata(sent.messages),

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from overheard.core.parties import Party
 
@@ -77,6 +77,8 @@ class Update:
         metrics: other metadata sent in clear text (training loss, ...), by name.
         control: the change of the client's control variate (SCAFFOLD), with the tensors of the
             delta; None = none is sent.
+        texts: names of the texts and bytes sent in clear text, whose content is not stored.
+        absent: names of tensors that were not sent; the delta has zeros for them.
 
     """
 
@@ -84,6 +86,8 @@ class Update:
     examples: int | None = None
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
     control: Weights | None = None
+    texts: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +132,13 @@ class Evaluation:
     Args:
         metrics: in clear text (loss, accuracy, ...), by name.
         examples: number of evaluation examples reported; None if the protocol hides it.
+        texts: names of the texts and bytes sent in clear text, whose content is not stored.
 
     """
 
     metrics: Mapping[str, float]
     examples: int | None = None
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,38 @@ class MissingReply:
     reason: str
 
 
-MessageBody = Broadcast | Update | Aggregate | DistilledSet | Evaluation | MissingReply
+UnstoredKind = Literal["masked", "weights", "codes", "text", "bytes", "other"]
+"""What a message has that is not stored: weights that secure aggregation masks, so that nobody
+can read them; weights that do not fit the broadcast; whole-number codes of weights; text, such
+as trees in JSON; bytes; or anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnstoredMessage:
+    """A message that arrived, of which only the clear text beside its content is stored.
+
+    Unless its content is masked, its readers can read it: that it is not stored does not mean
+    that it is hidden.
+
+    Args:
+        kind: what its content is.
+        reason: why it is not stored.
+        examples: number of training examples that it reports; None = none.
+        metrics: other numbers in clear text, by name.
+        texts: names of the texts and bytes in clear text.
+
+    """
+
+    kind: UnstoredKind
+    reason: str
+    examples: int | None = None
+    metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+    texts: tuple[str, ...] = ()
+
+
+MessageBody = (
+    Broadcast | Update | Aggregate | DistilledSet | Evaluation | MissingReply | UnstoredMessage
+)
 
 
 def count_bytes(body: MessageBody) -> int:
@@ -161,7 +198,7 @@ def count_bytes(body: MessageBody) -> int:
         case DistilledSet():
             parts = (body.inputs, body.labels, body.rates, body.counts)
             return sum(part.numel() * part.element_size() for part in parts)
-        case Evaluation() | MissingReply():
+        case Evaluation() | MissingReply() | UnstoredMessage():
             return 0
     # No function of its own: a run-time type check of its argument would read a tensor.
     return sum(

@@ -20,6 +20,7 @@ from overheard.core.messages import (
     EncryptedMessage,
     Message,
     MissingReply,
+    UnstoredMessage,
     count_bytes,
 )
 from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_external, joining_round
@@ -83,7 +84,8 @@ def _encrypt_messages(
     """Yield what the network sees of the messages that its observers cannot read: no content.
 
     Missing replies and aggregates were never sent. Nor were the models that follow from a
-    distilled set, which the same party sent in the same round.
+    distilled set, which the same party sent in the same round. The size of a message that is
+    not stored is unknown, so it is left out.
 
     Args:
         messages: all messages of a run.
@@ -99,8 +101,8 @@ def _encrypt_messages(
         is_derived = (message.round, message.sender) in distilled and not isinstance(
             message.body, DistilledSet
         )
-        is_unsent = isinstance(message.body, MissingReply | Aggregate) or is_derived
-        if is_known or is_unsent:
+        is_unsent = isinstance(message.body, MissingReply | Aggregate | UnstoredMessage)
+        if is_known or is_unsent or is_derived:
             continue
         # A masked update has no reader, but it was sent to the server.
         receivers = message.readers or frozenset({SERVER})

@@ -14,9 +14,11 @@ from overheard.core.messages import (
     Evaluation,
     Message,
     MissingReply,
+    UnstoredMessage,
     Update,
 )
 from overheard.core.parties import SERVER, Party, is_shadow_device
+from overheard.findings.label_histograms import find_label_histograms
 from overheard.findings.names import shorten
 
 MAX_NAMES = 8
@@ -46,12 +48,16 @@ class MetadataItem:
 def describe_metadata(messages: Sequence[Message]) -> tuple[MetadataItem, ...]:
     """Describe all metadata in the messages of a run, one item per kind."""
     kinds: dict[str, Callable[[Sequence[Message]], Iterator[str]]] = {
+        "labels": _label_histograms,
         "examples": _example_counts,
         "metrics": _metrics,
         "evaluations": _evaluations,
         "config": _config,
         "times": _times,
         "names": _names,
+        "texts": _texts,
+        "unstored": _unstored,
+        "absent": _absent_tensors,
         "missing": _missing_updates,
     }
     items = [
@@ -66,11 +72,22 @@ def list_names(names: Collection[str], most: int = MAX_NAMES) -> str:
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 
+def _label_histograms(messages: Sequence[Message]) -> Iterator[str]:
+    for one in find_label_histograms(messages):
+        readers = _readers([(message, None) for message in one.messages])
+        verb = "states" if len(one.senders) == 1 else "state"
+        yield (
+            f"{shorten(one.name, MAX_LENGTH)} is a histogram of labels in clear text: "
+            f"{_count_words(one.senders, 'sender')} {verb} the label shares of up to "
+            f"{one.classes:,} classes, read by {readers} without an attack"
+        )
+
+
 def _example_counts(messages: Sequence[Message]) -> Iterator[str]:
     sized = [
         (message, message.body.examples)
         for message in messages
-        if isinstance(message.body, Update)
+        if isinstance(message.body, Update | UnstoredMessage)
         and message.body.examples is not None
         and not is_shadow_device(message.sender)
         and message.readers
@@ -104,7 +121,7 @@ def _metrics(messages: Sequence[Message]) -> Iterator[str]:
     found = [
         (message, message.body.metrics)
         for message in messages
-        if isinstance(message.body, Update)
+        if isinstance(message.body, Update | UnstoredMessage)
         and message.body.metrics
         and not is_shadow_device(message.sender)
         and message.readers
@@ -230,7 +247,7 @@ def _names(messages: Sequence[Message]) -> Iterator[str]:
     named = [
         (message, None)
         for message in messages
-        if isinstance(message.body, Update | DistilledSet | Evaluation)
+        if isinstance(message.body, Update | DistilledSet | Evaluation | UnstoredMessage)
         and message.sender != SERVER
         and not is_shadow_device(message.sender)
         and message.readers
@@ -249,6 +266,54 @@ def _names(messages: Sequence[Message]) -> Iterator[str]:
         )
     else:
         yield f"none of {len(rounds):,} appears in more than one round"
+
+
+def _texts(messages: Sequence[Message]) -> Iterator[str]:
+    found = [
+        (message, message.body.texts)
+        for message in messages
+        if isinstance(message.body, Update | Evaluation | UnstoredMessage)
+        and message.body.texts
+        and message.readers
+    ]
+    if found:
+        names = sorted({name for _, texts in found for name in texts})
+        senders = {message.sender for message, _ in found}
+        yield (
+            f"{list_names(names)}: texts or bytes of {_count_words(senders, 'sender')}, whose "
+            f"content is not stored, read by {_readers(found)}"
+        )
+
+
+def _unstored(messages: Sequence[Message]) -> Iterator[str]:
+    by_kind = defaultdict[str, list[tuple[Message, str]]](list)
+    for message in messages:
+        if isinstance(message.body, UnstoredMessage):
+            by_kind[message.body.kind].append((message, message.body.reason))
+    for kind, found in sorted(by_kind.items()):
+        senders = {message.sender for message, _ in found}
+        reasons = list_names(list(dict.fromkeys(reason for _, reason in found)), 2)
+        content = "weights that are masked" if kind == "masked" else kind
+        reads = "nobody" if kind == "masked" else _readers(found)
+        yield (
+            f"{len(found):,} of {_count_words(senders, 'sender')}: {content}, read by {reads}: "
+            f"{reasons}"
+        )
+
+
+def _absent_tensors(messages: Sequence[Message]) -> Iterator[str]:
+    found = [
+        message.body.absent
+        for message in messages
+        if isinstance(message.body, Update) and message.body.absent
+    ]
+    if found:
+        names = dict.fromkeys(name for absent in found for name in absent)
+        yield (
+            f"{list_names(names)}: not in {len(found):,} "
+            f"{'update' if len(found) == 1 else 'updates'}, where "
+            f"{'it counts' if len(names) == 1 else 'they count'} as unchanged"
+        )
 
 
 def _missing_updates(messages: Sequence[Message]) -> Iterator[str]:

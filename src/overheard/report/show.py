@@ -16,6 +16,7 @@ from overheard.core.messages import (
     Message,
     MessageBody,
     MissingReply,
+    UnstoredMessage,
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party, is_client
@@ -31,6 +32,7 @@ COLUMNS: dict[str, type[MessageBody]] = {
     "distilled sets": DistilledSet,
     "evaluations": Evaluation,
     "missing updates": MissingReply,
+    "unstored": UnstoredMessage,
 }
 
 EXAMPLE_COUNTS = "example counts"
@@ -54,13 +56,18 @@ def show(folder: Path) -> RunOverview:
     """
     manifest, messages = read_manifest(folder), open_transcript(folder).messages
     columns, rows, total = _table(messages)
+    metadata = describe_metadata(messages)
     return RunOverview(
-        tuple(_facts(manifest, folder)),
+        # What needs no attack is said first.
+        (
+            *(("told", one.text) for one in metadata if one.kind == "labels"),
+            *_facts(manifest, folder),
+        ),
         columns,
         rows,
         total,
         (*_reader_sentences(messages), *_network_sentences(messages)),
-        describe_metadata(messages),
+        metadata,
     )
 
 
@@ -205,8 +212,45 @@ def _reader_sentences(messages: Sequence[Message]) -> Iterator[str]:
                 f"{list_names(readers, 3)} {verb} the individual {name} of {others:,} "
                 f"{parties}."
             )
-    if is_empty:
+    unstored = list(_unstored_sentences(messages))
+    if is_empty and not unstored:
         yield "No party can read another party's individual updates."
+    yield from unstored
+    yield from _aggregate_sentences(messages)
+
+
+def _unstored_sentences(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield who reads replies that are not stored, which no attack can thus try."""
+    senders = defaultdict[frozenset[Party], set[Party]](set)
+    kinds = defaultdict[frozenset[Party], set[str]](set)
+    for message in messages:
+        body = message.body
+        if isinstance(body, UnstoredMessage) and body.kind != "masked":
+            readers = message.readers - {message.sender, COHORT}
+            if message.sender != SERVER and readers:
+                senders[readers].add(message.sender)
+                kinds[readers].add(body.kind)
+    for readers, others in senders.items():
+        verb = "reads" if len(readers) == 1 else "read"
+        yield (
+            f"{list_names(sorted(readers), 3)} {verb} individual replies of {len(others):,} "
+            f"{'other party' if len(others) == 1 else 'other parties'} that are not stored "
+            f"({', '.join(sorted(kinds[readers]))}): no attack on them was tried."
+        )
+
+
+def _aggregate_sentences(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield who reads the mean update of a round."""
+    rounds = defaultdict[Party, list[int]](list)
+    for message in messages:
+        if isinstance(message.body, Aggregate):
+            for reader in message.readers - {COHORT}:
+                rounds[reader].append(len(message.body.cohort))
+    for reader, sizes in sorted(rounds.items()):
+        yield (
+            f"{reader} reads the mean update of {_range_text(min(sizes), max(sizes))} parties "
+            f"in {len(sizes):,} {'round' if len(sizes) == 1 else 'rounds'}."
+        )
 
 
 def _network_sentences(messages: Sequence[Message]) -> Iterator[str]:
