@@ -1,7 +1,7 @@
 """Files of tensors: how they are read, checked and written."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from time import time
@@ -82,22 +82,51 @@ def read_tensors(
             _check_names(path, set(file.keys()), set(names if shapes is None else shapes))
             read = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
-        raise TranscriptError(
-            f"{path} is damaged or cut short ({printable_excerpt(str(error))}): copy the whole "
-            "transcript again"
-        ) from error
+        raise _damaged_file(path, error) from error
     for name, tensor in read.items():
-        label = f"{path}: {printable_excerpt(repr(name))}"
-        if shapes is not None and tuple(tensor.shape) != shapes[name]:
-            raise TranscriptError(
-                f"{label} has shape {tuple(tensor.shape)}, the broadcast has "
-                f"{printable_excerpt(str(shapes[name]))}: record updates of the model that was "
-                "broadcast"
-            )
-        flaw = find_flaw(tensor)
-        if flaw:
-            raise TranscriptError(f"{label} {flaw}: remove this message, or record it again")
+        if shapes is not None:
+            _check_shape(path, name, tensor, shapes[name])
+        _refuse_flaw(path, name, tensor)
     return {name: tensor.float() for name, tensor in read.items()}
+
+
+Blocks = Sequence[tuple[int, int]]
+"""The first and last + 1 places of parts of a tensor, in its flat order."""
+
+
+def read_tensor_blocks(
+    path: Path, shapes: Mapping[str, tuple[int, ...]], blocks: Mapping[str, Blocks]
+) -> dict[str, Tensor]:
+    """Read and check parts of the tensors of a safetensors file, in the precision of the file.
+
+    The file is mapped into memory, so that only the pages of the parts are read.
+
+    Args:
+        path: the path of the file.
+        shapes: the shapes of all tensors that the file must have.
+        blocks: the parts to read, by tensor.
+
+    Returns:
+        By tensor, its parts one after the other.
+
+    Raises:
+        TranscriptError: as `read_tensors`, for the parts alone.
+
+    """
+    read = dict[str, Tensor]()
+    try:
+        with safe_open(path, framework="pt") as file:
+            _check_names(path, set(file.keys()), set(shapes))
+            for name, parts in blocks.items():
+                whole = file.get_tensor(name)
+                _check_shape(path, name, whole, shapes[name])
+                flat = whole.reshape(-1)
+                read[name] = torch.cat([flat[start:stop] for start, stop in parts])
+    except (SafetensorError, OSError) as error:
+        raise _damaged_file(path, error) from error
+    for name, tensor in read.items():
+        _refuse_flaw(path, name, tensor)
+    return read
 
 
 @lru_cache(CACHED_FILES)
@@ -147,6 +176,34 @@ def to_safetensors(weights: Mapping[str, Tensor]) -> bytes:
         stored[name] = one.clone() if start in starts else one
         starts.add(start)
     return save(stored)
+
+
+def _damaged_file(path: Path, error: Exception) -> TranscriptError:
+    return TranscriptError(
+        f"{path} is damaged or cut short ({printable_excerpt(str(error))}): copy the whole "
+        "transcript again"
+    )
+
+
+def _check_shape(path: Path, name: str, tensor: Tensor, expected: tuple[int, ...]) -> None:
+    if tuple(tensor.shape) != expected:
+        raise TranscriptError(
+            f"{_label(path, name)} has shape {tuple(tensor.shape)}, the broadcast has "
+            f"{printable_excerpt(str(expected))}: record updates of the model that was "
+            "broadcast"
+        )
+
+
+def _refuse_flaw(path: Path, name: str, tensor: Tensor) -> None:
+    flaw = find_flaw(tensor)
+    if flaw:
+        raise TranscriptError(
+            f"{_label(path, name)} {flaw}: remove this message, or record it again"
+        )
+
+
+def _label(path: Path, name: str) -> str:
+    return f"{path}: {printable_excerpt(repr(name))}"
 
 
 def _check_names(path: Path, found: set[str], expected: set[str]) -> None:

@@ -1,6 +1,6 @@
 """Weights that stay on disk until one of their tensors is accessed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -50,6 +50,14 @@ class StoredWeights(SizedWeights):
         from overheard.archive.tensor_files import read_stored_tensor  # it loads torch
 
         return read_stored_tensor(self.path, self.shapes, name)
+
+    def read_blocks(
+        self, blocks: Mapping[str, Sequence[tuple[int, int]]]
+    ) -> "dict[str, torch.Tensor]":
+        """Read parts of tensors, in the precision of the file; see `read_tensor_blocks`."""
+        from overheard.archive.tensor_files import read_tensor_blocks  # it loads torch
+
+        return read_tensor_blocks(self.path, self.shapes, blocks)
 
     def __contains__(self, name: object) -> bool:
         """Return whether the model has such a tensor; reads nothing."""

@@ -1,0 +1,298 @@
+"""The check of a recording: whether its replies lead to its next broadcasts as stored."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import final
+
+from overheard.algorithms.scaffold import Scaffold
+from overheard.archive.layout import count_committed_rounds, round_folder, transcript_folder
+from overheard.archive.reader import read_round
+from overheard.consistency.collector import EvidenceCollector
+from overheard.consistency.fits import (
+    Candidate,
+    are_apart,
+    are_still,
+    are_too_coarse,
+    fit_mixed,
+    fit_other_readings,
+    fit_same_reading,
+    fit_stated,
+    mixed_senders,
+)
+from overheard.consistency.message_faults import FaultFinder
+from overheard.consistency.proof import MessageFault, Reason, RecordingProof, describe_step
+from overheard.consistency.readings import MIXED_CASES, OTHER_READINGS, MixedCase
+from overheard.consistency.reasons import find_other_reading, find_reason, follows_with_noise
+from overheard.consistency.statement import StatedStep
+from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
+from overheard.core.parties import COHORT, Party, is_client
+
+CLEARLY = 10.0
+"""How many times the residual of another reading is smaller if the stored one is refuted."""
+
+CLEARLY_WRONG = 0.05
+"""A residual of the stored reading that refutes it in any case."""
+
+KEPT_PROOFS = 8
+"""Most proofs of stored recordings that a process keeps."""
+
+NOT_RECORDED = "not recorded"
+"""How recorders begin the reason of a reply that arrived and was not stored."""
+
+UNUSED_COUNTS = (
+    "the server takes the mean of the replies with equal weights, whatever their examples"
+)
+UNUSED_COUNTS_MEND = "check that the numbers of examples are what they are taken for"
+
+NEVER_MOVED = "the broadcasts of all rounds are the same, though the replies differ from them"
+NEVER_MOVED_MEND = "check that each round has the global model of its own"
+
+
+@final
+class RecordingCheck:
+    """Checks a recording round by round, from a sample of at most 131,072 numbers of a model.
+
+    In memory are the samples of the last five broadcasts, one float64 sum of the replies, and
+    smaller samples of the replies of the first rounds.
+
+    Args:
+        statement: what the plan or the manifest states of the server's step.
+
+    """
+
+    def __init__(self, statement: StatedStep) -> None:
+        self._statement = statement
+        self._faults = FaultFinder()
+        self._evidence = EvidenceCollector(statement, self._faults)
+        self._senders = set[Party]()
+        self._unseen_rounds = 0
+
+    def add(self, round_messages: Sequence[Message]) -> None:
+        """Add all messages of the next round; those of the last one may have no replies.
+
+        Raises:
+            TranscriptError: if a stored tensor is damaged.
+
+        """
+        replies = [one for one in round_messages if isinstance(one.body, Update | Aggregate)]
+        self._senders.update(one.sender for one in replies)
+        self._unseen_rounds += bool(replies) and _has_unseen(round_messages)
+        self._evidence.add(round_messages)
+
+    def result(self) -> RecordingProof:
+        """Return what the messages so far prove."""
+        found = self._decide()
+        is_sound = found.outcome == "follows" or (
+            found.reason is not None and found.reason.supports_updates
+        )
+        fit = found.best or found.stated
+        is_exact = is_sound and fit is not None and not fit.step.fitted
+        seen = self._faults.faults(
+            is_sound=is_sound,
+            is_exact=is_exact,
+            is_unknown=found.reason is Reason.UNKNOWN_STEP,
+        )
+        found = replace(found, faults=(*seen, *found.faults), accepted=self._statement.accept)
+        refusal = next((one for one in seen if one.is_refusal), None)
+        if refusal is None or (found.otherwise and refusal.is_explained):
+            return found
+        return replace(
+            found,
+            outcome="contradicts",
+            reason=None,
+            best=None,
+            otherwise="",
+            mend=refusal.mend,
+        )
+
+    def _decide(self) -> RecordingProof:
+        rounds, tracks = self._evidence.rounds, self._evidence.adaptive
+        if not self._evidence.replied_rounds:
+            return RecordingProof("cannot tell", Reason.NO_UPDATES)
+        if not rounds:
+            return RecordingProof("cannot tell", Reason.NO_NEXT_BROADCAST)
+        stated = fit_stated(rounds, self._statement.algorithm)
+        if stated.follows or follows_with_noise(rounds, self._statement):
+            return RecordingProof("follows", stated=stated.fit)
+        same = next((one for one in fit_same_reading(rounds, tracks) if one.follows), None)
+        if same is not None:
+            return self._find_mixed(stated, same) or self._follows_otherwise(stated, same)
+        other = next(
+            (
+                one
+                for one in fit_other_readings(rounds, tracks)
+                if one.follows and _is_clear(stated, one)
+            ),
+            None,
+        )
+        if other is not None:
+            return _contradiction(stated, other)
+        return self._find_mixed(stated) or self._find_reason(stated)
+
+    def _follows_otherwise(self, stated: Candidate, same: Candidate) -> RecordingProof:
+        """Return that another server step follows, with what it says of what is stated."""
+        algorithm, step = self._statement.algorithm, same.fit.step
+        first = self._evidence.rounds[0].round
+        warnings = list[MessageFault]()
+        if step.mean == "equal" and not self._weights_alike():
+            warnings.append(
+                MessageFault(first, None, UNUSED_COUNTS, UNUSED_COUNTS_MEND, is_refusal=False)
+            )
+        is_named = algorithm is not None and algorithm.name in {step.algorithm, "fed_buff"}
+        if algorithm is not None and not is_named and step.fitted:
+            warnings.append(
+                MessageFault(
+                    first,
+                    None,
+                    f"the run states {algorithm.name}, but its broadcasts follow "
+                    f"{describe_step(step)}",
+                    "state the algorithm of the run",
+                    is_refusal=False,
+                )
+            )
+        return RecordingProof(
+            "follows", stated=stated.fit, best=same.fit, faults=tuple(warnings)
+        )
+
+    def _weights_alike(self) -> bool:
+        """Return whether the stated algorithm gives all replies the same weight."""
+        return getattr(self._statement.algorithm, "mean", "examples") == "equal" or isinstance(
+            self._statement.algorithm, Scaffold
+        )
+
+    def _find_mixed(
+        self, stated: Candidate, same: Candidate | None = None
+    ) -> RecordingProof | None:
+        """Return the contradiction if some replies are to be read otherwise; None if not.
+
+        Args:
+            stated: the stated step.
+            same: another server step that follows; None = there is none. Momentum leads to the
+                same models as replies that began one round before. Then these must be clearly
+                apart from the others.
+
+        """
+        momentum = None if same is None else same.fit.step.fitted.get("momentum")
+        if same is not None and momentum is None:
+            return None
+        for case in MIXED_CASES:
+            found = fit_mixed(case, self._evidence.rounds)
+            if found is None or not found[0].follows or not _is_clear(stated, found[0]):
+                continue
+            candidate, numbers = found
+            if momentum is not None and not are_apart(case, self._evidence.rounds, numbers):
+                continue
+            return replace(
+                _contradiction(stated, candidate), faults=self._list_mixed(case, numbers)
+            )
+        return None
+
+    def _list_mixed(self, case: MixedCase, numbers: dict[int, int]) -> tuple[MessageFault, ...]:
+        """Return the replies that are to be read otherwise, one fault for each."""
+        return tuple(
+            MessageFault(one.round, sender, f"{sender}: {case.one}", case.mend)
+            for one in self._evidence.rounds
+            for sender in mixed_senders(case, one, numbers[one.round])
+        )
+
+    def _find_reason(self, stated: Candidate) -> RecordingProof:
+        rounds, kept = self._evidence.rounds, self._evidence.kept
+        reason = find_reason(kept, rounds)
+        if reason is None:
+            other = find_other_reading(kept, rounds, OTHER_READINGS)
+            if other is not None and _is_clear(stated, other):
+                return _contradiction(stated, other)
+        faults = tuple[MessageFault, ...]()
+        if reason is None and self._has_unseen:
+            reason = Reason.REPLIES_UNSEEN
+        elif reason is None and are_too_coarse(rounds):
+            reason = Reason.ROUNDING
+        elif reason is None and are_still(rounds) and not self._faults.are_all_zero:
+            fault = MessageFault(
+                rounds[0].round, None, NEVER_MOVED, NEVER_MOVED_MEND, is_refusal=False
+            )
+            faults = (fault,)
+        return RecordingProof(
+            "cannot tell", reason or Reason.UNKNOWN_STEP, stated.fit, faults=faults
+        )
+
+    @property
+    def _has_unseen(self) -> bool:
+        """Whether replies of other clients are known to be missing in the recording."""
+        is_own = len(self._senders) == 1 and COHORT not in self._senders
+        return is_own or self._unseen_rounds > 0
+
+
+def check_recording(folder: Path, statement: StatedStep) -> RecordingProof:
+    """Return what a stored recording proves; it is computed once for each state of its files.
+
+    Nothing is kept on the disk: a recording that was received could vouch for itself.
+
+    Args:
+        folder: the folder of the run or of the transcript.
+        statement: what the plan or the manifest states of the server's step.
+
+    Raises:
+        TranscriptError: if it is damaged.
+
+    """
+    transcript = transcript_folder(folder).resolve()
+    return _check(transcript, statement, _digest(transcript))
+
+
+@lru_cache(KEPT_PROOFS)
+def _check(transcript: Path, statement: StatedStep, digest: str) -> RecordingProof:
+    check = RecordingCheck(statement)
+    for number in range(count_committed_rounds(transcript)):
+        check.add(read_round(transcript, number))
+    return check.result()
+
+
+def _digest(transcript: Path) -> str:
+    """Return a digest of the names, sizes and times of all files of a transcript."""
+    found = blake2b(digest_size=20)
+    for number in range(count_committed_rounds(transcript)):
+        with os.scandir(round_folder(transcript, number)) as entries:
+            for entry in sorted(entries, key=lambda one: one.name):
+                state = entry.stat()
+                times = f"{state.st_mtime_ns} {state.st_ctime_ns}"
+                found.update(f"{number} {entry.name} {state.st_size} {times}\n".encode())
+    return found.hexdigest()
+
+
+def _contradiction(stated: Candidate, other: Candidate) -> RecordingProof:
+    rate = other.fit.step.fitted.get("rate")
+    is_linear = other.fit.step.algorithm in {"fed_avg", "fed_avg_m"}
+    mend = other.case.mend
+    if rate is not None and is_linear:
+        mend = mend.replace("--rate RATE", f"--rate {rate:.6g}")
+    return RecordingProof(
+        "contradicts", stated=stated.fit, best=other.fit, mend=mend, otherwise=other.case.words
+    )
+
+
+def _is_clear(stated: Candidate, other: Candidate) -> bool:
+    return other.residual * CLEARLY <= stated.residual or stated.residual >= CLEARLY_WRONG
+
+
+def _has_unseen(messages: Sequence[Message]) -> bool:
+    """Return whether a round lacks the reply of a client that is known to have been asked."""
+    asked = {
+        reader
+        for one in messages
+        if isinstance(one.body, Broadcast)
+        for reader in one.readers
+        if is_client(reader)
+    }
+    if any(isinstance(one.body, Aggregate) for one in messages):
+        return False
+    replied = {one.sender for one in messages if not isinstance(one.body, Broadcast)}
+    lost = any(
+        isinstance(one.body, MissingReply) and one.body.reason.startswith(NOT_RECORDED)
+        for one in messages
+    )
+    return lost or bool(asked - replied)

@@ -1,0 +1,173 @@
+"""What is kept of a round: products of its vectors, in two halves of the sampled numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.core.parties import Party
+
+Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+Sum = Mapping[str, float]
+"""A sum of named vectors of a round, with their factors."""
+
+ROUNDING = 1.0
+"""Most relative error of a broadcast, in distances of neighbouring numbers (RMS: 0.3)."""
+
+CHANGES = ("c0", "c1", "c2", "c3")
+"""Names of the changes of the model in the round, in the round before, and so on."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClientReplies:
+    """A smaller sample of the single replies of a round.
+
+    Args:
+        senders: who sent them.
+        shares: the factors of the replies in the mean by examples.
+        deltas: the replies as they are stored.
+        broadcast: the broadcast.
+        changes: the changes of the model, by their names in `CHANGES`.
+
+    """
+
+    senders: tuple[Party, ...]
+    shares: tuple[float, ...]
+    deltas: Float[Tensor, "clients numbers"]
+    broadcast: Float[Tensor, " numbers"]
+    changes: Mapping[str, Float[Tensor, " numbers"]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How far each reply of a round contains a vector.
+
+    Args:
+        senders: the senders, from the reply that contains minus the vector most.
+        shares: their factors in the mean.
+        slopes: the factor of the vector in each reply, by least squares.
+
+    """
+
+    senders: tuple[Party, ...]
+    shares: tuple[float, ...]
+    slopes: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RoundProducts:
+    """The products of the vectors of one round that has replies and a next broadcast.
+
+    The vectors are the changes of the model ("c0", ...), the broadcast ("b"), the mean of the
+    replies as they are stored ("examples", "equal", "stated": by its weights), this mean plus
+    and minus the broadcast ("examples+b", "examples-b"), the mean of the round before
+    ("examples'"), and the change that the stated algorithm predicts ("predicted").
+
+    Args:
+        round: number of the round.
+        replies: number of replies.
+        places: the place of each vector in the matrices; several names may share one.
+        fit: the products on the half of the numbers on which factors are fitted.
+        test: the products on the other half.
+        count: how many numbers are in that half.
+        rounding: the square of the error that rounded broadcasts allow, on that half.
+        alignments: by the name of a vector, how far single replies contain it.
+
+    """
+
+    round: int
+    replies: int
+    places: Mapping[str, int]
+    fit: Matrix
+    test: Matrix
+    count: int
+    rounding: float
+    alignments: Mapping[str, Alignment]
+
+    def has(self, total: Sum) -> bool:
+        """Return whether all vectors of a sum are known."""
+        return all(name in self.places for name in total)
+
+    def product(self, half: Matrix, left: Sum, right: Sum) -> float:
+        """Return the product of two sums on one half of the numbers."""
+        return float(self._factors(left) @ half @ self._factors(right))
+
+    def square(self, half: Matrix, total: Sum) -> float:
+        """Return the square of a sum on one half; 0 or more."""
+        return max(0.0, self.product(half, total, total))
+
+    def _factors(self, total: Sum) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+        factors = np.zeros(len(self.fit))
+        for name, factor in total.items():
+            factors[self.places[name]] += factor
+        return factors
+
+
+def multiply(vectors: Mapping[str, Tensor]) -> tuple[dict[str, int], Matrix, Matrix]:
+    """Return the place of each vector, and the products on both halves of the numbers.
+
+    The halves are the numbers at even and at odd places, so that both have all tensors.
+    """
+    places, unique = dict[str, int](), list[Tensor]()
+    for name, vector in vectors.items():
+        same = next((i for i, one in enumerate(unique) if one is vector), len(unique))
+        if same == len(unique):
+            unique.append(vector)
+        places[name] = same
+    stacked = torch.stack(unique)
+    fit, test = stacked[:, ::2], stacked[:, 1::2]
+    return places, (fit @ fit.T).numpy(), (test @ test.T).numpy()
+
+
+def align(replies: ClientReplies) -> dict[str, Alignment]:
+    """Return how far each reply contains the broadcast and its last changes.
+
+    "b" is the broadcast, "base1" its change since the round before, "base2" that since two
+    rounds before, and so on. A vector that is zero or unknown is left out.
+    """
+    vectors = {"b": replies.broadcast}
+    total = torch.zeros_like(replies.broadcast)
+    for back, name in enumerate(CHANGES[1:], start=1):
+        # The broadcasts of runs that are younger than that are all there are.
+        total = total + replies.changes.get(name, 0.0)
+        vectors[f"base{back}"] = total
+    found = dict[str, Alignment]()
+    for name, vector in vectors.items():
+        square = float(vector.square().sum())
+        if not square:
+            continue
+        slopes = ((replies.deltas.double() @ vector) / square).tolist()
+        order = sorted(range(len(slopes)), key=slopes.__getitem__)
+        found[name] = Alignment(
+            tuple(replies.senders[i] for i in order),
+            tuple(replies.shares[i] for i in order),
+            tuple(slopes[i] for i in order),
+        )
+    return found
+
+
+def add_sums(*sums: tuple[Sum, float]) -> dict[str, float]:
+    """Return a sum of sums, each times its factor."""
+    total = dict[str, float]()
+    for one, factor in sums:
+        for name, part in one.items():
+            total[name] = total.get(name, 0.0) + factor * part
+    return total
+
+
+def relative(residual: float, target: float) -> float:
+    """Return the root of the ratio of two squares; infinite if only the target is zero."""
+    if not target:
+        return float("inf") if residual else 0.0
+    return float(np.sqrt(residual / target))
+
+
+Rounds = Sequence[RoundProducts]

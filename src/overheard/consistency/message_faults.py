@@ -1,0 +1,315 @@
+"""What single replies cannot be: zero, equal, codes, the model itself, or said before."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.consistency.proof import MessageFault
+from overheard.consistency.readings import DIFFERENCES_MEND, WEIGHTS_MEND
+from overheard.core.messages import Aggregate, Update
+from overheard.core.parties import Party
+
+NEARLY = 0.2
+"""Largest relative distance of an update that is nearly the model, or nearly minus it."""
+
+SAME = 1e-5
+"""Largest relative distance of numbers that are the same but for rounding."""
+
+WHOLE = 1e-3
+"""Largest distance from a whole number of a code, after a subtraction in 32 bits."""
+
+SHARE_WHOLE = 0.9
+"""Share of the numbers that must be whole; biases may be sent as they are."""
+
+FEWEST_NUMBERS = 8
+"""Fewest numbers that can be told from codes."""
+
+HUGE = 1e4
+"""How many times an update is larger than the model and than 1 if no training made it."""
+
+COUNT_NAMES = frozenset(
+    {"examples", "num_examples", "samples", "num_samples", "n_samples", "dataset_size"}
+)
+"""Names of metrics that state a number of examples."""
+
+CODES_MEND = (
+    "turn the codes back into numbers (scale times code minus zero point) before the run is "
+    "exported or recorded"
+)
+
+ZERO = "its update is zero in every number"
+EQUAL = "all replies are the same, number for number"
+MINUS = "its update is nearly minus the broadcast, so that its model would be nearly zero"
+PLUS = "its update is nearly the broadcast itself, so that its model would be twice as large"
+CODES = "its update consists of whole numbers, or does so with the broadcast added"
+TOO_LARGE = "its update is more than 10,000 times as large as the model"
+NOT_FINITE = "its update has NaN or infinite numbers"
+REPEATED = "its update is the one that it sent in its round before, number for number"
+STALE = "its model is the one that it sent in its round before"
+RETURNED = "its model is the broadcast of the round before, untrained"
+MISCOUNTED = "it reports another number of examples among its metrics"
+
+MENDS = {
+    ZERO: "check which object was saved: it did not change in training",
+    EQUAL: (
+        "check that each reply is that of its own client: a mean under secure aggregation is "
+        "an aggregate, and no reply of a single client"
+    ),
+    MINUS: DIFFERENCES_MEND,
+    PLUS: WEIGHTS_MEND,
+    CODES: CODES_MEND,
+    TOO_LARGE: "check what the replies hold, and that scales were undone",
+    NOT_FINITE: "leave the reply out, or check the training of this client",
+    REPEATED: "check that each round has the reply of its own round",
+    STALE: "check that each round has the reply of its own round",
+    RETURNED: "check that the client's model was saved after its training",
+    MISCOUNTED: (
+        "check that the numbers of examples are no numbers of steps or batches: attacks use "
+        "them"
+    ),
+}
+"""What to do about each."""
+
+ONLY_IF_UNEXPLAINED = frozenset({MINUS, PLUS, TOO_LARGE})
+"""What is no fault if the replies lead to the next broadcasts as they are stored."""
+
+REFUSED_IN_PART = frozenset({MINUS, PLUS, CODES})
+"""What refuses attacks if some replies have it and no step of a server leads on."""
+
+REFUSED = frozenset({ZERO, EQUAL, MINUS, PLUS, CODES, NOT_FINITE, REPEATED})
+"""What refuses attacks if all replies of a recording have it."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledReply:
+    """A sampled reply, or the aggregate in place of all replies.
+
+    Args:
+        sender: who sent it.
+        body: the message.
+        numbers: a small sample of its numbers.
+
+    """
+
+    sender: Party
+    body: Update | Aggregate
+    numbers: Float[Tensor, " numbers"]
+
+
+@final
+class FaultFinder:
+    """Looks at each reply as it comes, and tells at the end what is wrong with how many."""
+
+    def __init__(self) -> None:
+        self._found = dict[str, list[tuple[int, Party | None]]]()
+        self._replies = dict[Party, int]()
+        self._rounds_of_several = 0
+        self._last = dict[Party, tuple[Tensor, Tensor]]()
+        self._broadcast: Tensor | None = None
+
+    @property
+    def are_all_zero(self) -> bool:
+        """Whether all replies of the recording are zero."""
+        return bool(self._replies) and self._counts(ZERO) == sum(self._replies.values())
+
+    @property
+    def are_all_codes(self) -> bool:
+        """Whether all replies of the recording consist of whole numbers."""
+        return bool(self._replies) and self._counts(CODES) == sum(self._replies.values())
+
+    def add(
+        self, number: int, replies: Sequence[SampledReply], broadcast: Float[Tensor, " numbers"]
+    ) -> None:
+        """Look at the replies of a round.
+
+        Args:
+            number: the round.
+            replies: its replies.
+            broadcast: the same numbers of the broadcast.
+
+        """
+        start = broadcast.float()
+        for reply in replies:
+            self._replies[reply.sender] = self._replies.get(reply.sender, 0) + 1
+            for fault in self._faults_of(reply, start):
+                self._found.setdefault(fault, []).append((number, reply.sender))
+        if len(replies) > 1:
+            self._rounds_of_several += 1
+            first, *others = (one.numbers for one in replies)
+            if bool(first.any()) and all(torch.equal(first, one) for one in others):
+                self._found.setdefault(EQUAL, []).append((number, None))
+        for reply in replies:
+            self._last[reply.sender] = (reply.numbers, start)
+        self._broadcast = start
+
+    def add_unreadable(self, number: int, sender: Party) -> None:
+        """Note a reply with NaN or infinite numbers."""
+        self._replies[sender] = self._replies.get(sender, 0) + 1
+        self._found.setdefault(NOT_FINITE, []).append((number, sender))
+
+    def faults(
+        self, *, is_sound: bool, is_exact: bool, is_unknown: bool
+    ) -> tuple[MessageFault, ...]:
+        """Return the faults, one for all replies that have it, or one for each sender.
+
+        Args:
+            is_sound: whether the replies lead to the next broadcasts as they are stored.
+            is_exact: whether they do so without any number that was fitted.
+            is_unknown: whether no step leads from the replies to the next broadcasts.
+
+        """
+        found = list[MessageFault]()
+        for fault, places in self._found.items():
+            if (is_sound and fault in ONLY_IF_UNEXPLAINED) or (is_exact and fault == CODES):
+                continue
+            total = self._possible(fault)
+            if len(places) == total:
+                found.append(_fault_of_all(fault, places[0][0], total))
+            else:
+                is_refusal = is_unknown and fault in REFUSED_IN_PART
+                found += self._faults_by_sender(fault, places, is_refusal=is_refusal)
+        return tuple(sorted(found, key=lambda one: not one.is_refusal))
+
+    def _possible(self, fault: str) -> int:
+        """Return in how many places a fault can be at most."""
+        if fault == EQUAL:
+            return self._rounds_of_several
+        replies = sum(self._replies.values())
+        return replies - len(self._replies) if fault in {REPEATED, STALE} else replies
+
+    def _faults_by_sender(
+        self, fault: str, places: Sequence[tuple[int, Party | None]], *, is_refusal: bool
+    ) -> list[MessageFault]:
+        rounds = dict[Party | None, list[int]]()
+        for number, sender in places:
+            rounds.setdefault(sender, []).append(number)
+        return [
+            MessageFault(
+                numbers[0],
+                sender,
+                f"{sender or 'the round'}: {fault} in "
+                f"{_list_rounds(numbers)}"
+                + (f", of {self._replies[sender]} replies" if sender else ""),
+                MENDS[fault],
+                is_refusal,
+                fault in ONLY_IF_UNEXPLAINED,
+            )
+            for sender, numbers in rounds.items()
+        ]
+
+    def _counts(self, fault: str) -> int:
+        return len(self._found.get(fault, ()))
+
+    def _faults_of(self, reply: SampledReply, start: Tensor) -> list[str]:
+        numbers, body = reply.numbers, reply.body
+        if not bool(numbers.any()) and _is_zero(body):
+            return [] if body.examples == 0 else [ZERO]
+        found = [fault for fault, has in _CHECKS.items() if has(numbers, start)]
+        if isinstance(body, Update) and _is_miscounted(body):
+            found.append(MISCOUNTED)
+        before = self._last.get(reply.sender)
+        if before is not None and len(before[0]) == len(numbers):
+            found += _repeats(numbers, start, *before)
+        if self._broadcast is not None and len(self._broadcast) == len(start):
+            moved = start - self._broadcast
+            if bool(moved.any()) and float((numbers + moved).norm()) <= SAME * float(
+                moved.norm()
+            ):
+                found.append(RETURNED)
+        return found
+
+
+def _fault_of_all(fault: str, number: int, total: int) -> MessageFault:
+    what = fault.removeprefix("its ").removeprefix("it ")
+    said = (
+        f"in each of {total} rounds {fault}"
+        if fault == EQUAL
+        else f"of each of the {total} replies: {what}"
+        if fault != MISCOUNTED
+        else f"each of the {total} replies {what}"
+    )
+    return MessageFault(
+        number, None, said, MENDS[fault], fault in REFUSED, fault in ONLY_IF_UNEXPLAINED
+    )
+
+
+def _is_zero(body: Update | Aggregate) -> bool:
+    """Return whether all numbers are zero; reads them all."""
+    return not any(bool(body.delta[name].any()) for name in body.delta)
+
+
+def _repeats(numbers: Tensor, start: Tensor, last: Tensor, last_start: Tensor) -> list[str]:
+    """Return whether an update, or the model behind it, is that of the sender's last reply."""
+    if torch.equal(numbers, last):
+        return [REPEATED]
+    size = float(numbers.norm())
+    model_moved = numbers + start - last - last_start
+    return [STALE] if float(model_moved.norm()) <= SAME * size else []
+
+
+def _is_minus(numbers: Tensor, start: Tensor) -> bool:
+    size = float(start.norm())
+    return size > 0 and float((numbers + start).norm()) <= NEARLY * size
+
+
+def _is_plus(numbers: Tensor, start: Tensor) -> bool:
+    size = float(start.norm())
+    return size > 0 and float((numbers - start).norm()) <= NEARLY * size
+
+
+def _is_too_large(numbers: Tensor, start: Tensor) -> bool:
+    ordinary = max(float(start.norm()), len(start) ** 0.5)
+    return bool(float(numbers.norm()) > HUGE * ordinary)
+
+
+def _is_whole(numbers: Tensor, start: Tensor) -> bool:
+    """Return whether nearly all numbers, or those of the model, are varied whole numbers."""
+    if _are_codes(numbers):
+        return True
+    return not _are_codes(start) and _are_codes(numbers + start)
+
+
+def _are_codes(numbers: Tensor) -> bool:
+    some = numbers[numbers.abs() > WHOLE]
+    if len(some) < FEWEST_NUMBERS:
+        return False
+    whole = some.round()
+    is_whole = (some - whole).abs() <= WHOLE
+    return (
+        float(is_whole.float().mean()) >= SHARE_WHOLE
+        and float(whole.abs().max()) >= 2
+        and len(torch.unique(whole)) >= 3
+    )
+
+
+def _is_miscounted(body: Update) -> bool:
+    """Return whether a metric named as a number of examples contradicts the reported number."""
+    if body.examples is None:
+        return False
+    stated = [
+        value
+        for name, value in body.metrics.items()
+        if name.rpartition(".")[2].lower().replace("-", "_") in COUNT_NAMES
+    ]
+    return bool(stated) and body.examples not in stated
+
+
+_CHECKS: dict[str, Callable[[Tensor, Tensor], bool]] = {
+    MINUS: _is_minus,
+    PLUS: _is_plus,
+    CODES: _is_whole,
+    TOO_LARGE: _is_too_large,
+}
+"""By fault, whether an update has it, from its numbers and those of the broadcast."""
+
+
+def _list_rounds(numbers: Sequence[int]) -> str:
+    few = ", ".join(str(one) for one in numbers[:5])
+    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
+    return printable_excerpt(f"round{'s' if len(numbers) > 1 else ''} {few}{more}")

@@ -1,0 +1,197 @@
+import pytest
+import torch
+
+from overheard.algorithms.adaptive import FedAdagrad, FedAdam, FedYogi
+from overheard.algorithms.fed_avg import FedAvg
+from overheard.algorithms.fed_avg_m import FedAvgM
+from overheard.consistency.proof import Reason
+from overheard.consistency.statement import StatedStep
+from overheard.core.algorithm.algorithm import Algorithm
+from overheard.core.parties import Party, client
+from tests.consistency.runs import Model, Setting, TrueRun, check, minus, record, simulate
+
+ALGORITHMS: tuple[Algorithm, ...] = (
+    FedAvg(),
+    FedAvg(rate=0.5),
+    FedAvg(mean="equal"),
+    FedAvgM(rate=0.7, momentum=0.8),
+    FedAdam(rate=0.02),
+    FedAdam(rate=0.02, bias_correction=False),
+    FedYogi(rate=0.02),
+    FedAdagrad(rate=0.02),
+)
+
+
+def as_differences_read_as_weights(
+    run: TrueRun, number: int, local: Model, start: Model
+) -> Model:
+    return minus(minus(local, run.models[number]), start)
+
+
+def as_weights_read_as_differences(
+    run: TrueRun, number: int, local: Model, start: Model
+) -> Model:
+    return local
+
+
+def as_gradients(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+    return {name: (run.models[number][name] - local[name]) / 0.25 for name in local}
+
+
+def as_gradients_read_as_weights(
+    run: TrueRun, number: int, local: Model, start: Model
+) -> Model:
+    return minus(as_gradients(run, number, local, start), start)
+
+
+def model_after(run: TrueRun, number: int) -> Model:
+    return run.models[min(number + 1, len(run.models) - 1)]
+
+
+def model_of_the_round_before(run: TrueRun, number: int) -> Model:
+    return run.models[max(number - 1, 0)]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
+def test_the_replies_of_each_listed_server_lead_to_its_next_broadcasts(
+    algorithm: Algorithm,
+) -> None:
+    rounds = record(simulate(Setting(algorithm)))
+    proof, stated = check(rounds), check(rounds, StatedStep(algorithm))
+    assert proof.outcome == stated.outcome == "follows"
+    assert stated.best is None
+    step = proof.best.step if proof.best else proof.stated and proof.stated.step
+    assert step is not None
+    assert step.algorithm == algorithm.name
+    assert step.fitted.get("rate", 1.0) == pytest.approx(getattr(algorithm, "rate", 1.0), 1e-4)
+    assert not proof.is_refused
+    assert proof.allows_no_leak("updates")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
+def test_differences_read_as_weights_are_found_and_mended(algorithm: Algorithm) -> None:
+    run = simulate(Setting(algorithm))
+    proof = check(record(run, as_differences_read_as_weights))
+    assert proof.outcome == "contradicts"
+    assert proof.is_refused
+    assert not proof.allows_no_leak("updates")
+    assert proof.best is not None
+    assert proof.best.step.reading == "differences"
+    assert "--kind differences" in proof.mend
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
+def test_weights_read_as_differences_are_found_and_mended(algorithm: Algorithm) -> None:
+    proof = check(record(simulate(Setting(algorithm)), as_weights_read_as_differences))
+    assert proof.outcome == "contradicts"
+    assert "--kind weights" in proof.mend
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[:4], ids=repr)
+@pytest.mark.parametrize("store", [as_gradients, as_gradients_read_as_weights])
+def test_gradients_are_found_with_their_rate(algorithm: Algorithm, store: object) -> None:
+    assert callable(store)
+    proof = check(record(simulate(Setting(algorithm)), store))
+    assert proof.outcome == "contradicts"
+    # The server moves by its rate times 0.25 times the gradient.
+    rate = 0.25 * float(getattr(algorithm, "rate", 1.0))
+    assert f"--kind gradients --rate {rate:g}" in proof.mend
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[:4], ids=repr)
+def test_models_saved_after_their_aggregation_are_found(algorithm: Algorithm) -> None:
+    proof = check(record(simulate(Setting(algorithm)), model=model_after))
+    assert proof.outcome == "contradicts"
+    assert proof.best is not None
+    assert proof.best.step.saved == "after"
+    assert 'saved = "after"' in proof.mend
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[:4], ids=repr)
+def test_models_of_the_round_before_are_found(algorithm: Algorithm) -> None:
+    proof = check(record(simulate(Setting(algorithm)), model=model_of_the_round_before))
+    assert proof.outcome == "contradicts"
+    assert proof.best is not None
+    assert proof.best.step.base == -1
+
+
+@pytest.mark.parametrize("back", [1, 2, 3])
+def test_replies_that_all_began_earlier_are_found(back: int) -> None:
+    run = simulate(Setting(rounds=8, begins=lambda number, party: max(0, number - back)))
+    proof = check(record(run))
+    assert proof.outcome == "contradicts"
+    assert proof.best is not None
+    assert proof.best.step.base == back
+    assert "began_in" in proof.mend
+
+
+@pytest.mark.parametrize("back", [1, 2])
+def test_each_reply_that_began_earlier_is_named(back: int) -> None:
+    late = {client(1), client(3)}
+
+    def begins(number: int, party: Party) -> int:
+        return max(0, number - back) if party in late else number
+
+    proof = check(record(simulate(Setting(rounds=6, begins=begins))))
+    assert proof.outcome == "contradicts"
+    assert "began_in" in proof.mend
+    assert {one.sender for one in proof.faults} == late
+    assert {one.round for one in proof.faults} == {1, 2, 3, 4, 5}
+
+
+def test_zero_updates_are_refused() -> None:
+    proof = check(record(simulate(), lambda run, number, local, start: minus(start, start)))
+    assert proof.outcome == "contradicts"
+    assert "zero in every number" in proof.finding
+
+
+def test_a_mean_in_place_of_single_replies_is_refused() -> None:
+    proof = check(
+        record(
+            simulate(),
+            lambda run, number, local, start: minus(run.models[number + 1], start),
+        )
+    )
+    assert proof.outcome == "contradicts"
+    assert "the same, number for number" in proof.finding
+
+
+def test_whole_number_codes_are_refused() -> None:
+    proof = check(
+        record(
+            simulate(),
+            lambda run, number, local, start: {
+                name: (one * 30).round() - start[name] for name, one in local.items()
+            },
+        )
+    )
+    assert proof.outcome == "contradicts"
+    assert "scale times code" in proof.mend
+
+
+def test_hidden_numbers_of_examples_cannot_be_told() -> None:
+    proof = check(record(simulate(), is_hidden=True))
+    assert proof.outcome == "cannot tell"
+    assert proof.reason is Reason.HIDDEN_COUNTS
+    assert proof.allows_no_leak("updates")
+
+
+def test_what_a_user_accepts_is_not_refused() -> None:
+    rounds = record(simulate(), as_differences_read_as_weights)
+    proof = check(rounds, StatedStep(accept="the log of the run proves it"))
+    assert proof.outcome == "contradicts"
+    assert not proof.is_refused
+    assert any("the log of the run proves it" in one for one in proof.sentences)
+
+
+def test_nan_is_a_fault() -> None:
+    proof = check(
+        record(
+            simulate(),
+            lambda run, number, local, start: {
+                name: torch.full_like(one, torch.nan) for name, one in local.items()
+            },
+        )
+    )
+    assert proof.outcome == "contradicts"
+    assert "NaN" in proof.finding
