@@ -166,7 +166,7 @@ def test_whole_number_codes_are_refused() -> None:
         )
     )
     assert proof.outcome == "contradicts"
-    assert "scale times code" in proof.mend
+    assert "codes are multiplied" in proof.mend
 
 
 def test_hidden_numbers_of_examples_cannot_be_told() -> None:

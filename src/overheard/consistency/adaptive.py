@@ -110,7 +110,7 @@ class AdaptiveTracks:
 
         Args:
             number: number of the round.
-            vectors: the vectors of the round, as in `RoundProducts`.
+            vectors: the vectors of the round, as in `StepEvidence`.
             rounding: relative error of the broadcasts.
 
         """

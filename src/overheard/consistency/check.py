@@ -54,7 +54,7 @@ NEVER_MOVED_MEND = "check that each round has the global model of its own"
 
 @final
 class RecordingCheck:
-    """Checks a recording round by round, from a sample of at most 131,072 numbers of a model.
+    """Checks a recording round by round, from a sample of at most 65,536 numbers of a model.
 
     In memory are the samples of the last five broadcasts, one float64 sum of the replies, and
     smaller samples of the replies of the first rounds.
@@ -269,7 +269,7 @@ def _contradiction(stated: Candidate, other: Candidate) -> RecordingProof:
     is_linear = other.fit.step.algorithm in {"fed_avg", "fed_avg_m"}
     mend = other.case.mend
     if rate is not None and is_linear:
-        mend = mend.replace("--rate RATE", f"--rate {rate:.6g}")
+        mend = mend.replace("RATE", f"{rate:.6g}")
     return RecordingProof(
         "contradicts", stated=stated.fit, best=other.fit, mend=mend, otherwise=other.case.words
     )

@@ -15,7 +15,7 @@ from overheard.consistency.evidence import (
     CHANGES,
     ROUNDING,
     ClientReplies,
-    RoundProducts,
+    StepEvidence,
     align,
     multiply,
 )
@@ -81,7 +81,7 @@ class EvidenceCollector:
         self._is_memory_whole = True
         self._tracks = AdaptiveTracks(statement.algorithm)
         self._kept_numbers = 0
-        self.rounds = list[RoundProducts]()
+        self.rounds = list[StepEvidence]()
         self.adaptive = list[AdaptiveEvidence]()
         self.kept = list[tuple[int, ClientReplies, float]]()
         self.replied_rounds = 0
@@ -224,7 +224,7 @@ class EvidenceCollector:
         places, fit, test = multiply(vectors)
         tested = vectors["b"][1::2]
         self.rounds.append(
-            RoundProducts(
+            StepEvidence(
                 done.round,
                 done.count,
                 places,

@@ -63,7 +63,7 @@ class Alignment:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RoundProducts:
+class StepEvidence:
     """The products of the vectors of one round that has replies and a next broadcast.
 
     The vectors are the changes of the model ("c0", ...), the broadcast ("b"), the mean of the
@@ -170,4 +170,4 @@ def relative(residual: float, target: float) -> float:
     return float(np.sqrt(residual / target))
 
 
-Rounds = Sequence[RoundProducts]
+Rounds = Sequence[StepEvidence]

@@ -11,8 +11,8 @@ from overheard.consistency import adaptive
 from overheard.consistency.adaptive import AdaptiveEvidence, Track
 from overheard.consistency.evidence import (
     CHANGES,
-    RoundProducts,
     Rounds,
+    StepEvidence,
     Sum,
     add_sums,
     relative,
@@ -275,7 +275,7 @@ def _solve(
                     matrix[row, column] += weight * one.product(one.fit, left, other)
         return tuple(float(one) for one in np.linalg.lstsq(matrix, right)[0])
 
-    def residual(one: RoundProducts, factors: tuple[float, ...]) -> float:
+    def residual(one: StepEvidence, factors: tuple[float, ...]) -> float:
         parts = ((one, -factor) for one, factor in zip(regressors, factors, strict=True))
         left = add_sums((target, 1.0), *parts)
         return one.square(one.fit, left) / one.square(one.fit, target)
@@ -309,7 +309,7 @@ def fit_mixed(case: MixedCase, rounds: Rounds) -> tuple[Candidate, dict[int, int
     return judge(reading, step, tested), numbers
 
 
-def mixed_senders(case: MixedCase, one: RoundProducts, number: int) -> tuple[Party, ...]:
+def mixed_senders(case: MixedCase, one: StepEvidence, number: int) -> tuple[Party, ...]:
     """Return the senders of so many replies that contain minus the missing vector most."""
     alignment = one.alignments.get(case.vector.removeprefix("-"))
     if alignment is None:
@@ -332,7 +332,7 @@ def are_apart(case: MixedCase, rounds: Rounds, numbers: Mapping[int, int]) -> bo
     return bool(gaps) and float(np.median(gaps)) >= LEAST_GAP
 
 
-def _cumulated_shares(one: RoundProducts, case: MixedCase) -> list[float]:
+def _cumulated_shares(one: StepEvidence, case: MixedCase) -> list[float]:
     alignment = one.alignments.get(case.vector.removeprefix("-"))
     if alignment is None or not one.has(_mixed_sum(case, 1.0)):
         return []
@@ -350,7 +350,7 @@ def _mixed_sum(case: MixedCase, share: float) -> dict[str, float]:
     return add_sums(({"c0": 1.0}, 1.0), ({"examples": 1.0}, -1.0), (missing, -share))
 
 
-def _test(one: RoundProducts, left: Sum, target: str) -> Tested:
+def _test(one: StepEvidence, left: Sum, target: str) -> Tested:
     return Tested(
         one.round,
         one.square(one.test, left),

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.consistency.proof import MessageFault
-from overheard.consistency.readings import DIFFERENCES_MEND, WEIGHTS_MEND
+from overheard.consistency.readings import CODES_MEND, DIFFERENCES_MEND, WEIGHTS_MEND
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import Party
 
@@ -36,11 +36,6 @@ COUNT_NAMES = frozenset(
     {"examples", "num_examples", "samples", "num_samples", "n_samples", "dataset_size"}
 )
 """Names of metrics that state a number of examples."""
-
-CODES_MEND = (
-    "turn the codes back into numbers (scale times code minus zero point) before the run is "
-    "exported or recorded"
-)
 
 ZERO = "its update is zero in every number"
 EQUAL = "all replies are the same, number for number"

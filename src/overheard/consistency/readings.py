@@ -70,7 +70,11 @@ WEIGHTS_MEND = (
 )
 GRADIENTS_MEND = (
     "read the replies as gradients: `overheard import --kind gradients --rate RATE`, or "
-    'kind="gradients" in the recorder'
+    'kind="gradients", rate=RATE in the recorder'
+)
+CODES_MEND = (
+    "state by what the whole-number codes are multiplied (codes in about.toml, or scales=... "
+    "in the recorder), or turn them back into numbers before the run is exported"
 )
 AFTER_MEND = (
     "the global model of each round was saved after its aggregation: state "
@@ -81,8 +85,8 @@ EARLY_MEND = (
     "round on and import again"
 )
 BASE_MEND = (
-    "state the round that each reply began from, with `began_in` under [[answers]] in "
-    "about.toml, and import again"
+    "state the round that each reply began from (began_in under [[answers]] in about.toml, or "
+    "began_in=... in the recorder), and import or record again"
 )
 
 

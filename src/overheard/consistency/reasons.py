@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.optimize import nnls
 from torch import Tensor
 
-from overheard.consistency.evidence import ROUNDING, ClientReplies, RoundProducts, Rounds
+from overheard.consistency.evidence import ROUNDING, ClientReplies, Rounds, StepEvidence
 from overheard.consistency.fits import SHARE_OF_ROUNDS, Candidate, Tested, judge
 from overheard.consistency.proof import Fit, Reason, ServerStep
 from overheard.consistency.readings import STATED, ReadingCase
@@ -280,7 +280,7 @@ def _slope(rounds: Rounds, case: ReadingCase) -> tuple[float, float]:
 
 
 def _correlation(
-    one: RoundProducts, left: Mapping[str, float], other: Mapping[str, float]
+    one: StepEvidence, left: Mapping[str, float], other: Mapping[str, float]
 ) -> float:
     """Return the correlation of two sums in a round, in standard errors."""
     size = (one.square(one.test, left) * one.square(one.test, other)) ** 0.5

@@ -14,8 +14,8 @@ from overheard.core.messages import Weights
 MOST_OF_A_TENSOR = 2**16
 """Most numbers of one tensor."""
 
-MOST_IN_ALL = 2**17
-"""Most numbers of a model: 50 rounds of 10 clients are then read in a second."""
+MOST_IN_ALL = 2**16
+"""Most numbers of a model: 50 rounds of 10 clients then take some 1.5 seconds."""
 
 SUM_IN_SINGLE = 2**-21
 """Relative error of a sum that a server computes in 32 bits: four distances of numbers."""
