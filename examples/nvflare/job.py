@@ -33,9 +33,10 @@ def main() -> None:
         train_args=f"--data {here / 'data'}",
         key_metric="",
     )
-    # These two lines record the run.
+    # These lines record the run; client.py reports numbers of examples, and not of steps.
     facts = RunInfo(FRAMEWORK, "mlp", recipe=Recipe(rate=0.1, epochs=2, batch=16))
-    recipe.add_server_input_filter(RecordingFilter(recording, facts=facts), tasks=["train"])
+    recorder = RecordingFilter(recording, facts=facts, count_unit="examples")
+    recipe.add_server_input_filter(recorder, tasks=["train"])
     recipe.execute(SimEnv(clients=SITES, workspace_root=str(here / "workspace")))
     # The ground truth, which is needed to score attacks; no real run provides it.
     shutil.copy(here / "data" / "truth.json", recording)

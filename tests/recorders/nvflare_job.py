@@ -73,7 +73,9 @@ def main(folder: Path) -> int:
     job.to_server(Start(), id="start")
     svt = SVTPrivacy(fraction=0.5, epsilon=0.1, noise_var=1.0, gamma=0.01)
     facts = RunInfo(FRAMEWORK, "layer", defenses=defenses_of([svt], weights=17))
-    job.to_server(RecordingWidget(folder / "server", facts), id="recorder")
+    job.to_server(
+        RecordingWidget(folder / "server", facts, count_unit="examples"), id="recorder"
+    )
     # This recorder fails, as a file has the name of its folder.
     job.to_server(RecordingWidget(folder / "file" / "server"), id="failing")
     job.to_server(RecordingWidget("inside"), id="relative")

@@ -19,6 +19,7 @@ from overheard.core.messages import (
     MessageBody,
     MissingReply,
     Timestamps,
+    UnstoredMessage,
     Update,
 )
 from overheard.core.parties import SERVER, client
@@ -131,7 +132,7 @@ def fail() -> MessageBody:
     raise RuntimeError("gone\nwrong")
 
 
-def test_records_invalid_messages_as_missing_with_the_reason(
+def test_records_invalid_messages_as_unstored_with_the_reason(
     tmp_path: Path,
 ) -> None:
     scribe = AsyncWriter(tmp_path, FACTS)
@@ -143,10 +144,12 @@ def test_records_invalid_messages_as_missing_with_the_reason(
     scribe.write(client(0), TO_SERVER, fail)
     scribe.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(2)})))
     scribe.close()
-    reasons = [body.reason for body in bodies(tmp_path) if isinstance(body, MissingReply)]
+    unstored = [body for body in bodies(tmp_path) if isinstance(body, UnstoredMessage)]
+    reasons = [body.reason for body in unstored]
+    assert [body.kind for body in unstored] == ["weights", "weights", "other"]
     assert "NaN" in reasons[0]
     assert "not those of the broadcast" in reasons[1]
-    assert reasons[2] == "not recorded: RuntimeError: gone wrong"
+    assert reasons[2] == "RuntimeError: gone wrong"
     assert isinstance(bodies(tmp_path)[-1], Update)
     assert scribe.stopped is None
 
@@ -180,22 +183,21 @@ def test_no_content_of_one_client_ends_the_recording_of_the_others(
     assert scribe.stopped is None
     assert verify_transcript(tmp_path) == 4
     found = bodies(tmp_path)
-    assert [type(one) for one in found] == [Broadcast, MissingReply, Update] * 2
-    assert isinstance(found[1], MissingReply)
-    assert found[1].reason.startswith("not recorded: ")
+    assert [type(one) for one in found] == [Broadcast, UnstoredMessage, Update] * 2
+    assert isinstance(found[1], UnstoredMessage)
     assert found[1].reason.isprintable()
     # The weights of the hostile reply take no room.
     assert len(list(tmp_path.rglob("*.safetensors"))) == 4
 
 
-def test_updates_of_an_unrecorded_model_are_missing(tmp_path: Path) -> None:
+def test_updates_of_an_unrecorded_model_are_unstored(tmp_path: Path) -> None:
     scribe = AsyncWriter(tmp_path, FACTS)
     scribe.begin_round([SERVER, client(0)])
     broken = {"weight": torch.tensor([float("inf")])}
     scribe.write(SERVER, frozenset({client(0)}), provider(Broadcast(broken)))
     scribe.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(1)})))
     scribe.close()
-    assert [type(body) for body in bodies(tmp_path)] == [MissingReply, MissingReply]
+    assert [type(body) for body in bodies(tmp_path)] == [UnstoredMessage, UnstoredMessage]
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.run_config import read_run_config
-from overheard.core.messages import Broadcast, Evaluation, MissingReply, Update
+from overheard.core.messages import Broadcast, Evaluation, MissingReply, UnstoredMessage, Update
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
 from overheard.recorders.flower import RecordingGrid
@@ -315,12 +315,12 @@ class Unreadable:
         raise RuntimeError(name)
 
 
-def test_malformed_replies_are_missing_but_reach_the_run(tmp_path: Path) -> None:
+def test_malformed_replies_are_not_stored_but_reach_the_run(tmp_path: Path) -> None:
     nan = {name: one * float("nan") for name, one in START.items()}
     contents = [
         RecordDict(),
         RecordDict({"arrays": record_of(nan)}),
-        RecordDict({"arrays": record_of({"w": START["w"]})}),
+        RecordDict({"arrays": record_of({"v": START["w"]})}),
         RecordDict({"arrays": record_of({name: one[None] for name, one in START.items()})}),
         RecordDict({"arrays": ArrayRecord({n: Array("f", (), "pickle", b"") for n in START})}),
         RecordDict({"a": record_of(START), "b": record_of(START)}),
@@ -342,12 +342,12 @@ def test_malformed_replies_are_missing_but_reach_the_run(tmp_path: Path) -> None
     assert grid.stopped is None
     bodies = {one.sender: one.body for one in read_messages(tmp_path)[1:]}
     assert [type(bodies[f"client/{node}"]) for node in nodes] == [
-        *[MissingReply] * len(contents),
+        *[UnstoredMessage] * len(contents),
         Update,
     ]
 
 
-def test_a_client_with_an_impossible_size_is_missing_and_the_others_are_recorded(
+def test_a_client_with_an_impossible_size_is_not_stored_and_the_others_are_recorded(
     tmp_path: Path,
 ) -> None:
     def reply(message: Message) -> Message:
@@ -361,9 +361,9 @@ def test_a_client_with_an_impossible_size_is_missing_and_the_others_are_recorded
     assert grid.stopped is None
     bodies = [one.body for one in read_messages(tmp_path)]
     assert sum(isinstance(one, Update) for one in bodies) == 6
-    missing = [one.reason for one in bodies if isinstance(one, MissingReply)]
-    assert len(missing) == 3
-    assert "reports 4611686018427387904 examples" in missing[0]
+    unstored = [one.reason for one in bodies if isinstance(one, UnstoredMessage)]
+    assert len(unstored) == 3
+    assert "reports 4611686018427387904 examples" in unstored[0]
 
 
 def test_errors_of_the_recorder_do_not_reach_the_run(

@@ -37,7 +37,8 @@ def test_names_list_items_duplicate_metrics_and_unrecorded_values() -> None:
         "b/loss": 2.0,
         "flag": 1.0,
     }
-    assert found.unrecorded == ("worst", "note")
+    assert found.unrecorded == ("worst",)
+    assert found.texts == ("note",)
 
 
 def test_sanitises_untrusted_names() -> None:
@@ -57,3 +58,31 @@ def test_names_arrays_of_several_records_and_ignores_later_changes() -> None:
     assert count_bytes(before) == len(array.data)
     two = RecordDict({"a": ArrayRecord({"w": array}), "b": ArrayRecord({"w": array})})
     assert list(extract_arrays(two)) == ["a/w", "b/w"]
+
+
+@pytest.mark.parametrize(
+    ("text", "metrics"),
+    [
+        ("[12, 0, 31]", {"counts[0]": 12.0, "counts[1]": 0.0, "counts[2]": 31.0}),
+        ("(12, 31)", {"counts[0]": 12.0, "counts[1]": 31.0}),
+        ('{"cat": 12, "dog": 31}', {"counts.cat": 12.0, "counts.dog": 31.0}),
+        ("{0: 12, 1: 31}", {"counts.0": 12.0, "counts.1": 31.0}),
+        ("{'cat': 1.5, 'dog': 2}", {"counts.cat": 1.5, "counts.dog": 2.0}),
+    ],
+)
+def test_numbers_that_travel_as_a_text_are_numbers(
+    text: str, metrics: dict[str, float]
+) -> None:
+    for value in (text, text.encode()):
+        found = read_answer_metadata(RecordDict({"c": ConfigRecord({"counts": value})}))
+        assert found.metrics == metrics
+        assert found.texts == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["12", "[12]", "[12, 'x']", "[[1, 2], 3]", "[" * 9000 + "]" * 9000, "", "a, b"]
+)
+def test_other_texts_are_named_and_not_stored(text: str) -> None:
+    found = read_answer_metadata(RecordDict({"c": ConfigRecord({"t": text, "u": [text] * 2})}))
+    assert found.metrics == {}
+    assert found.texts == ("t", "u")

@@ -19,7 +19,7 @@ from overheard.auditing.recorded_tensors.model_tensors import (
     select_matched_tensors,
 )
 from overheard.core.errors import PlanError
-from overheard.core.messages import MissingReply, Update
+from overheard.core.messages import UnstoredMessage, Update
 from overheard.core.parties import SERVER
 from overheard.findings.traffic import measure_traffic
 from overheard.recorders.flower import RecordingGrid
@@ -120,7 +120,7 @@ def test_a_record_that_replies_lack_is_refused_with_the_key_to_set(tmp_path: Pat
     ],
     ids=["a tensor is missing", "another shape", "no common record"],
 )
-def test_replies_without_a_whole_record_of_the_broadcast_are_missing(
+def test_replies_without_a_whole_record_of_the_broadcast_are_not_stored(
     tmp_path: Path, reply: dict[str, ArrayRecord]
 ) -> None:
     def answer(message: Message) -> Message:
@@ -131,7 +131,7 @@ def test_replies_without_a_whole_record_of_the_broadcast_are_missing(
         list(grid.send_and_receive([Message(content, node, "train") for node in NODES]))
     bodies = [one.body for one in open_transcript(tmp_path).messages[1:]]
     assert len(bodies) == len(NODES)
-    assert all(isinstance(one, MissingReply) for one in bodies)
+    assert all(isinstance(one, UnstoredMessage) for one in bodies)
     assert "other tensors" in bodies[0].reason or "shape" in bodies[0].reason
 
 

@@ -1,7 +1,7 @@
 """A wrapped strategy of Flower's older API records all that it sends and receives."""
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,9 +34,19 @@ from flwr.server.strategy import (
 
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
-from overheard.core.messages import Broadcast, Evaluation, Message, MissingReply, Update
+from overheard.core.messages import (
+    Broadcast,
+    Evaluation,
+    Message,
+    MissingReply,
+    UnstoredMessage,
+    Update,
+)
 from overheard.core.parties import SERVER
+from overheard.core.recipe import Recipe
 from overheard.recorders.flower_strategy import RecordingStrategy
+from overheard.recorders.replies.reply_reading import CountUnit
+from overheard.report.show import show
 
 START = [np.array([1.0, 2.0], np.float32), np.array(0.5, np.float32)]
 
@@ -78,14 +88,19 @@ class Site(ClientProxy):
 SITES = (Site("11", 1), Site("a:b/c", 2), Site("15", 3))
 
 
-def run(strategy: Strategy, sites: Sequence[Site] = SITES, rounds: int = 2) -> list[np.ndarray]:
-    """Run a server of Flower, and return the weights of its last model."""
+def serve(strategy: Strategy, sites: Sequence[Site], rounds: int) -> Parameters:
+    """Run a server of Flower, and return its last model."""
     manager = SimpleClientManager()
     for site in sites:
         manager.register(site)
     server = Server(client_manager=manager, strategy=strategy)
     server.fit(rounds, None)
-    return parameters_to_ndarrays(server.parameters)
+    return server.parameters
+
+
+def run(strategy: Strategy, sites: Sequence[Site] = SITES, rounds: int = 2) -> list[np.ndarray]:
+    """Run a server of Flower, and return the weights of its last model."""
+    return parameters_to_ndarrays(serve(strategy, sites, rounds))
 
 
 def fedavg(**options: object) -> FedAvg:
@@ -184,9 +199,8 @@ def test_records_replies_before_the_strategy_changes_them(tmp_path: Path):
 
 def test_arrays_get_the_given_names_and_further_ones_their_position(tmp_path: Path):
     start = ndarrays_to_parameters([*START, np.zeros(3, np.float32), np.array(7)])
-    strategy = RecordingStrategy(
-        fedavg(initial_parameters=start), tmp_path, tensors={"fc.weight": 0, "fc.bias": 0}
-    )
+    names = dict(zip(("fc.weight", "fc.bias"), START, strict=True))
+    strategy = RecordingStrategy(fedavg(initial_parameters=start), tmp_path, tensors=names)
     run(strategy, rounds=1)
     strategy.finish()
     body = read_messages(tmp_path)[0].body
@@ -238,7 +252,7 @@ def malformed(proxy: Site, asked: FitIns) -> FitRes:
     return FitRes(OK, asked.parameters, -1, {"worst": float("nan")})
 
 
-def test_malformed_replies_are_missing_but_reach_the_strategy(tmp_path: Path):
+def test_malformed_replies_are_not_stored_but_reach_the_strategy(tmp_path: Path):
     sites = [Site(str(number), number, malformed) for number in (1, 2, 3)]
     arrived = list[int]()
 
@@ -254,8 +268,8 @@ def test_malformed_replies_are_missing_but_reach_the_strategy(tmp_path: Path):
     strategy.finish()
     assert arrived == [3]
     bodies = {one.sender: one.body for one in read_messages(tmp_path)[1:]}
-    assert isinstance(bodies["client/1"], MissingReply)
-    assert isinstance(bodies["client/2"], MissingReply)
+    assert isinstance(bodies["client/1"], UnstoredMessage)
+    assert isinstance(bodies["client/2"], UnstoredMessage)
     third = bodies["client/3"]
     assert isinstance(third, Update)
     assert third.examples is None
@@ -330,3 +344,165 @@ def test_a_strategy_of_another_package_is_recorded_and_looks_like_itself(tmp_pat
     assert len(updates) == 6
     assert set(updates[0].delta) == {"0", "1", "2", "3"}
     assert len(learned) == 4
+
+
+def send(kind: str, **metrics: object) -> Callable[[Site, FitIns], FitRes]:
+    """Return a client that sends the change by half of its number, in one of several ways."""
+
+    def answer(proxy: Site, asked: FitIns) -> FitRes:
+        start = parameters_to_ndarrays(asked.parameters)
+        change = [np.full_like(one, proxy.number / 2) for one in start]
+        arrays = {
+            "weights": [one + half for one, half in zip(start, change, strict=True)],
+            "differences": change,
+            "gradients": [-2 * one for one in change],
+            "codes": [(2 * one).astype(np.int8) for one in change],
+        }[kind]
+        return FitRes(OK, ndarrays_to_parameters(arrays), 12, dict(metrics))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("weights", {}),
+        ("differences", {"kind": "differences"}),
+        ("gradients", {"kind": "gradients", "rate": 0.5}),
+        ("codes", {"kind": "differences", "scales": 0.5}),
+        ("codes", {"kind": "differences", "scales": "step"}),
+        ("codes", {"kind": "differences", "scales": "steps"}),
+    ],
+)
+def test_the_owner_of_a_run_says_what_replies_hold(
+    tmp_path: Path, kind: str, options: dict[str, object]
+):
+    answer = send(kind, step=0.5, steps='{"0": 0.5, "1": 0.5}')
+    sites = [Site(str(number), number, answer) for number in (1, 2, 3)]
+    strategy = RecordingStrategy(fedavg(), tmp_path, **options)
+    run(strategy, sites, rounds=1)
+    strategy.finish()
+    updates = {
+        one.sender[-1]: one.body.delta["0"].tolist()
+        for one in read_messages(tmp_path)
+        if isinstance(one.body, Update)
+    }
+    assert updates == {str(number): [number / 2] * 2 for number in (1, 2, 3)}
+
+
+def test_codes_without_a_scale_are_told_and_not_stored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    sites = [Site(str(number), number, send("codes", loss=0.5)) for number in (1, 2, 3)]
+    strategy = RecordingStrategy(fedavg(), tmp_path)
+    run(strategy, sites, rounds=1)
+    strategy.finish()
+    bodies = [one.body for one in read_messages(tmp_path)]
+    assert not any(isinstance(one, Update) for one in bodies)
+    unstored = next(one for one in bodies if isinstance(one, UnstoredMessage))
+    assert (unstored.kind, unstored.examples, unstored.metrics) == ("codes", 12, {"loss": 0.5})
+    assert "'0' arrived as int8, which are codes of numbers: state their scale" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("unit", "recipe", "examples"),
+    [
+        ("examples", None, 12),
+        ("steps", None, None),
+        # 12 steps in 3 epochs are 4 batches of 8.
+        ("steps", Recipe(rate=0.1, epochs=3, batch=8), 32),
+        ("batches", Recipe(rate=0.1, epochs=3, batch=8), 96),
+    ],
+)
+def test_steps_are_not_taken_for_examples(
+    tmp_path: Path, unit: CountUnit, recipe: Recipe | None, examples: int | None
+):
+    sites = [Site(str(number), number, send("weights")) for number in (1, 2, 3)]
+    strategy = RecordingStrategy(fedavg(), tmp_path, count_unit=unit, recipe=recipe)
+    run(strategy, sites, rounds=1)
+    strategy.finish()
+    body = read_messages(tmp_path)[1].body
+    assert isinstance(body, Update)
+    assert body.examples == examples
+    assert body.metrics == ({} if unit == "examples" else {"num_examples": 12.0})
+
+
+def test_a_reply_begins_from_the_model_of_the_round_that_it_tells(tmp_path: Path):
+    def late(proxy: Site, asked: FitIns) -> FitRes:
+        # In round 2 the third client replies with what it began in round 1.
+        now = int(asked.config["round"])
+        told = 1 if proxy.number == 3 else now
+        start = START if told == 1 else parameters_to_ndarrays(asked.parameters)
+        arrays = [one + proxy.number for one in start]
+        return FitRes(OK, ndarrays_to_parameters(arrays), 10, {"began": told})
+
+    sites = [Site(str(number), number, late) for number in (1, 2, 3)]
+    strategy = RecordingStrategy(fedavg(), tmp_path, began_in="began")
+    run(strategy, sites)
+    strategy.finish()
+    for one in read_messages(tmp_path):
+        if isinstance(one.body, Update):
+            assert one.body.delta["0"].tolist() == pytest.approx([int(one.sender[-1])] * 2)
+
+
+def test_a_reply_of_an_unknown_round_is_not_stored(tmp_path: Path):
+    sites = [Site(str(number), number, send("weights", began=9)) for number in (1, 2, 3)]
+    strategy = RecordingStrategy(fedavg(), tmp_path, began_in="began")
+    run(strategy, sites, rounds=1)
+    strategy.finish()
+    body = read_messages(tmp_path)[1].body
+    assert isinstance(body, UnstoredMessage)
+    assert body.reason.startswith("it began in round 9")
+
+
+@pytest.mark.parametrize(
+    ("names", "warning"),
+    [
+        (["fc.weight"], "`tensors` has 1 names, but the app sends 2 arrays, so none is named"),
+        (["a", "b", "c"], "`tensors` has 3 names, but the app sends 2 arrays"),
+        ({"a": np.zeros((2, 2)), "b": np.zeros(())}, "arrays of other shapes"),
+    ],
+)
+def test_names_that_do_not_fit_are_told_and_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, names: Iterable[str], warning: str
+):
+    strategy = RecordingStrategy(fedavg(), tmp_path, tensors=names)
+    run(strategy)
+    strategy.finish()
+    assert caplog.text.count(warning) == 1
+    body = read_messages(tmp_path)[0].body
+    assert isinstance(body, Broadcast)
+    assert list(body.weights) == ["0", "1"]
+
+
+def test_texts_are_named_with_their_readers(tmp_path: Path):
+    strategy = RecordingStrategy(fedavg(), tmp_path)
+    run(strategy, rounds=1)
+    strategy.finish()
+    told = {one.kind: one.text for one in show(tmp_path).metadata}
+    assert told["texts"] == (
+        "note: texts or bytes of 3 senders, whose content is not stored, read by server"
+    )
+
+
+def test_trees_are_replies_that_the_server_reads(tmp_path: Path):
+    def trees(proxy: Site, asked: FitIns) -> FitRes:
+        return FitRes(OK, Parameters([b'{"trees": [61.5]}'], ""), 100, {"auc": 0.75})
+
+    class First(FedAvg):
+        def aggregate_fit(self, server_round: int, results: list, failures: list) -> tuple:
+            return results[0][1].parameters, {}
+
+    start = Parameters([b"{}"], "")
+    wrapped = First(min_fit_clients=3, fraction_evaluate=0.0, initial_parameters=start)
+    strategy = RecordingStrategy(wrapped, tmp_path)
+    serve(strategy, [Site(str(number), number, trees) for number in (1, 2, 3)], 1)
+    strategy.finish()
+    replies = [one.body for one in read_messages(tmp_path) if one.sender != SERVER]
+    assert {(one.kind, one.examples, one.metrics["auc"]) for one in replies} == {
+        ("text", 100, 0.75)
+    }
+    assert (
+        "server reads individual replies of 3 other parties that are not stored (text): no "
+        "attack on them was tried."
+    ) in show(tmp_path).readers

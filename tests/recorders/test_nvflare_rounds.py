@@ -12,7 +12,14 @@ from nvflare.apis.dxo import DXO, DataKind, MetaKey
 from nvflare.apis.shareable import Shareable, make_reply
 
 from overheard.archive.reader import open_transcript
-from overheard.core.messages import Broadcast, Evaluation, Message, MissingReply, Update
+from overheard.core.messages import (
+    Broadcast,
+    Evaluation,
+    Message,
+    MissingReply,
+    UnstoredMessage,
+    Update,
+)
 from overheard.core.parties import SERVER, Party
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.nvflare_rounds import NO_ANSWER, NvflareRoundRecorder, site_party
@@ -174,13 +181,14 @@ def test_the_run_closes_with_the_final_model(recording: Recording) -> None:
         (broken(), "cannot be read (ValueError)"),
     ],
 )
-def test_records_unreadable_replies_as_missing_with_the_reason(
+def test_records_unreadable_replies_as_missing_or_unstored_with_the_reason(
     recording: Recording, reply: Shareable, reason: str
 ) -> None:
     recording.ask(0, ONE)
     recording.answer(0, ONE, reply)
     body = recording.messages()[1].body
-    assert isinstance(body, MissingReply)
+    is_error = "code" in reason or "NVFlare" in reason
+    assert isinstance(body, MissingReply if is_error else UnstoredMessage)
     assert reason in body.reason
     assert "patient" not in body.reason
 
@@ -222,11 +230,11 @@ def test_metrics_alone_are_an_evaluation(recording: Recording) -> None:
     assert recording.messages()[1].body == Evaluation({"accuracy": 0.25}, 8)
 
 
-def test_an_encrypted_model_is_recorded_as_missing(recording: Recording) -> None:
+def test_an_encrypted_model_is_not_stored(recording: Recording) -> None:
     sent = DXO(DataKind.WEIGHTS, {"w": object()}).to_shareable()
     recording.rounds.record_task("a", ONE, sent, (ONE,))
     recording.rounds.record_result("a", result(DataKind.WEIGHTS))
-    assert [type(m.body) for m in recording.messages()] == [MissingReply, MissingReply]
+    assert [type(m.body) for m in recording.messages()] == [UnstoredMessage, UnstoredMessage]
 
 
 @pytest.mark.parametrize("name", ["../etc", "a/b", "a\x1b[31m", "", "x" * 65, "<b>"])

@@ -48,10 +48,10 @@ class LabelHistogram:
 def find_label_histograms(messages: Sequence[Message]) -> tuple[LabelHistogram, ...]:
     """Return the histograms of labels that somebody reads in clear text.
 
-    Numbers of one name (`name[0]`, `name.cat`, `name_0`) are a histogram if they are whole, are
-    at least two, and sum to the number of examples of their reply; or if they are shares that
-    sum to 1, or whole numbers beside a hidden number of examples, and the name says so. In at
-    least half of the replies that have them, as single replies may be false.
+    Numbers of one name ("counts[0]", "counts.cat", "count_0") are a histogram if they are
+    whole, are at least two, and sum to the number of examples of their reply; or if they are
+    shares that sum to 1, or whole numbers beside a hidden number of examples, and the name says
+    so. In at least half of the replies that have them, as single replies may be false.
     """
     found = defaultdict[str, list[tuple[Message, int]]](list)
     occurrences = defaultdict[str, int](int)

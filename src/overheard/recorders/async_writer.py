@@ -24,12 +24,14 @@ from overheard.core.messages import (
     Broadcast,
     Message,
     MessageBody,
-    MissingReply,
     Timestamps,
+    UnstoredKind,
+    UnstoredMessage,
     Update,
     Weights,
 )
 from overheard.core.parties import Party
+from overheard.recorders.replies.differences import UnstorableError
 from overheard.recorders.run_info import RunInfo
 
 MAX_PENDING_BYTES = 2**30
@@ -53,8 +55,8 @@ class AsyncWriter:
     rounds stay readable. An unresponsive disk delays the run by `DISK_TIMEOUT` seconds once.
 
     A message whose content cannot be recorded, for example with NaN, with an impossible number
-    of examples or with tensors of another model than the broadcast, is recorded as missing,
-    with the reason. So no party can end the recording of the others.
+    of examples or with tensors of another model than the broadcast, is recorded as one that is
+    not stored, with the reason. So no party can end the recording of the others.
 
     If it is dropped without `close`, or the program ends, pending messages are written first.
 
@@ -267,7 +269,7 @@ class _Queue:
             content, left_out = _drop_non_floating(body())
         # The error comes from the content, not from the recording.
         except Exception as error:
-            content, left_out = MissingReply(f"not recorded: {_describe_error(error)}"), ()
+            content, left_out = make_unstored(error), ()
         round_ = self._round(left_out)
         message = Message(self._number(), sender, readers, content, times)
         try:
@@ -277,8 +279,7 @@ class _Queue:
             raise
         # Any other error comes from the content.
         except Exception as error:
-            reason = f"not recorded: {_describe_error(error)}"
-            round_.record(replace(message, body=MissingReply(reason)))
+            round_.record(replace(message, body=make_unstored(error)))
 
     def commit(self) -> None:
         if self._said is not None:
@@ -346,6 +347,14 @@ class _Queue:
             if self._is_over or not self._tasks:
                 return None
             return self._tasks.popleft()
+
+
+def make_unstored(error: Exception) -> UnstoredMessage:
+    """Return what is stored in place of a message whose content raised an error."""
+    kind: UnstoredKind = "weights" if isinstance(error, ValueError) else "other"
+    if isinstance(error, UnstorableError):
+        kind = error.kind
+    return UnstoredMessage(kind, _describe_error(error))
 
 
 def _describe_error(error: Exception) -> str:

@@ -33,9 +33,11 @@ from overheard.recorders.flower_messages import (
 from overheard.recorders.flower_mod import recording_mod
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NameSource, NodeNames
+from overheard.recorders.replies.differences import ReplyKind, Scales
+from overheard.recorders.replies.reply_reading import CountUnit, ReplyReading
 from overheard.recorders.reply_values import SIZE_KEYS
 from overheard.recorders.run_info import RunInfo
-from overheard.recorders.stated_algorithm import describe_algorithm
+from overheard.recorders.stated_algorithm import adds_mean, describe_algorithm
 
 __all__ = ["RecordingGrid", "recording_mod"]
 
@@ -75,6 +77,16 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             "num-examples".
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
             data, and not only the error codes.
+        kind: what replies hold: "weights"; "differences", the client's weights minus those that
+            it began from; or "gradients".
+        rate: what the server multiplies gradients by before it subtracts them.
+        scales: by what whole-number codes of weights are multiplied: a number, numbers by
+            tensor, or the name of the record or metric in which each reply tells them.
+        began_in: the metric with the number of the round whose model a client began from; "" =
+            each began from the model that it was sent last.
+        count_unit: what clients report as their number of examples: "examples"; "steps" of
+            their optimizer; or "batches" of one epoch. Without a recipe, the number of examples
+            is then unknown.
         strategy: the strategy of the run. If it is one of Flower's own, its class tells the
             algorithm; None = not stated.
         node_names: where the names of nodes come from: the name of a value in their replies'
@@ -97,8 +109,14 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         keep_error_texts: bool = False,
         node_names: NameSource = PARTITION_KEY,
         strategy: object = None,
+        kind: ReplyKind = "weights",
+        rate: float | None = None,
+        scales: Scales | str | None = None,
+        began_in: str = "",
+        count_unit: CountUnit = "examples",
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
+        self._reading = ReplyReading(kind, rate, scales, began_in, count_unit)
         records, are_stated = stated_defenses(defenses)
         run_info = RunInfo(
             FRAMEWORK,
@@ -115,7 +133,13 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         self._scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))
         self._names = NodeNames(node_names, self._scribe)
         self._sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
-        self._rounds = FlowerRoundRecorder(self._scribe, keep_error_texts=keep_error_texts)
+        self._rounds = FlowerRoundRecorder(
+            self._scribe,
+            keep_error_texts=keep_error_texts,
+            reading=self._reading,
+            recipe=recipe,
+            adds_mean=adds_mean(strategy),
+        )
         self._has_run_config = False
         # A custom loop may push and pull on several threads.
         self._lock = threading.Lock()
@@ -241,7 +265,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             self._scribe.write_extra_file(RUN_CONFIG, text)
 
     def _record_replies(self, replies: Sequence[Message]) -> None:
-        self._rounds.record_replies(read_replies(replies, self._sizes))
+        self._rounds.record_replies(read_replies(replies, self._sizes, self._reading))
         for reply in replies:
             self._names.read_reply(
                 client(reply.metadata.src_node_id), partial(find_in_reply, reply)

@@ -15,6 +15,7 @@ from overheard.recorders.replies.differences import (
     ReplyKind,
     ReplyUpdate,
     Scales,
+    UnstorableError,
     list_names,
     read_update,
 )
@@ -24,6 +25,9 @@ NPY_SERIALIZATION = "numpy.ndarray"
 
 BFLOAT16 = "bfloat16"
 """NumPy has no bfloat16, so an .npy file stores such numbers as two opaque bytes."""
+
+TEXT_BYTES = 1000
+"""Bytes that are looked at to tell text from other bytes."""
 
 # Any: the file determines the dtype.
 _Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -100,15 +104,17 @@ class ArrayDecoder:
         are not in the reply are left out.
 
         Raises:
-            ValueError: if the reply has no record of the broadcast, or one with other tensors,
-                or an array without plain numbers, or as `read_update`.
+            UnstorableError: if the reply has no record of the broadcast, or arrays that are no
+                .npy files, or as `read_update`.
+            ValueError: if an array does not contain plain numbers.
 
         """
         records = group_by_record(sent).keys() & group_by_record(start).keys()
         if not records:
-            raise ValueError(
+            raise UnstorableError(
                 "it has other tensors than the broadcast model: "
-                f"{list_names(tuple(sent))} in place of {list_names(tuple(start))}"
+                f"{list_names(tuple(sent))} in place of {list_names(tuple(start))}",
+                "weights",
             )
         base = {
             name: one
@@ -185,8 +191,9 @@ def _unpack(name: str, part: PackedArray) -> _Numbers:
     `numpy.load` would copy. Nothing is unpickled: arrays of objects are refused.
     """
     if part.stype != NPY_SERIALIZATION:
-        raise ValueError(
-            f"{name!r} is serialized as {part.stype[:40]!r}, not {NPY_SERIALIZATION!r}"
+        raise UnstorableError(
+            f"{name!r} is serialized as {part.stype[:40]!r}, not {NPY_SERIALIZATION!r}",
+            "text" if _is_text(part.data) else "bytes",
         )
     file = BytesIO(part.data)
     # The header is untrusted text, and its parsers may raise any error.
@@ -208,6 +215,12 @@ def _unpack(name: str, part: PackedArray) -> _Numbers:
     if _is_bfloat16(part) and dtype.itemsize == 2:
         numbers = (numbers.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     return numbers.reshape(shape, order="F" if is_column_major else "C")
+
+
+def _is_text(data: bytes) -> bool:
+    """Return whether these bytes begin with printable text, such as trees in JSON."""
+    start = data[:TEXT_BYTES].decode(errors="ignore")
+    return bool(start) and all(one.isprintable() or one.isspace() for one in start)
 
 
 def _copy(numbers: _Numbers) -> _Numbers:

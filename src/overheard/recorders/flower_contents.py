@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from overheard.recorders.flower_api import ArrayRecord, RecordDict
 from overheard.recorders.flower_arrays import PackedArray
+from overheard.recorders.replies.secure_aggregation import SECURE_RECORD
 from overheard.recorders.reply_values import (
     SIZE_KEYS,
     AnswerMetadata,
@@ -12,6 +13,10 @@ from overheard.recorders.reply_values import (
     sanitize_text,
     separate_values,
 )
+
+FLOWERS_RECORDS = (SECURE_RECORD, "fitres.status", "evaluateres.status")
+"""Records that Flower itself adds, which are no metadata of the app: keys and shares of secure
+aggregation, and the status of a reply of the older API."""
 
 
 def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
@@ -57,12 +62,23 @@ def find_value(content: RecordDict, key: str) -> object:
     return next((record[key] for record in records.values() if key in record), None)
 
 
+def read_numbers(content: RecordDict, record: str) -> dict[str, float]:
+    """Return the finite numbers of one record of the metadata; none if there is none."""
+    records: dict[str, Mapping[str, object]] = {
+        **content.metric_records,
+        **content.config_records,
+    }
+    return dict(separate_values(records.get(record, {}).items(), ()).metrics)
+
+
 def _values(content: RecordDict) -> Iterator[tuple[str, object]]:
     """Yield every value with its name, or with `record/name` if two records have the name."""
     records: dict[str, Mapping[str, object]] = {
         **content.metric_records,
         **content.config_records,
     }
+    for name in FLOWERS_RECORDS:
+        records.pop(name, None)
     counts = Counter(name for record in records.values() for name in record)
     for key, record in records.items():
         for name, value in record.items():

@@ -13,6 +13,7 @@ from overheard.recorders.flower_contents import (
     find_value,
     read_answer_metadata,
     read_config,
+    read_numbers,
 )
 from overheard.recorders.flower_rounds import (
     FlowerReply,
@@ -21,6 +22,8 @@ from overheard.recorders.flower_rounds import (
     ReplyError,
     RequestKind,
 )
+from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
+from overheard.recorders.replies.secure_aggregation import MASKED_WEIGHTS, SECURE_RECORD
 from overheard.recorders.reply_values import SIZE_KEYS, sanitize_text
 
 _CODES = {code: name for name, code in vars(ErrorCode).items() if isinstance(code, int)}
@@ -40,11 +43,17 @@ def unrecorded_kinds(messages: Iterable[Message]) -> list[str]:
 
 
 def read_requests(messages: Iterable[Message]) -> list[FlowerRequest]:
-    """Read the request to each node; content shared by several nodes is read once."""
+    """Read the request to each node; content shared by several nodes is read once.
+
+    Requests of secure aggregation without a model, for keys and shares, are left out.
+    """
     read = dict[int, tuple[PackedArrays, Mapping[str, str]]]()
     requests = []
     for one in filter(is_recorded, messages):
         content, metadata = one.content, one.metadata
+        is_secure = SECURE_RECORD in content.config_records
+        if is_secure and not content.array_records:
+            continue
         if id(content) not in read:
             read[id(content)] = extract_arrays(content), read_config(content)
         parts, config = read[id(content)]
@@ -56,31 +65,36 @@ def read_requests(messages: Iterable[Message]) -> list[FlowerRequest]:
                 config,
                 _seconds(metadata),
                 partial(_message_id, metadata),
+                is_secure,
             )
         )
     return requests
 
 
 def read_replies(
-    messages: Sequence[Message], sizes: tuple[str, ...] = SIZE_KEYS
+    messages: Sequence[Message],
+    sizes: tuple[str, ...] = SIZE_KEYS,
+    reading: ReplyReading = AS_WEIGHTS,
 ) -> list[FlowerReply]:
-    """Read replies that just arrived.
+    """Read replies that just arrived; those of secure aggregation with keys are left out.
 
     Args:
         messages: the replies.
         sizes: names under which nodes report the number of examples.
+        reading: how they are read.
 
     """
     received = time()
     return [
         FlowerReply(
             client(one.metadata.src_node_id),
-            partial(_read_content, one, sizes),
+            partial(_read_content, one, sizes, reading),
             _seconds(one.metadata),
             received,
             one.metadata.reply_to_message_id,
         )
         for one in filter(is_recorded, messages)
+        if not _has_only_keys(one)
     ]
 
 
@@ -93,15 +107,36 @@ def find_in_reply(reply: Message, key: str) -> object:
         return None
 
 
-def _read_content(reply: Message, sizes: tuple[str, ...]) -> ReplyContent | ReplyError:
+def _has_only_keys(reply: Message) -> bool:
+    """Return whether a reply has keys or shares of secure aggregation, and nothing else."""
+    # Any error here comes from the sender's content.
+    try:
+        if not reply.has_content():
+            return False
+        secure = reply.content.config_records.get(SECURE_RECORD)
+        return secure is not None and MASKED_WEIGHTS not in secure
+    except Exception:
+        return False
+
+
+def _read_content(
+    reply: Message, sizes: tuple[str, ...], reading: ReplyReading
+) -> ReplyContent | ReplyError:
     if reply.has_error():
         code = reply.error.code
         return ReplyError(_CODES.get(code, f"error {code}"), reply.error.reason or "")
-    records = list(reply.content.array_records)
+    content = reply.content
+    records = list(content.array_records)
+    metadata = read_answer_metadata(content, sizes)
+    named = read_numbers(content, reading.scales) if isinstance(reading.scales, str) else {}
+    began_in = find_value(content, reading.began_in) if reading.began_in else None
     return ReplyContent(
-        extract_arrays(reply.content),
-        read_answer_metadata(reply.content, sizes),
+        extract_arrays(content),
+        metadata,
         records[0] if len(records) == 1 else "",
+        reading.find_scales(metadata.metrics, named),
+        began_in if isinstance(began_in, int) else None,
+        SECURE_RECORD in content.config_records,
     )
 
 

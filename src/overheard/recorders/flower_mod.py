@@ -27,6 +27,8 @@ from overheard.recorders.flower_defenses import stated_defenses
 from overheard.recorders.flower_messages import is_recorded, read_replies, read_requests
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
+from overheard.recorders.replies.differences import ReplyKind, Scales
+from overheard.recorders.replies.reply_reading import CountUnit, ReplyReading
 from overheard.recorders.reply_values import SIZE_KEYS
 from overheard.recorders.run_info import RunInfo
 
@@ -40,6 +42,10 @@ def recording_mod(
     defenses: Iterable[object] | None = None,
     examples_key: str = "",
     keep_error_texts: bool = False,
+    kind: ReplyKind = "weights",
+    rate: float | None = None,
+    scales: Scales | str | None = None,
+    count_unit: CountUnit = "examples",
 ) -> Mod:
     """Return a mod that records this client's messages: the view of a curious participant.
 
@@ -60,8 +66,14 @@ def recording_mod(
         examples_key: metric with the number of training examples, if it is not Flower's
             "num-examples".
         keep_error_texts: whether to record the texts of errors, and not only their codes.
+        kind: what the reply holds, as in `RecordingGrid`.
+        rate: what the server multiplies gradients by.
+        scales: by what whole-number codes of weights are multiplied, as in `RecordingGrid`.
+        count_unit: what the client reports as its number of examples; if it is not "examples",
+            their number is unknown.
 
     """
+    reading = ReplyReading(kind, rate, scales, count_unit=count_unit)
     records, are_stated = stated_defenses(defenses)
     run_info = RunInfo(
         f"flwr {version('flwr')}", model, defenses=records, are_defenses_stated=are_stated
@@ -74,7 +86,7 @@ def recording_mod(
         metadata = message.metadata
         run_folder = Path(folder) / f"run-{metadata.run_id:d}-node-{metadata.dst_node_id:d}"
         recorder = _MessageRecorder(
-            run_folder, run_info, sizes, keep_error_texts=keep_error_texts
+            run_folder, run_info, sizes, reading, keep_error_texts=keep_error_texts
         )
         try:
             recorder.record_request(message)
@@ -93,24 +105,35 @@ class _MessageRecorder:
     """Records one message and its reply; never raises."""
 
     def __init__(
-        self, folder: Path, facts: RunInfo, sizes: tuple[str, ...], *, keep_error_texts: bool
+        self,
+        folder: Path,
+        facts: RunInfo,
+        sizes: tuple[str, ...],
+        reading: ReplyReading,
+        *,
+        keep_error_texts: bool,
     ) -> None:
         self._folder = folder
         self._scribe = AsyncWriter(folder, facts, is_resumed=True, ends_run=False)
         self._sizes = sizes
+        self._reading = reading
         self._keeps_error_texts = keep_error_texts
         self._rounds: FlowerRoundRecorder | None = None
 
     def record_request(self, message: Message) -> None:
         """Record the request; the model is written while the client trains."""
         try:
+            requests = read_requests((message,))
+            if not requests:
+                return
             rounds = FlowerRoundRecorder(
                 self._scribe,
                 keep_error_texts=self._keeps_error_texts,
                 decoder=ArrayDecoder(_left_out(self._folder)),
+                reading=self._reading,
             )
             self._resume_round(rounds, extract_arrays(message.content))
-            rounds.record_requests(read_requests((message,)))
+            rounds.record_requests(requests)
             rounds.record_broadcast()
             self._rounds = rounds
         except Exception as error:
@@ -120,7 +143,7 @@ class _MessageRecorder:
         """Record the client's reply before it is sent."""
         try:
             if self._rounds is not None:
-                self._rounds.record_replies(read_replies((reply,), self._sizes))
+                self._rounds.record_replies(read_replies((reply,), self._sizes, self._reading))
         except Exception as error:
             self._stop(error)
 

@@ -1,32 +1,45 @@
 """Rounds of a transcript from the requests and replies of a Flower server."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, final
 
 from overheard.core.messages import (
+    Aggregate,
     Broadcast,
     Evaluation,
     Message,
     MessageBody,
     MissingReply,
     Timestamps,
+    UnstoredMessage,
     Update,
 )
-from overheard.core.parties import SERVER, Party
-from overheard.recorders.async_writer import AsyncWriter
+from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.recipe import Recipe
+from overheard.recorders.async_writer import AsyncWriter, make_unstored
 from overheard.recorders.flower_arrays import (
     ArrayDecoder,
     PackedArrays,
     align_records,
     count_bytes,
 )
+from overheard.recorders.replies.differences import Scales, UnstorableError, list_names
+from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
+from overheard.recorders.replies.secure_aggregation import MASKED, leads_to
 from overheard.recorders.reply_values import AnswerMetadata, sanitize_text
 
 MAX_ERROR_LENGTH = 10_000
 """Most characters of an error's text that are recorded."""
+
+MAX_STARTS = 16
+"""Most models of earlier rounds that replies may begin from, if replies tell their round."""
+
+ROUND_NAMES = ("server-round", "server_round", "current_round", "round")
+"""Names under which apps tell clients the number of a round."""
 
 RequestKind = Literal["train", "evaluate"]
 
@@ -45,6 +58,7 @@ class FlowerRequest:
         config: configuration in clear text, by name.
         sent: when the request was made, in seconds since 1970; None = unknown.
         message_id: returns the number of its message once that is sent; "" = it has none.
+        is_secure: whether secure aggregation masks the reply for the server.
 
     """
 
@@ -54,6 +68,7 @@ class FlowerRequest:
     config: Mapping[str, str]
     sent: float | None = None
     message_id: Callable[[], str] = str
+    is_secure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +79,18 @@ class ReplyContent:
         arrays: its arrays.
         metadata: its metadata.
         record: the name of its only record of arrays; "" = it has several, or no names.
+        scales: the scales of codes that the reply or the app states.
+        began_in: number of the round whose model the client began from; None = not told.
+        is_masked: whether its arrays are masked by secure aggregation.
 
     """
 
     arrays: PackedArrays
     metadata: AnswerMetadata
     record: str = ""
+    scales: Scales | None = None
+    began_in: int | None = None
+    is_masked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +142,10 @@ class FlowerRoundRecorder:
         keep_error_texts: whether to record the texts of errors, which may quote a client's
             data, and not only their codes.
         decoder: decoder of a resumed run; None = a new run.
+        reading: how replies are read.
+        recipe: how clients train, to convert reported steps; None = unknown.
+        adds_mean: whether the server adds the mean update to the model, so that under secure
+            aggregation the next broadcast tells the mean.
 
     """
 
@@ -130,14 +155,23 @@ class FlowerRoundRecorder:
         *,
         keep_error_texts: bool = False,
         decoder: ArrayDecoder | None = None,
+        reading: ReplyReading = AS_WEIGHTS,
+        recipe: Recipe | None = None,
+        adds_mean: bool = True,
     ) -> None:
         """Begin a run without requests."""
+        self._reading = reading
+        self._recipe = recipe
+        self._adds_mean = adds_mean
+        self._starts = deque[tuple[int, PackedArrays]](maxlen=MAX_STARTS)
+        self._trained = 0
         self._scribe = scribe
         self._keeps_error_texts = keep_error_texts
         self._decoder = decoder or ArrayDecoder()
         self._open: _OpenRound | None = None
         self._nodes = set[Party]()
-        self._warned = set[str]()
+        self._warnings = _Warnings()
+        self._updates = _UpdateReader(self._decoder, reading, self._warnings)
 
     def resume_round(self, parts: PackedArrays, messages: Sequence[Message]) -> None:
         """Write a round again that has no update yet, to continue it.
@@ -230,11 +264,78 @@ class FlowerRoundRecorder:
             self.end_round()
             self._begin(parts)
         assert self._open is not None
+        if requests[0].kind == "train" and not self._open.is_trained:
+            self._trained += 1
+            if self._reading.began_in:
+                self._starts.append((self._read_round(requests[0].config), parts))
         self._open.add(requests)
 
+    def _read_round(self, config: Mapping[str, str]) -> int:
+        """Return the number of a round by its configuration, or else counted from 1."""
+        names = (self._reading.began_in, *ROUND_NAMES)
+        told = [config[name] for name in names if config.get(name, "").isdecimal()]
+        return int(told[0]) if told else self._trained
+
     def _begin(self, parts: PackedArrays) -> None:
+        if self._open is not None and self._open.parts != parts:
+            self._record_secure_mean(self._open, parts)
         self._scribe.begin_round((SERVER, *sorted(self._nodes)))
         self._open = _OpenRound(parts)
+
+    def _record_secure_mean(self, before: "_OpenRound", parts: PackedArrays) -> None:
+        """Record what the server read of a round with masked replies, by the next broadcast."""
+        if len(before.masked) < 2:
+            return
+        if not self._adds_mean:
+            self.warn_once(
+                "secure aggregation: the server does not just add the mean update, so the mean "
+                "is not recorded: wrap the strategy by RecordingStrategy instead of the grid"
+            )
+            return
+        self._write_mean(before, parts, None)
+        self._scribe.commit()
+
+    def record_mean(
+        self, replies: Sequence[FlowerReply], mean: PackedArrays, after: PackedArrays
+    ) -> None:
+        """Record replies of secure aggregation, of which the server reads the mean alone.
+
+        Args:
+            replies: the replies, whose content is masked.
+            mean: the mean that the server reads in place of their weights.
+            after: the next model of the server.
+
+        """
+        self.record_replies(replies)
+        if self._open is not None and len(self._open.masked) > 1:
+            self._write_mean(self._open, mean, after)
+            self._open.masked.clear()
+
+    def _write_mean(
+        self, begun: "_OpenRound", mean: PackedArrays, after: PackedArrays | None
+    ) -> None:
+        """Write the mean of masked replies, after a check that it leads to the next model.
+
+        Args:
+            begun: the round.
+            mean: what the replies hold on average; without `after`, the next model.
+            after: the next model; None = it is `mean`.
+
+        """
+        sizes = list(begun.masked.values())
+        known = [size for size in sizes if size is not None]
+        total = sum(known) if len(known) == len(sizes) else None
+        make = partial(
+            _decode_mean,
+            self._decoder,
+            AS_WEIGHTS if after is None else self._reading,
+            mean,
+            begun.parts,
+            after if self._adds_mean else None,
+            frozenset(begun.masked),
+            total,
+        )
+        self._scribe.write(COHORT, _TO_SERVER, make, size=count_bytes(mean))
 
     def _announce(self, begun: "_OpenRound") -> None:
         requests = begun.unannounced
@@ -249,31 +350,74 @@ class FlowerRoundRecorder:
         )
 
     def _answer(self, request: FlowerRequest, reply: FlowerReply) -> None:
+        readers = _TO_SERVER
+
         def write(body: Callable[[], MessageBody], size: int = 0) -> None:
             times = Timestamps(reply.sent, reply.received)
-            self._scribe.write(request.node, _TO_SERVER, body, times=times, size=size)
+            self._scribe.write(request.node, readers, body, times=times, size=size)
 
         # Any error here comes from the sender's content.
         try:
             content = reply.read()
         except Exception as error:
-            return write(
-                partial(MissingReply, f"not recorded: {type(error).__name__} at reading it")
-            )
+            kind = type(error).__name__
+            return write(partial(UnstoredMessage, "other", f"{kind} at reading it"))
         if isinstance(content, ReplyError):
             return write(partial(MissingReply, self._reason(request, content)))
         metadata = content.metadata
+        self._warn_of(metadata)
+        if request.kind == "evaluate":
+            body = Evaluation(metadata.metrics, metadata.examples, metadata.texts)
+            return write(partial(replace, body))
+        examples = self._reading.count_examples(metadata.examples, self._recipe)
+        metrics = dict(metadata.metrics)
+        if self._reading.count_unit != "examples" and metadata.examples is not None:
+            metrics[metadata.size] = metadata.examples
+        clear = UnstoredMessage("masked", MASKED, examples, metrics, metadata.texts)
+        if content.is_masked:
+            if self._open is not None:
+                self._open.masked[request.node] = examples
+            return write(partial(replace, clear))
+        try:
+            start = self._find_start(content.began_in, request.parts)
+        except UnstorableError as error:
+            return write(partial(replace, clear, kind=error.kind, reason=str(error)))
+        if request.is_secure:
+            # This recorder is at the client, before the reply is masked.
+            readers = frozenset()
+        return write(
+            partial(self._updates.read, content, start, clear), count_bytes(content.arrays)
+        )
+
+    def _find_start(self, began_in: int | None, parts: PackedArrays) -> PackedArrays:
+        """Return the model that a client began from, by the round that its reply tells."""
+        if not self._reading.began_in:
+            return parts
+        if began_in is None:
+            raise UnstorableError(
+                f"it does not tell the round that it began in, {self._reading.began_in!r}",
+                "weights",
+            )
+        for number, start in reversed(self._starts):
+            if number == began_in:
+                return start
+        raise UnstorableError(
+            f"it began in round {began_in}, which is not one of the last {MAX_STARTS}",
+            "weights",
+        )
+
+    def _warn_of(self, metadata: AnswerMetadata) -> None:
         if metadata.unrecorded:
             self.warn_once(
-                "replies contain values that a transcript cannot store: texts, NaN and "
-                "infinities are omitted"
+                "replies contain values that a transcript cannot store: NaN and infinities are "
+                "omitted"
             )
-        if request.kind == "evaluate":
-            return write(partial(Evaluation, metadata.metrics, metadata.examples))
-        return write(
-            partial(_decode_update, self._decoder, content, request.parts),
-            count_bytes(content.arrays),
-        )
+        if metadata.texts:
+            self.warn_once(
+                f"replies contain texts or bytes in clear text ({list_names(metadata.texts)}): "
+                "their names are recorded, and not their content",
+                once_per="texts",
+            )
 
     def _reason(self, request: FlowerRequest, error: ReplyError) -> str:
         reason = error.name if request.kind == "train" else f"{request.kind}: {error.name}"
@@ -281,11 +425,9 @@ class FlowerRoundRecorder:
             return f"{reason}: {sanitize_text(error.text, MAX_ERROR_LENGTH)}"
         return reason
 
-    def warn_once(self, what: str) -> None:
-        """Log a warning, unless it was logged already."""
-        if what not in self._warned:
-            self._warned.add(what)
-            _LOG.warning("overheard: %s", what)
+    def warn_once(self, what: str, *, once_per: str = "") -> None:
+        """Log a warning, unless it, or another one of its kind, was logged already."""
+        self._warnings.warn(what, once_per)
 
 
 @dataclass(slots=True)
@@ -297,6 +439,7 @@ class _OpenRound:
     is_answered: bool = False
     waiting: list[FlowerRequest] = field(default_factory=list)
     unannounced: list[FlowerRequest] = field(default_factory=list)
+    masked: dict[Party, int | None] = field(default_factory=dict)
 
     def accepts(self, kind: RequestKind, parts: PackedArrays) -> bool:
         """Return whether a model to train or evaluate belongs to this round."""
@@ -336,9 +479,75 @@ def _decode_broadcast(
     return Broadcast(decoder.decode_model(parts), config)
 
 
-def _decode_update(
-    decoder: ArrayDecoder, content: ReplyContent, broadcast: PackedArrays
-) -> Update:
-    sent, metadata = align_records(content.arrays, content.record, broadcast), content.metadata
-    update = decoder.decode_update(sent, broadcast)
-    return Update(update.delta, metadata.examples, metadata.metrics)
+@final
+class _Warnings:
+    """Logs each kind of warning once."""
+
+    def __init__(self) -> None:
+        self._kinds = set[str]()
+
+    def warn(self, what: str, kind: str = "") -> None:
+        """Log a warning, unless it, or another one of its kind, was logged already."""
+        if (kind or what) not in self._kinds:
+            self._kinds.add(kind or what)
+            _LOG.warning("overheard: %s", what)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _UpdateReader:
+    """Reads updates on the thread of the writer, to which it does not refer."""
+
+    decoder: ArrayDecoder
+    reading: ReplyReading
+    warnings: _Warnings
+
+    def read(
+        self, content: ReplyContent, start: PackedArrays, clear: UnstoredMessage
+    ) -> MessageBody:
+        """Return the update that a reply means, or else its clear text and why it has none."""
+        reading = self.reading
+        # Any error here comes from the sender's content.
+        try:
+            sent = align_records(content.arrays, content.record, start)
+            update = self.decoder.decode_update(
+                sent, start, reading.kind, reading.rate, content.scales
+            )
+        except Exception as error:
+            unstored = make_unstored(error)
+            self.warnings.warn(f"replies are not stored: {unstored.reason}", "unstored")
+            return replace(clear, kind=unstored.kind, reason=unstored.reason)
+        if update.absent:
+            names = list_names(update.absent)
+            self.warnings.warn(f"replies lack {names}: they count as unchanged", "absent")
+        if update.extra:
+            names = list_names(update.extra)
+            what = f"replies have {names}, which the broadcast lacks: they are not recorded"
+            self.warnings.warn(what, "extra")
+        return Update(
+            update.delta,
+            clear.examples,
+            clear.metrics,
+            texts=clear.texts,
+            absent=update.absent,
+        )
+
+
+def _decode_mean(
+    decoder: ArrayDecoder,
+    reading: ReplyReading,
+    mean: PackedArrays,
+    start: PackedArrays,
+    after: PackedArrays | None,
+    cohort: frozenset[Party],
+    examples: int | None,
+) -> Aggregate:
+    """Decode the mean of masked replies; if `after` is given, it must lead to that model."""
+    delta = decoder.decode_update(mean, start, reading.kind, reading.rate).delta
+    if after is not None:
+        models = [decoder.decode_model(one) for one in (start, after)]
+        if not leads_to(delta, *models):
+            raise UnstorableError(
+                "all replies are one object, which does not lead to the next model", "weights"
+            )
+    return Aggregate(delta, cohort, examples)

@@ -34,9 +34,13 @@ from overheard.recorders.flower_rounds import (
     RequestKind,
 )
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
+from overheard.recorders.replies.array_names import ArrayNames
+from overheard.recorders.replies.differences import ReplyKind, Scales
+from overheard.recorders.replies.reply_reading import CountUnit, ReplyReading
+from overheard.recorders.replies.secure_aggregation import are_one_object
 from overheard.recorders.reply_values import describe_values, sanitize_text, separate_values
 from overheard.recorders.run_info import RunInfo
-from overheard.recorders.stated_algorithm import describe_algorithm
+from overheard.recorders.stated_algorithm import adds_mean, describe_algorithm
 
 _Requests = list[tuple[ClientProxy, FitIns]] | list[tuple[ClientProxy, EvaluateIns]]
 
@@ -64,9 +68,12 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
     counts as an instance of its class. An error in recording ends the recording with a warning
     (see `stopped`), but never the run. Pending writes finish when the app ends.
 
-    A client is the party `client/<cid>`. A `flwr.client.NumPyClient` send arrays without names:
-    they are named by `tensors`, or else by their position, "0", "1", ... An audit then names
-    them by the state dict of the plan's model.
+    A client is the party `client/<cid>`. A `flwr.client.NumPyClient` sends arrays without
+    names: they are named by `tensors`, or else by their position, "0", "1", ... An audit then
+    names them by the state dict of the plan's model.
+
+    Under SecAgg+ all replies have the mean of the cohort in place of weights: it is recorded as
+    the aggregate of the round, and no reply as an update.
 
     A strategy sees replies only when the last one has arrived, and not from whom a failure
     comes. So the times of replies are not recorded, and a client without reply is missing.
@@ -74,8 +81,10 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
     Args:
         strategy: the wrapped strategy.
         folder: folder for the run. If it has a transcript, the run goes to `NAME-2` beside it.
-        tensors: names of the arrays in the order in which they are sent, such as
-            those of `Module.state_dict`; empty = their positions.
+        tensors: names of the arrays in the order in which they are sent, best as
+            `net.state_dict()`, whose shapes are then compared; empty = their positions. If
+            there are more or fewer arrays, or other shapes, a warning says so, and arrays are
+            named by their positions.
         model: the architecture, in words; "" = unknown.
         task: shape of an input and names of the classes.
         recipe: how clients train.
@@ -85,6 +94,16 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
             data, and not only the error codes.
         names_key: the metric of a client's reply that contains its name in the app.
+        kind: what replies hold: "weights"; "differences", the client's weights minus those that
+            it began from; or "gradients".
+        rate: what the server multiplies gradients by before it subtracts them.
+        scales: by what whole-number codes of weights are multiplied: a number, numbers by
+            tensor, or the name of the metric in which each reply tells them.
+        began_in: the metric with the number of the round whose model a client began from; "" =
+            each began from the model that it was sent last.
+        count_unit: what clients report as their number of examples: "examples"; "steps" of
+            their optimizer; or "batches" of one epoch. Without a recipe, the number of examples
+            is then unknown.
 
     """
 
@@ -106,8 +125,14 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         participation: float | None = None,
         keep_error_texts: bool = False,
         names_key: str = PARTITION_KEY,
+        kind: ReplyKind = "weights",
+        rate: float | None = None,
+        scales: Scales | str | None = None,
+        began_in: str = "",
+        count_unit: CountUnit = "examples",
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
+        reading = ReplyReading(kind, rate, scales, began_in, count_unit)
         run_info = RunInfo(
             f"flwr {version('flwr')}",
             model,
@@ -119,11 +144,16 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
             are_defenses_stated=defenses is not None,
             algorithm=describe_algorithm(strategy),
         )
-        recorder = _StrategyRecorder(
-            AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr")),
-            tuple(tensors),
-            names_key,
+        scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))
+        round_recorder = FlowerRoundRecorder(
+            scribe,
             keep_error_texts=keep_error_texts,
+            reading=reading,
+            recipe=recipe,
+            adds_mean=adds_mean(strategy),
+        )
+        recorder = _StrategyRecorder(
+            scribe, round_recorder, ArrayNames(tensors), NodeNames(names_key, scribe), reading
         )
         # All other attributes are those of the wrapped strategy.
         self.__dict__.update(_strategy=strategy, _recorder=recorder)
@@ -179,8 +209,12 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         failures: list[tuple[ClientProxy, FitRes] | BaseException],
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Record the updates, before the wrapped strategy may change them."""
-        self._recorder.record_replies(results, failures)
+        mean = self._recorder.find_mean(results)
+        if mean is None:
+            self._recorder.record_replies(results, failures)
         aggregated, metrics = self._strategy.aggregate_fit(server_round, results, failures)
+        if mean is not None:
+            self._recorder.record_mean(results, failures, mean, aggregated)
         if aggregated is not None:
             self._recorder.last_model = aggregated
         return aggregated, metrics
@@ -217,16 +251,18 @@ class _StrategyRecorder:
     def __init__(
         self,
         scribe: AsyncWriter,
-        tensors: tuple[str, ...],
-        names_key: str,
-        *,
-        keep_error_texts: bool,
+        rounds: FlowerRoundRecorder,
+        arrays: ArrayNames,
+        names: NodeNames,
+        reading: ReplyReading,
     ) -> None:
         self.scribe = scribe
         self.last_model: Parameters | None = None
-        self._tensors = tensors
-        self._names = NodeNames(names_key, scribe)
-        self._rounds = FlowerRoundRecorder(scribe, keep_error_texts=keep_error_texts)
+        self._rounds = rounds
+        self._arrays = arrays
+        self._names = names
+        self._reading = reading
+        self._sent: PackedArrays = {}
 
     def record_requests(self, kind: RequestKind, requests: _Requests) -> None:
         """Record what clients are sent."""
@@ -237,6 +273,38 @@ class _StrategyRecorder:
     def record_replies(self, results: Sequence[Any], failures: Sequence[_Failure]) -> None:
         """Record all replies to the last requests."""
         self._record(lambda: self._record_replies(results, failures))
+
+    def find_mean(self, results: Sequence[Any]) -> PackedArrays | None:
+        """Return what secure aggregation put in place of the weights of all replies.
+
+        None = each reply has weights of its own, or the model that the clients were sent.
+        """
+        # Any error here comes from the replies, whose recording says so.
+        try:
+            parameters = [reply.parameters for _, reply in results]
+            mean = self._pack(parameters[0]) if are_one_object(parameters) else None
+        except Exception:
+            return None
+        return None if mean == self._sent else mean
+
+    def record_mean(
+        self,
+        results: Sequence[Any],
+        failures: Sequence[_Failure],
+        mean: PackedArrays,
+        aggregated: Parameters | None,
+    ) -> None:
+        """Record replies of which the server reads the mean alone.
+
+        Args:
+            results: the replies, whose weights are that mean.
+            failures: what came in place of other replies.
+            mean: the mean, as it was before the strategy may have changed it.
+            aggregated: the next model of the server; None = it stays.
+
+        """
+        after = self._sent if aggregated is None else self._pack(aggregated)
+        self._record(lambda: self._record_replies(results, failures, mean, after))
 
     def finish(self) -> None:
         """Record the last model, unless it was sent to clients, and end."""
@@ -252,16 +320,24 @@ class _StrategyRecorder:
         for proxy, request in requests or ():
             parameters = request.parameters
             if id(parameters) not in packed:
-                packed[id(parameters)] = self._pack(parameters)
+                self._arrays.compare(parameters.tensors)
+                self._sent = packed[id(parameters)] = self._pack(parameters)
             config = describe_values(_named(request.config))
             yield FlowerRequest(_party(proxy), kind, packed[id(parameters)], config, sent)
 
-    def _record_replies(self, results: Sequence[Any], failures: Sequence[_Failure]) -> None:
+    def _record_replies(
+        self,
+        results: Sequence[Any],
+        failures: Sequence[_Failure],
+        mean: PackedArrays | None = None,
+        after: PackedArrays | None = None,
+    ) -> None:
         # A failure without a client is the error of a call: its client counts as missing.
         failed = [one for one in failures if isinstance(one, tuple)]
+        is_masked = mean is not None
         replies = [
             *(
-                FlowerReply(_party(proxy), partial(self._read, reply))
+                FlowerReply(_party(proxy), partial(self._read, reply, is_masked))
                 for proxy, reply in results
             ),
             *(
@@ -269,26 +345,47 @@ class _StrategyRecorder:
                 for proxy, reply in failed
             ),
         ]
-        self._rounds.record_replies(replies)
+        if mean is not None and after is not None:
+            self._rounds.record_mean(replies, mean, after)
+        else:
+            self._rounds.record_replies(replies)
         self._rounds.end_round()
         for proxy, reply in results:
             self._names.read_reply(_party(proxy), partial(_find_metric, reply))
         self._names.write()
 
-    def _read(self, reply: FitRes | EvaluateRes) -> ReplyContent:
+    def _read(self, reply: FitRes | EvaluateRes, is_masked: bool) -> ReplyContent:
         """Read a reply, whose content is untrusted."""
         values = [(_SIZE, reply.num_examples), *_named(reply.metrics)]
         if isinstance(reply, EvaluateRes):
             values.append(("loss", reply.loss))
             return ReplyContent({}, separate_values(values, (_SIZE,)))
-        return ReplyContent(self._pack(reply.parameters), separate_values(values, (_SIZE,)))
+        metadata = separate_values(values, (_SIZE,))
+        began_in = reply.metrics.get(self._reading.began_in) if self._reading.began_in else None
+        return ReplyContent(
+            {} if is_masked else self._pack(reply.parameters, len(self._sent)),
+            metadata,
+            scales=self._reading.find_scales(metadata.metrics, {}),
+            began_in=began_in if isinstance(began_in, int) else None,
+            is_masked=is_masked,
+        )
 
-    def _pack(self, parameters: Parameters) -> dict[str, PackedArray]:
-        """Name the arrays; those beyond the given names keep their position."""
-        names = [*self._tensors, *map(str, range(len(self._tensors), len(parameters.tensors)))]
+    def _pack(self, parameters: Parameters, expected: int = 0) -> dict[str, PackedArray]:
+        """Name the arrays.
+
+        Args:
+            parameters: the arrays.
+            expected: how many the model has; 0 = as many as these. Of a reply with more or
+                fewer, nobody knows which is which, so their names are none of the model.
+
+        """
+        count = len(parameters.tensors)
+        names = self._arrays.of(count)
+        if expected and count != expected:
+            names = [f"array {place + 1} of {count}" for place in range(count)]
         return {
             name: PackedArray("", parameters.tensor_type, data)
-            for name, data in zip(names, parameters.tensors, strict=False)
+            for name, data in zip(names, parameters.tensors, strict=True)
         }
 
     def _record(self, call: Callable[[], None]) -> None:

@@ -25,6 +25,8 @@ from overheard.core.parties import SERVER, Party
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.nvflare_contents import STEPS
 from overheard.recorders.nvflare_rounds import NvflareRoundRecorder, site_party
+from overheard.recorders.replies.differences import ReplyKind, Scales
+from overheard.recorders.replies.reply_reading import CountUnit, ReplyReading
 from overheard.recorders.run_info import RunInfo
 from overheard.recorders.stated_algorithm import describe_algorithm
 
@@ -55,6 +57,17 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
         sizes: metadata key under which a site reports its number of examples; "" = none.
         keep_error_texts: whether to record return codes that are not NVFlare's own; omitted by
             default, as such a text may quote data.
+        kind: what results of the kind `WEIGHTS` hold: "weights"; "differences", the site's
+            weights minus those that it began from; or "gradients".
+        rate: what the server multiplies gradients by before it subtracts them.
+        scales: by what whole-number codes of weights are multiplied: a number, numbers by
+            tensor, or the metadata key under which each result tells them.
+        began_in: metadata key of the round whose model a site began from; "" = each began from
+            the model that it was sent.
+        count_unit: what sites report under `sizes`: "examples"; "steps" of their optimizer; or
+            "batches" of one epoch, which a recipe in `facts` converts to examples. "unknown" =
+            the number of examples is not recorded. "" = unknown under NVFlare's own key, under
+            which apps put steps or examples, and examples under any other.
 
     """
 
@@ -65,6 +78,11 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
         task: str = AppConstants.TASK_TRAIN,
         sizes: str = STEPS,
         keep_error_texts: bool = False,
+        kind: ReplyKind = "weights",
+        rate: float | None = None,
+        scales: Scales | str | None = None,
+        began_in: str = "",
+        count_unit: CountUnit | Literal[""] = "",
     ) -> None:
         super().__init__()
         # NVFlare writes a component's arguments to job files from attributes of these names.
@@ -73,8 +91,19 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
         self.task = task
         self.sizes = sizes
         self.keep_error_texts = keep_error_texts
+        self.kind = kind
+        self.rate = rate
+        self.scales = scales
+        self.began_in = began_in
+        self.count_unit = count_unit
         self._recorder = _EventRecorder(
-            self.folder, self.facts, task, sizes, keep_error_texts, SERVER
+            self.folder,
+            self.facts,
+            task,
+            sizes,
+            keep_error_texts,
+            SERVER,
+            _reading(kind, rate, scales, began_in, count_unit, sizes),
         )
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
@@ -101,6 +130,7 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
             site.
         where: its place.
         facts, task, sizes, keep_error_texts: as in `RecordingWidget`.
+        kind, rate, scales, began_in, count_unit: as in `RecordingWidget`.
 
     """
 
@@ -112,6 +142,11 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
         task: str = AppConstants.TASK_TRAIN,
         sizes: str = STEPS,
         keep_error_texts: bool = False,
+        kind: ReplyKind = "weights",
+        rate: float | None = None,
+        scales: Scales | str | None = None,
+        began_in: str = "",
+        count_unit: CountUnit | Literal[""] = "",
     ) -> None:
         super().__init__()
         if where not in ("before", "after", "server"):
@@ -123,8 +158,20 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
         self.sizes = sizes
         self.keep_error_texts = keep_error_texts
         seat = SERVER if where == "server" else None
+        self.kind = kind
+        self.rate = rate
+        self.scales = scales
+        self.began_in = began_in
+        self.count_unit = count_unit
         self._recorder = _EventRecorder(
-            self.folder, self.facts, task, sizes, keep_error_texts, seat, where
+            self.folder,
+            self.facts,
+            task,
+            sizes,
+            keep_error_texts,
+            seat,
+            _reading(kind, rate, scales, began_in, count_unit, sizes),
+            where,
         )
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
@@ -150,6 +197,19 @@ def encode_run_info(facts: RunInfo | str) -> str:
     return text
 
 
+def _reading(
+    kind: ReplyKind,
+    rate: float | None,
+    scales: Scales | str | None,
+    began_in: str,
+    count_unit: CountUnit | Literal[""],
+    sizes: str,
+) -> ReplyReading:
+    """Return how replies are read."""
+    unit = count_unit or ("unknown" if sizes == STEPS else "examples")
+    return ReplyReading(kind, rate, scales, began_in, unit)
+
+
 def _read_algorithm(fl_ctx: FLContext) -> str:
     """Return the algorithm of the server's controller; "" = unknown."""
     runner = fl_ctx.get_prop(FLContextKey.RUNNER)
@@ -164,6 +224,7 @@ class _EventRecorder:
     Args:
         folder, facts, task, sizes, keep_error_texts: as in `RecordingWidget`.
         seat: the observer; None = the site on which it runs.
+        reading: how replies are read.
         where: place of a filter.
 
     """
@@ -176,6 +237,7 @@ class _EventRecorder:
         sizes: str,
         keep_error_texts: bool,
         seat: Party | None,
+        reading: ReplyReading,
         where: RecordingPoint = "server",
     ) -> None:
         self._folder = folder
@@ -184,6 +246,7 @@ class _EventRecorder:
         self._sizes = sizes
         self._keep_error_texts = keep_error_texts
         self._seat = seat
+        self._reading = reading
         self._where = where
         # Created when the run begins, as the component may be copied and serialised before.
         self._rounds: NvflareRoundRecorder | None = None
@@ -266,13 +329,19 @@ class _EventRecorder:
             is_resumed=is_resumed,
             ends_run=self._seat == SERVER,
         )
-        if not is_resumed:
-            _LOG.info("overheard: this run is recorded in %s", folder)
+        if self._reading.count_unit == "unknown" and not is_resumed:
+            _LOG.warning(
+                "overheard: %s may be steps or examples, so numbers of examples are not "
+                'recorded: state count_unit="examples" or "steps"',
+                self._sizes,
+            )
         return NvflareRoundRecorder(
             self._scribe,
             self._seat or sender_site,
             sizes=self._sizes,
             keep_error_texts=self._keep_error_texts,
+            reading=self._reading,
+            recipe=run_info.recipe,
         )
 
     def _record_global_model(self, fl_ctx: FLContext) -> None:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 from typing import final
@@ -21,10 +21,15 @@ from overheard.core.messages import (
     Evaluation,
     MessageBody,
     MissingReply,
+    UnstoredMessage,
     Update,
     Weights,
 )
-from overheard.recorders.replies.differences import ReplyKind, read_update
+from overheard.core.recipe import Recipe
+from overheard.recorders.async_writer import make_unstored
+from overheard.recorders.replies.differences import Scales, read_update
+from overheard.recorders.replies.reply_reading import ReplyReading
+from overheard.recorders.reply_values import MAX_TEXTS, read_numbers_of_text, sanitize_text
 
 STEPS = str(MetaKey.NUM_STEPS_CURRENT_ROUND)
 """Metadata key of a site's weight in FedAvg."""
@@ -38,7 +43,7 @@ MAX_EXAMPLES = 2**53
 MAX_DEPTH = 4
 """Most levels of nested metadata that are read."""
 
-_LEGIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,99}")
+_LEGIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,99}(\[[0-9]{1,6}\])?")
 
 
 class UnreadableError(ValueError):
@@ -75,11 +80,13 @@ class SiteAnswer:
     Args:
         make_body: makes the message, given the weights that the site received (None = none).
         size: bytes kept in memory until then.
+        began_in: number of the round whose model the site began from; None = not told.
 
     """
 
     make_body: Callable[[Weights | None], MessageBody]
     size: int = 0
+    began_in: int | None = None
 
 
 def copy_weights(values: object) -> WeightsCopy:
@@ -106,11 +113,10 @@ def read_task_weights(task: Shareable) -> Mapping[str, object]:
 
 
 def make_broadcast(weights: WeightsCopy | None, config: Mapping[str, str]) -> MessageBody:
-    """Make the broadcast of a global model; a missing message if it cannot be read."""
+    """Make the broadcast of a global model; one that is not stored if it cannot be read."""
     if weights is None:
-        return MissingReply(
-            "not recorded: the task's weights cannot be read (none, or encrypted)"
-        )
+        reason = "the task's weights cannot be read (none, or encrypted)"
+        return UnstoredMessage("other", reason)
     return Broadcast(weights.read(), config)
 
 
@@ -132,12 +138,21 @@ def read_task_config(task: Shareable) -> dict[str, str]:
     }
 
 
-def read_site_answer(result: Shareable, sizes: str, *, keep_error_texts: bool) -> SiteAnswer:
+def read_site_answer(
+    result: Shareable,
+    sizes: str,
+    reading: ReplyReading,
+    recipe: Recipe | None = None,
+    *,
+    keep_error_texts: bool,
+) -> SiteAnswer:
     """Read a site's reply, and copy its arrays.
 
     Args:
         result: the reply.
         sizes: metadata key under which a site reports its number of examples; "" = none.
+        reading: how replies are read.
+        recipe: how sites train, to convert reported steps; None = unknown.
         keep_error_texts: whether to record a return code that is not NVFlare's own.
 
     """
@@ -146,44 +161,78 @@ def read_site_answer(result: Shareable, sizes: str, *, keep_error_texts: bool) -
         return SiteAnswer(lambda _: MissingReply(_reason(code, keep_error_texts)))
     dxo = _dxo(result)
     if dxo is None:
-        return SiteAnswer(lambda _: MissingReply("not recorded: the answer is no DXO"))
-    examples = _examples(_metadata(dxo).get(sizes)) if sizes else None
-    other_metadata = {name: value for name, value in _metadata(dxo).items() if name != sizes}
-    metrics = dict(_first_metrics(_numbers(other_metadata, "", MAX_DEPTH)))
+        return SiteAnswer(lambda _: UnstoredMessage("other", "the answer is no DXO"))
+    clear = _read_clear_text(dxo, sizes, reading, recipe)
     if dxo.data_kind == DataKind.METRICS:
-        evaluation = Evaluation(
-            {**metrics, **dict(_first_metrics(_numbers(dxo.data, "", MAX_DEPTH)))}, examples
-        )
+        figures = dict(_first_metrics(_numbers(dxo.data, "", MAX_DEPTH)))
+        metrics = {**clear.metrics, **figures}
+        evaluation = Evaluation(metrics, clear.examples, clear.texts)
         return SiteAnswer(lambda _: evaluation)
     if dxo.data_kind not in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF):
         kind = printable_excerpt(str(dxo.data_kind))[:40]
-        return SiteAnswer(
-            lambda _: MissingReply(f"not recorded: it is data of the kind {kind!r}")
-        )
+        return SiteAnswer(lambda _: replace(clear, reason=f"it is data of the kind {kind!r}"))
+    return _read_weights(dxo, clear, reading)
+
+
+def _read_weights(dxo: DXO, clear: UnstoredMessage, reading: ReplyReading) -> SiteAnswer:
+    """Read the weights of a reply, or else why it has none, beside its clear text."""
+    metadata = _metadata(dxo)
     try:
         weights = copy_weights(dxo.data)
     except UnreadableError as error:
-        reason = f"not recorded: {error}"
-        return SiteAnswer(lambda _: MissingReply(reason))
-    is_difference = dxo.data_kind == DataKind.WEIGHT_DIFF
-    return SiteAnswer(partial(_update, weights, is_difference, examples, metrics), weights.size)
+        is_encrypted = bool(metadata.get(MetaKey.PROCESSED_ALGORITHM))
+        unread = replace(clear, kind="masked" if is_encrypted else "other", reason=str(error))
+        return SiteAnswer(lambda _: unread)
+    kind = reading.kind
+    if dxo.data_kind == DataKind.WEIGHT_DIFF and kind == "weights":
+        kind = "differences"
+    began_in = _examples(metadata.get(reading.began_in)) if reading.began_in else None
+    if reading.began_in and began_in is None:
+        reason = f"it does not tell the round that it began in, {reading.began_in!r}"
+        untold = replace(clear, kind="weights", reason=reason)
+        return SiteAnswer(lambda _: untold)
+    scales = reading.find_scales(clear.metrics, {})
+    make = partial(_update, weights, replace(reading, kind=kind), scales, clear)
+    return SiteAnswer(make, weights.size, began_in)
+
+
+def _read_clear_text(
+    dxo: DXO, sizes: str, reading: ReplyReading, recipe: Recipe | None
+) -> UnstoredMessage:
+    """Return what a reply tells beside its weights."""
+    reported = _examples(_metadata(dxo).get(sizes)) if sizes else None
+    is_examples = reading.count_unit == "examples"
+    metadata = {
+        name: value
+        for name, value in _metadata(dxo).items()
+        if name != sizes or not is_examples
+    }
+    return UnstoredMessage(
+        "other",
+        "",
+        reading.count_examples(reported, recipe),
+        dict(_first_metrics(_numbers(metadata, "", MAX_DEPTH))),
+        tuple(name for name, _ in zip(_texts(metadata), range(MAX_TEXTS), strict=False)),
+    )
 
 
 def _update(
     weights: WeightsCopy,
-    is_difference: bool,
-    examples: int | None,
-    metrics: Mapping[str, float],
+    reading: ReplyReading,
+    scales: Scales | None,
+    clear: UnstoredMessage,
     sent: Weights | None,
 ) -> MessageBody:
     if sent is None:
-        return MissingReply("not recorded: it answers a task that brought no weights")
-    kind: ReplyKind = "differences" if is_difference else "weights"
+        return replace(clear, reason="it answers a task that brought no weights")
     try:
-        update = read_update(weights.read(), sent, kind)
+        update = read_update(weights.read(), sent, reading.kind, reading.rate, scales)
     except ValueError as error:
-        return MissingReply(f"not recorded: {error}")
-    return Update(update.delta, examples, metrics)
+        unstored = make_unstored(error)
+        return replace(clear, kind=unstored.kind, reason=unstored.reason)
+    return Update(
+        update.delta, clear.examples, clear.metrics, texts=clear.texts, absent=update.absent
+    )
 
 
 def _copy(value: object) -> Tensor | Callable[[], Tensor]:
@@ -235,6 +284,13 @@ def _numbers(value: object, name: str, depth: int) -> Iterator[tuple[str, float]
         for key, child in value.items():
             if isinstance(key, str):
                 yield from _numbers(child, f"{name}.{key}" if name else key, depth - 1)
+    elif isinstance(value, (list, tuple, np.ndarray)) and depth and np.ndim(value) == 1:
+        for place, child in enumerate(value):
+            yield from _numbers(child, f"{name}[{place}]", 0)
+    elif isinstance(value, str):
+        for key, number in read_numbers_of_text(name, value):
+            if not isinstance(number, str):
+                yield from _numbers(number, key, 0)
     elif isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
         try:
             number = float(value)
@@ -242,6 +298,16 @@ def _numbers(value: object, name: str, depth: int) -> Iterator[tuple[str, float]
             return
         if isfinite(number) and _LEGIBLE.fullmatch(name):
             yield name, number
+
+
+def _texts(metadata: Mapping[object, object]) -> Iterator[str]:
+    """Yield the names of the texts and bytes in metadata that do not just list numbers."""
+    for name, value in metadata.items():
+        if isinstance(value, bytes) or (
+            isinstance(value, str)
+            and all(isinstance(one, str) for _, one in read_numbers_of_text("", value))
+        ):
+            yield sanitize_text(str(name))
 
 
 def _first_metrics(numbers: Iterator[tuple[str, float]]) -> Iterator[tuple[str, float]]:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,8 +14,16 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.app_constant import AppConstants
 from torch import Tensor
 
-from overheard.core.messages import Broadcast, MessageBody, MissingReply, Timestamps, Weights
+from overheard.core.messages import (
+    Broadcast,
+    MessageBody,
+    MissingReply,
+    Timestamps,
+    UnstoredMessage,
+    Weights,
+)
 from overheard.core.parties import SERVER, Party, parse_party
+from overheard.core.recipe import Recipe
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.nvflare_contents import (
     SiteAnswer,
@@ -26,9 +35,13 @@ from overheard.recorders.nvflare_contents import (
     read_task_config,
     read_task_weights,
 )
+from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
 
 NO_ANSWER = "no answer before the round was over"
 """Reason for a missing reply; replies that arrive later are not recorded."""
+
+MAX_STARTS = 16
+"""Most models of earlier rounds that are kept if replies tell the round that they began in."""
 
 MAX_WAITING_BYTES = 2**28
 """Most bytes of replies that wait for the end of their round."""
@@ -91,12 +104,22 @@ class _SentModel:
 @final
 @dataclass(frozen=True, slots=True)
 class _WaitingAnswer:
-    """A reply that is not written yet, with its arrival time in seconds since 1970."""
+    """A reply that is not written yet.
+
+    Args:
+        client: its sender.
+        model: the model that was sent.
+        answer: the reply.
+        received_at: when it arrived, in seconds since 1970.
+        start: the model that the site began from.
+
+    """
 
     client: Party
     model: _SentModel
     answer: SiteAnswer
     received_at: float
+    start: _SentModel
 
 
 @final
@@ -138,16 +161,29 @@ class NvflareRoundRecorder:
             times.
         sizes: metadata key under which a site reports its number of examples.
         keep_error_texts: whether to record return codes that are not NVFlare's own.
+        reading: how replies are read.
+        recipe: how sites train, to convert reported steps; None = unknown.
 
     """
 
     def __init__(
-        self, scribe: AsyncWriter, seat: Party, *, sizes: str, keep_error_texts: bool
+        self,
+        scribe: AsyncWriter,
+        seat: Party,
+        *,
+        sizes: str,
+        keep_error_texts: bool,
+        reading: ReplyReading = AS_WEIGHTS,
+        recipe: Recipe | None = None,
     ) -> None:
         self._scribe = scribe
         self._seat = seat
         self._sizes = sizes
         self._keep_error_texts = keep_error_texts
+        self._reading = reading
+        self._recipe = recipe
+        # Models of earlier rounds, which replies may have begun from.
+        self._starts = deque[tuple[int | None, _SentModel]](maxlen=MAX_STARTS)
         self._lock = threading.Lock()
         self._round: _OpenRound | None = None
         self._final: Mapping[str, object] | None = None
@@ -188,7 +224,12 @@ class NvflareRoundRecorder:
             current.open_tasks.remove(task)
             sender, model = current.clients_and_models[task]
             answer = self._read(result)
-            current.waiting.append(_WaitingAnswer(sender, model, answer, time.time()))
+            start = self._find_start(answer, model)
+            if start is None:
+                reason = f"it began in round {answer.began_in}, whose model is not kept"
+                answer = SiteAnswer(lambda _: UnstoredMessage("weights", reason))
+            waiting = _WaitingAnswer(sender, model, answer, time.time(), start or model)
+            current.waiting.append(waiting)
             current.size += answer.size
             if current.size > MAX_WAITING_BYTES:
                 self._write_waiting(current)
@@ -224,17 +265,26 @@ class NvflareRoundRecorder:
             self._round = self._final = None
         self._scribe.close()
 
+    def _find_start(self, answer: SiteAnswer, model: _SentModel) -> _SentModel | None:
+        """Return the model that a site began from; None if it is not known."""
+        if answer.began_in is None:
+            return model
+        found = (one for number, one in reversed(self._starts) if number == answer.began_in)
+        return next(found, None)
+
     def _read(self, result: Shareable) -> SiteAnswer:
         try:
             return read_site_answer(
-                result, self._sizes, keep_error_texts=self._keep_error_texts
+                result,
+                self._sizes,
+                self._reading,
+                self._recipe,
+                keep_error_texts=self._keep_error_texts,
             )
         # Whatever a site sends, it must not end the recording of the others.
         except Exception as error:
             kind = type(error).__name__
-            return SiteAnswer(
-                lambda _: MissingReply(f"not recorded: it cannot be read ({kind})")
-            )
+            return SiteAnswer(lambda _: UnstoredMessage("other", f"it cannot be read ({kind})"))
 
     def _is_new_round(self, current: _OpenRound, number: int | None, client: Party) -> bool:
         if number is not None or current.number is not None:
@@ -254,6 +304,8 @@ class NvflareRoundRecorder:
             weights = None
         model = _SentModel(source, weights, read_task_config(data), time.time())
         current.models.append(model)
+        if self._reading.began_in:
+            self._starts.append((current.number, model))
         return model
 
     def _finish(self) -> None:
@@ -276,7 +328,7 @@ class NvflareRoundRecorder:
             self._scribe.write(
                 answer.client,
                 frozenset({SERVER}),
-                partial(_body, answer.answer.make_body, answer.model),
+                partial(_body, answer.answer.make_body, answer.start),
                 times=self._times(answer.client, answer.received_at),
                 size=answer.answer.size,
             )
@@ -303,7 +355,7 @@ def _body(make_body: Callable[[Weights | None], MessageBody], model: _SentModel)
         return make_body(model.read_weights())
     # As above.
     except Exception as error:
-        return MissingReply(f"not recorded: it cannot be read ({type(error).__name__})")
+        return UnstoredMessage("other", f"it cannot be read ({type(error).__name__})")
 
 
 def _are_equal(weights: Mapping[str, Tensor], other_weights: Mapping[str, Tensor]) -> bool:

@@ -1,6 +1,8 @@
 """Metadata that travels in clear text beside the weights, made safe for a transcript."""
 
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
@@ -9,6 +11,18 @@ SIZE_KEYS = ("num-examples", "num_examples")
 
 MAX_LENGTH = 200
 """Most characters of an untrusted name or text that are recorded."""
+
+MAX_TEXTS = 100
+"""Most texts of one reply that are named."""
+
+MAX_NUMBERS_LENGTH = 10_000
+"""Longest text in which numbers are looked for, in characters."""
+
+_PLACE = re.compile(r"\[\d+\]$")
+
+_WHOLE_KEY = re.compile(r"([{,]\s*)(\d+)\s*:")
+
+_NUMBERS = re.compile(r"[\[({][^\[({]+[\])}]")
 
 NamedValue = tuple[str, object]
 """A value that a party sent, with its name."""
@@ -21,26 +35,33 @@ class AnswerMetadata:
     Args:
         examples: reported number of examples; None if there is no valid one.
         metrics: all other finite numbers, by name.
-        unrecorded: names of values that a transcript cannot store: texts, NaN and infinities.
+        texts: names of texts and bytes, whose content a transcript does not store.
+        unrecorded: names of numbers that a transcript cannot store: NaN and infinities.
+        size: the name under which the number of examples was reported; "" = none was.
 
     """
 
     examples: int | None
     metrics: Mapping[str, float]
-    unrecorded: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    unrecorded: tuple[str, ...] = ()
+    size: str = ""
 
 
 def separate_values(
     values: Iterable[NamedValue], sizes: tuple[str, ...] = SIZE_KEYS
 ) -> AnswerMetadata:
-    """Separate the values of a reply into its number of examples and its metrics.
+    """Separate the values of a reply into its number of examples, its metrics and its texts.
+
+    A text that is a list or a dictionary of numbers, such as "[12, 0, 31]", is taken for these
+    numbers: `name[0]`, ... or `name.key`.
 
     Args:
         values: the values, with sanitized names.
         sizes: names of the number of examples; the first valid one is used.
 
     """
-    values = list(values)
+    values = [one for value in values for one in read_numbers_of_text(*value)]
     examples, size = None, ""
     for name in sizes:
         number = next((value for key, value in values if key == name), None)
@@ -48,16 +69,58 @@ def separate_values(
         if candidate is not None and candidate >= 0 and candidate == int(candidate):
             examples, size = int(candidate), name
             break
-    metrics, unrecorded = dict[str, float](), list[str]()
+    metrics, texts, unrecorded = dict[str, float](), dict[str, None](), list[str]()
     for name, value in values:
         if name == size:
             continue
         number = _number(value)
-        if number is None:
-            unrecorded.append(name)
-        else:
+        if number is not None:
             metrics[name] = number
-    return AnswerMetadata(examples, metrics, tuple(unrecorded))
+        elif isinstance(value, str | bytes):
+            # A list of texts has one name.
+            texts[_PLACE.sub("", name)] = None
+        else:
+            unrecorded.append(name)
+    return AnswerMetadata(examples, metrics, tuple(texts)[:MAX_TEXTS], tuple(unrecorded), size)
+
+
+def read_numbers_of_text(name: str, value: object) -> Iterator[NamedValue]:
+    """Yield the numbers that a text lists, or else the value itself."""
+    numbers = _parse_numbers(value)
+    if numbers is None:
+        yield name, value
+    elif isinstance(numbers, dict):
+        yield from (
+            (f"{name}.{sanitize_text(str(key))}", number) for key, number in numbers.items()
+        )
+    else:
+        yield from ((f"{name}[{place}]", number) for place, number in enumerate(numbers))
+
+
+def _parse_numbers(value: object) -> list[object] | dict[object, object] | None:
+    """Return the two or more numbers that a text lists; None if it does anything else."""
+    if isinstance(value, bytes):
+        value = value[: MAX_NUMBERS_LENGTH + 1].decode(errors="replace")
+    if not isinstance(value, str) or len(value) > MAX_NUMBERS_LENGTH:
+        return None
+    text = value.strip()
+    # Not nested, so that reading it is cheap whatever it contains.
+    if not _NUMBERS.fullmatch(text):
+        return None
+    if text[0] == "(":
+        text = f"[{text[1:-1]}]"
+    # As JSON or as Python writes it.
+    text = _WHOLE_KEY.sub(r'\1"\2":', text.replace("'", '"'))
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(read, list | dict) or len(read) < 2:
+        return None
+    numbers = list(read.values()) if isinstance(read, dict) else read
+    if any(_number(one) is None for one in numbers):
+        return None
+    return read if isinstance(read, dict) else numbers
 
 
 def describe_values(values: Iterable[NamedValue]) -> dict[str, str]:

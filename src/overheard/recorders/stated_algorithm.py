@@ -55,15 +55,27 @@ def describe_algorithm(strategy: object) -> str:
 
     "" = it is unknown: the class is not one of the framework's own that are listed here.
     """
+    algorithm = _read_algorithm(strategy)
+    return "" if algorithm is None else repr(algorithm)
+
+
+def adds_mean(strategy: object) -> bool:
+    """Return whether the server adds the mean update to the model; True if it is unknown."""
+    algorithm = _read_algorithm(strategy)
+    return algorithm is None or algorithm.adds_mean
+
+
+def _read_algorithm(strategy: object) -> Algorithm | None:
+    """Return the algorithm of a strategy or controller; None = it is unknown."""
     kind = type(strategy)
     if kind.__module__.partition(".")[0] not in FRAMEWORKS:
-        return ""
+        return None
     try:
         if kind.__name__ in WRAPPERS:
             wrapped: Any = strategy
-            return describe_algorithm(wrapped.strategy)
+            return _read_algorithm(wrapped.strategy)
         read = _READERS.get(kind.__name__)
-        return "" if read is None else repr(read(strategy))
+        return None if read is None else read(strategy)
     # The attributes of another version, or settings that the algorithm refuses.
     except (AttributeError, TypeError, ValueError):
-        return ""
+        return None

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from overheard.recorders.replies.differences import CodesError, read_update
+from overheard.recorders.replies.differences import UnstorableError, read_update
 
 START = {"w": torch.tensor([1.0, 2.0]), "b": torch.tensor([4.0])}
 
@@ -31,7 +31,7 @@ def test_a_half_is_widened_before_it_is_subtracted() -> None:
 
 def test_codes_are_refused_without_a_scale_and_scaled_with_one() -> None:
     start, codes = {"w": START["w"]}, {"w": torch.tensor([127, -2], dtype=torch.int8)}
-    with pytest.raises(CodesError, match="'w' arrived as int8"):
+    with pytest.raises(UnstorableError, match="'w' arrived as int8"):
         read_update(codes, start)
     for scales in (0.5, {"w": 0.5}):
         assert read_update(codes, start, "differences", scales=scales).delta["w"].tolist() == [
@@ -39,7 +39,7 @@ def test_codes_are_refused_without_a_scale_and_scaled_with_one() -> None:
             -1.0,
         ]
         assert read_update(codes, start, scales=scales).delta["w"].tolist() == [62.5, -3.0]
-    with pytest.raises(CodesError):
+    with pytest.raises(UnstorableError):
         read_update(codes, start, scales={"another": 0.5})
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.core.messages import Weights
+from overheard.core.messages import UnstoredKind, Weights
 
 ReplyKind = Literal["weights", "differences", "gradients"]
 """What replies hold: a client's weights; its weights minus those that it began from; or a
@@ -18,8 +18,19 @@ Scales = float | Mapping[str, float]
 """By what whole-number codes are multiplied: one number, or one by the name of each tensor."""
 
 
-class CodesError(ValueError):
-    """A reply holds whole-number codes, whose scale nobody stated."""
+@final
+class UnstorableError(ValueError):
+    """The content of a message cannot be stored.
+
+    Args:
+        why: the reason.
+        kind: what the content is.
+
+    """
+
+    def __init__(self, why: str, kind: UnstoredKind) -> None:
+        super().__init__(why)
+        self.kind = kind
 
 
 @final
@@ -65,16 +76,17 @@ def read_update(
         scales: the scales of codes.
 
     Raises:
-        CodesError: if the reply holds codes without a scale.
-        ValueError: if it has no tensor of the model, one of another shape, or gradients without
-            a rate.
+        UnstorableError: if the reply holds codes without a scale, has no tensor of the model,
+            or one of another shape.
+        ValueError: if gradients have no rate.
 
     """
     expected = [name for name, one in start.items() if one.is_floating_point()]
     if not any(name in sent for name in expected):
-        raise ValueError(
+        raise UnstorableError(
             f"it has other tensors than the broadcast model: extra {list_names(sent)}, missing "
-            f"{list_names(expected)}"
+            f"{list_names(expected)}",
+            "weights",
         )
     if kind == "gradients" and rate is None:
         raise ValueError("gradients need the rate by which the server multiplies them")
@@ -87,9 +99,10 @@ def read_update(
             continue
         one = sent[name]
         if one.shape != base.shape:
-            raise ValueError(
+            raise UnstorableError(
                 f"{printable_excerpt(name)!r} has shape {tuple(one.shape)}, but "
-                f"{tuple(base.shape)} in the broadcast"
+                f"{tuple(base.shape)} in the broadcast",
+                "weights",
             )
         delta[name] = _read_tensor(name, one, base, kind, rate, scales)
     extra = tuple(name for name in sent if name not in start)
@@ -130,7 +143,8 @@ def _decode(name: str, sent: Tensor, scales: Scales | None) -> Tensor:
     if sent.numel() == 1:
         return sent.to(torch.float32)
     kind = str(sent.dtype).removeprefix("torch.")
-    raise CodesError(
+    raise UnstorableError(
         f"{printable_excerpt(name)!r} arrived as {kind}, which are codes of numbers: state "
-        "their scale by the recorder's option `scales`"
+        "their scale by the option `scales`",
+        "codes",
     )
