@@ -221,7 +221,7 @@ def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(
     ("message", "why"),
     [
         (broadcast(1), "a message of round 1 was recorded in round 0"),
-        (update(torch.ones(3)), "are not those of the broadcast"),
+        (update(torch.ones(3)), r"those of the broadcast: 'w' has shape \(3,\), not \(2,\)"),
         (update(torch.tensor([1.0, float("nan")])), "only finite weights"),
         (update(torch.ones(2), loss=float("nan")), "the metric 'loss' is nan"),
         (Message(0, Party("../x"), TO_SERVER, MissingReply("late")), "rename the party"),

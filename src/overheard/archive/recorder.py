@@ -53,6 +53,10 @@ MAX_LINE_BYTES = 2**22
 """Largest line of a message in bytes: some 40,000 metrics, or names of tensors."""
 
 
+MOST_NAMES = 4
+"""The most tensors that an error names."""
+
+
 @final
 class Recorder:
     """Writes the missing rounds of a run to its folder.
@@ -263,10 +267,11 @@ class OpenRound:
     def _check_shapes(self, delta: Weights) -> None:
         if self._shapes is None:
             raise ValueError("an update was recorded before any broadcast")
-        if tensor_shapes(delta) != self._shapes:
+        shapes = tensor_shapes(delta)
+        if shapes != self._shapes:
             raise ValueError(
-                f"the update's tensors {tensor_shapes(delta)} are not those of the broadcast, "
-                f"{dict(self._shapes)}"
+                "the update's tensors are not those of the broadcast: "
+                + _describe_differences(shapes, self._shapes)
             )
 
 
@@ -278,6 +283,21 @@ def _clear_text_line(body: Evaluation | MissingReply | UnstoredMessage) -> BodyL
     if isinstance(body, Evaluation):
         return EvaluationLine("evaluation", body.examples, metrics, body.texts)
     return UnstoredLine("unstored", body.kind, body.reason, body.examples, metrics, body.texts)
+
+
+def _describe_differences(shapes: Shapes, broadcast: Shapes) -> str:
+    """Name the first tensors that only one of both has, and those of other shapes."""
+    lines = [
+        *(f"{name!r} is missing" for name in broadcast if name not in shapes),
+        *(f"{name!r} was not broadcast" for name in shapes if name not in broadcast),
+        *(
+            f"{name!r} has shape {shape}, not {broadcast[name]}"
+            for name, shape in shapes.items()
+            if shape != broadcast.get(name, shape)
+        ),
+    ]
+    more = len(lines) - MOST_NAMES
+    return "; ".join(lines[:MOST_NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _check_finite(metrics: Mapping[str, float]) -> dict[str, float]:
