@@ -11,9 +11,9 @@ TASK = Task((1,), ("a", "b"))
 
 
 def test_has_the_tensors_of_the_recording():
-    model = Unknown(("a.fc.weight 10x64", "a.fc.bias 10", "scale scalar")).build(TASK)
+    model = Unknown(("a.fc.weight 10x64", "a.fc.bias 10", "échelle 1 scalar")).build(TASK)
     shapes = {name: tuple(one.shape) for name, one in model.named_parameters()}
-    assert shapes == {"a.fc.weight": (10, 64), "a.fc.bias": (10,), "scale": ()}
+    assert shapes == {"a.fc.weight": (10, 64), "a.fc.bias": (10,), "échelle 1": ()}
     with pytest.raises(PlanError, match="cannot compute"):
         model(torch.zeros(1, 1))
 

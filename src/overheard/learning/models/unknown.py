@@ -12,7 +12,7 @@ from overheard.core.errors import PlanError
 from overheard.core.task import Task
 from overheard.learning.model import Model
 
-TENSOR = re.compile(r"(\S+) (\d+(?:x\d+)*|scalar)")
+TENSOR = re.compile(r"(.*\S) (\d+(?:x\d+)*|scalar)", re.DOTALL)
 """Matches a name and a shape, such as "fc.weight 10x64"."""
 
 MAX_NUMBERS = 10_000_000_000
@@ -56,7 +56,7 @@ class Unknown(Model):
         """
         model = _Tensors()
         for text in self.tensors:
-            *path, last = text.partition(" ")[0].split(".")
+            *path, last = text.rpartition(" ")[0].split(".")
             try:
                 part: nn.Module = model
                 for name in path:
@@ -80,5 +80,5 @@ class _Tensors(nn.Module):
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    shape = text.partition(" ")[2]
+    shape = text.rpartition(" ")[2]
     return () if shape == "scalar" else tuple(map(int, shape.split("x")))
