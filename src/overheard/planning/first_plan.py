@@ -186,9 +186,11 @@ def _guess_shape(
 ) -> tuple[int, ...]:
     """Return the shape of an input for which a known network has the recorded tensors."""
     first = next(iter(recording.shapes.values()))
-    shapes: list[tuple[int, ...]] = [(first[1],)] if len(first) == 2 else []
+    # The second are those of a kernel of inputs x outputs.
+    shapes: list[tuple[int, ...]] = [(first[1],), (first[0],)] if len(first) == 2 else []
     if len(first) == 4:
-        shapes = [(first[1], side, side) for side in IMAGE_SIDES]
+        channels = (first[1], first[2])
+        shapes = [(one, side, side) for one in channels for side in IMAGE_SIDES]
     networks = (request.app or FlowerApp()).networks
     networks = networks if request.model is None else (request.model,)
     for shape in shapes:
