@@ -283,14 +283,16 @@ def test_another_model_is_called_another_model():
 
 
 def test_quantised_weights_are_called_quantised():
-    scales = {f"{place}.weight_scale": torch.ones(1) for place in (0, 2, 4)}
-    said = reason(scales, network(), ("0.weight", "2.weight", "4.weight"))
-    assert "its weights are quantised (0.weight, 2.weight" in said
+    names = [f"{place}.weight" for place in (0, 2, 4)]
+    scales = {f"{name}_scale": torch.ones(1) for name in names}
+    assert "its weights are quantised (0.weight_scale, " in reason(scales, network())
     packed = {"0._packed_params.scale": torch.ones(1)}
-    assert "quantised" in reason(packed, network())
-    assert "quantised" not in reason(
-        {"a": torch.ones(1)}, network(), ("1.num_batches_tracked",)
-    )
+    assert "its weights are quantised" in reason(packed, network())
+    rest = {name: one for name, one in sent().items() if name not in names}
+    said = reason(rest, network(), tuple(names))
+    assert "were sent are not in the recording: 0.weight, 2.weight, 4.weight. They are" in said
+    for said in (reason(rest, network(), ("1.num_batches_tracked",)), reason(rest, network())):
+        assert "quantised" not in said
 
 
 def test_names_in_an_error_are_printable():

@@ -53,7 +53,7 @@ def match_model_tensors(
         recorded: what the recording states about its model.
         record: the record that is the model, if the plan names it.
         at_home: names of tensors that stay with each client.
-        left_out: names of tensors that were sent and not recorded, as they are whole numbers.
+        left_out: names of tensors that were sent and not recorded.
 
     Raises:
         PlanError: if the broadcasts do not hold the model, or two records could be it, or two
@@ -116,7 +116,7 @@ def match_records(
         network: the plan's model.
         record: the record that is the model, if the plan names it.
         at_home: names of tensors that stay with each client.
-        left_out: names of tensors that were sent and not recorded, as they are whole numbers.
+        left_out: names of tensors that were sent and not recorded.
         stated: what the recording states about its model.
 
     Returns:

@@ -31,7 +31,7 @@ class Recorded:
     Args:
         shapes: the shapes by name.
         found: by name in the network the recorded one, as far as there is one.
-        left_out: names of tensors that were sent and not recorded, as they are whole numbers.
+        left_out: names of tensors that were sent and not recorded.
         stated: what the recording states about its model.
 
     """
@@ -53,12 +53,9 @@ def describe_differences(recorded: Recorded, tensors: NetworkTensors) -> str:
         if recorded.shapes[there] != tensors.shapes[name]
     ]
     differences = _differences(recorded, tensors, missing, wrong)
-    quantised = _quantised(recorded)
-    if quantised:
-        return (
-            f"its weights are quantised ({_names(quantised)}): save de-quantised weights, as "
-            f"floating-point numbers, under the names of the network. {differences}"
-        )
+    not_recorded = _not_recorded(recorded, tensors)
+    if not_recorded:
+        return f"{not_recorded}. {differences}"
     if not missing and not extra and wrong:
         special = _outputs(recorded, tensors, wrong) or _inputs(recorded, tensors, wrong)
         if special:
@@ -118,13 +115,23 @@ def _differences(
     return "; ".join(texts[:MOST_NAMES]) + _more(len(texts) - MOST_NAMES)
 
 
-def _quantised(recorded: Recorded) -> list[str]:
-    """Return names of quantised weights: whole numbers, or what belongs to such."""
-    codes = [
-        name for name in recorded.left_out if name.rpartition(".")[2] in {"weight", "bias"}
-    ]
+def _not_recorded(recorded: Recorded, tensors: NetworkTensors) -> str:
+    """Return what to do if the run sent tensors of the network that were not recorded."""
     both = (*recorded.shapes, *recorded.left_out)
-    return codes + [name for name in both if QUANTISED.search(name) and name not in codes]
+    quantised = [name for name in both if QUANTISED.search(name)]
+    if quantised:
+        return (
+            f"its weights are quantised ({_names(quantised)}): save de-quantised weights, as "
+            "floating-point numbers, under the names of the network"
+        )
+    left_out = [name for name in recorded.left_out if name in tensors.parameters]
+    if left_out:
+        return (
+            f"tensors that were sent are not in the recording: {_names(left_out)}. They are "
+            "whole numbers, as quantised weights are, or `tensors` of about.toml leaves them "
+            "out: record them, as floating-point numbers"
+        )
+    return ""
 
 
 def _outputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> str:
@@ -166,8 +173,8 @@ def _are_same_shapes(recorded: Recorded, tensors: NetworkTensors) -> bool:
 def _another_model(recorded: Recorded, tensors: NetworkTensors) -> str:
     stated = printable_excerpt(recorded.stated) or "which the recording does not state"
     hidden = (
-        f". {len(recorded.left_out)} tensors that are no floating-point numbers were left out "
-        f"of the recording ({_names(recorded.left_out)})"
+        f". It was sent with further tensors that are not in the recording, such as whole "
+        f"numbers: {_names(recorded.left_out)}"
         if any(not name.endswith(COUNTER) for name in recorded.left_out)
         else ""
     )

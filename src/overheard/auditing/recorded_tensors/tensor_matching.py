@@ -97,7 +97,7 @@ def match_tensors(
     Args:
         recorded: the shapes of the recorded tensors by name.
         tensors: those that the network sends.
-        left_out: names of tensors that were sent and not recorded, as they are whole numbers.
+        left_out: names of tensors that were sent and not recorded.
         stated: what the recording states about its model.
 
     Returns:
