@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import final
 
 import torch
 
+from overheard.algorithms.fed_avg import FedAvg
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.recorded_tensors.model_tensors import match_records
 from overheard.auditing.recorded_tensors.tensor_matching import TensorMatch
@@ -21,6 +23,7 @@ from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.datasets.own import Own as OwnData
 from overheard.data.reading.float_labels import output_names
+from overheard.federation.home import home_names
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own as OwnModel
@@ -268,12 +271,14 @@ def _given_model(reference: str) -> Model:
 
 def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
     """Return whether a network has the recorded tensors; one that cannot be built has not."""
+    algorithm = _recorded_algorithm(recording, _recorded_defenses(recording)) or FedAvg()
     try:
         network = model.build(dataset.task)
+        at_home = home_names(algorithm, partial(model.build, dataset.task))
     except AuditError:
         return False
-    shapes, left_out = recording.shapes, recording.manifest.left_out
-    return isinstance(match_records(shapes, shapes, network, left_out=left_out), TensorMatch)
+    shapes = recording.shapes
+    return isinstance(match_records(shapes, shapes, network, at_home=at_home), TensorMatch)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

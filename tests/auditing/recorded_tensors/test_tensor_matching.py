@@ -228,6 +228,14 @@ def test_a_list_in_an_order_that_is_not_clear_is_refused():
     assert "more than one order" in reason(recorded, model)
 
 
+def test_layers_of_keras_that_differ_are_named():
+    recorded = renamed(keras)(turned(sent()))
+    recorded |= {"dense_2/kernel:0": torch.ones(5, 7), "dense_2/bias:0": torch.ones(7)}
+    said = reason(recorded, network())
+    assert "it has dense_2/kernel:0 5x7, dense_2/bias:0 7, and" in said
+    assert "has 4.weight 3x5, 4.bias 3 instead" in said
+
+
 def test_one_layer_of_keras_is_not_a_record_that_is_the_model():
     deeper = renamed(keras)(turned(sent()))
     one = nn.Linear(4, 5)

@@ -9,6 +9,7 @@ from typing import final
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.weights import Shapes
 from overheard.auditing.recorded_tensors.network_tensors import NetworkTensors
+from overheard.auditing.recorded_tensors.tensor_differences import listed
 
 ROLES: Mapping[str, str] = MappingProxyType(
     {
@@ -60,21 +61,20 @@ def match_layers(recorded: Shapes, tensors: NetworkTensors) -> dict[str, str] | 
         tensors: those that the network sends.
 
     Returns:
-        By the name in the network the recorded one; why there are several ways; or None if
-        names are no layers', or the layers differ.
+        By the name in the network the recorded one; or what differs, or why there are several
+        ways, as a sentence; or None if the names are not those of Keras or JAX.
 
     """
     theirs, ours = _recorded_layers(recorded), _network_layers(tensors)
-    if not theirs or len(theirs) != len(ours):
+    if not theirs:
         return None
     groups = dict[tuple[int, ...], list[_Layer]]()
     for layer in theirs:
         alike = (i for i, one in enumerate(ours) if _fits(layer, one, recorded, tensors))
         groups.setdefault(tuple(alike), []).append(layer)
-    if sum(map(len, groups)) != len(theirs) or any(
-        len(places) != len(layers) for places, layers in groups.items()
-    ):
-        return None
+    covered = {place for places in groups for place in places}
+    if len(covered) != len(ours) or any(_differ(*one) for one in groups.items()):
+        return _describe_others(groups, ours, recorded, tensors)
     found = dict[str, str]()
     for places, layers in groups.items():
         if len({_NUMBER.sub("", one.name) for one in layers}) > 1:
@@ -89,8 +89,40 @@ def match_layers(recorded: Shapes, tensors: NetworkTensors) -> dict[str, str] | 
     return {name: found[name] for name in tensors.shapes if name in found}
 
 
+def _differ(places: tuple[int, ...], layers: list[_Layer]) -> bool:
+    """Return whether the recorded layers are not as many as those of the network like them."""
+    return len(places) != len(layers)
+
+
+def _describe_others(
+    groups: Mapping[tuple[int, ...], list[_Layer]],
+    ours: list[_Layer],
+    recorded: Shapes,
+    tensors: NetworkTensors,
+) -> str:
+    """Return which layers only one of both has."""
+    differing = {places: layers for places, layers in groups.items() if _differ(places, layers)}
+    fitting = {place for places in groups for place in places if places not in differing}
+    theirs = [one for layers in differing.values() for one in layers]
+    others = [one for place, one in enumerate(ours) if place not in fitting]
+    return (
+        "its tensors are named as in Keras or JAX, whose kernels are inputs x outputs, and "
+        "its layers are others than those of the plan's training.model: it has "
+        f"{_list_layers(theirs, recorded)}, and the plan's network has "
+        f"{_list_layers(others, tensors.shapes)} instead: give the network the layers of the "
+        "run"
+    )
+
+
+def _list_layers(layers: list[_Layer], shapes: Shapes) -> str:
+    names = [name for layer in layers for name in layer.tensors.values()]
+    return listed(names, shapes) or "none"
+
+
 def _recorded_layers(recorded: Shapes) -> list[_Layer]:
     layers = dict[str, dict[str, str]]()
+    if not any(_split(name)[1] in KERNELS for name in recorded):
+        return []
     for name in recorded:
         layer, part = _split(name)
         role = ROLES.get(part)

@@ -240,6 +240,7 @@ def _further_layers(
     layer's, such as counters.
     """
     known = set(names.values())
+    ours = {plain_name(one) for one in tensors.names}
     records = {name.rpartition("/")[0] for name in known}
     return [
         name
@@ -247,7 +248,7 @@ def _further_layers(
         if name not in known
         and name.rpartition("/")[0] in records
         and name.rpartition(".")[2] in {"weight", "bias"}
-        and plain_name(name) not in {plain_name(one) for one in tensors.names}
+        and plain_name(name) not in ours
     ]
 
 
