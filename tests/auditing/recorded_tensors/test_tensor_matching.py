@@ -101,6 +101,12 @@ SCHEMES: dict[str, Callable[[Tensors], Tensors]] = {
     "positions in digits of Devanagari": listed(
         lambda place: str(place).translate({48 + n: 0x0966 + n for n in range(10)})
     ),
+    "variables of TensorFlow": lambda tensors: listed(
+        lambda place: f"Variable_{place}:0" if place else "Variable:0"
+    )(turned(tensors)),
+    "lists of JAX": lambda tensors: {
+        f"{place // 3}/{place % 3}": one for place, one in enumerate(turned(tensors).values())
+    },
     "a list out of order": lambda tensors: backwards(listed("param_{}".format)(tensors)),
     "a list in a record": listed("arrays/{}".format),
     "parameters alone, as a list": lambda tensors: listed(str)(parameters_alone(tensors)),
@@ -252,6 +258,14 @@ def test_layers_of_the_same_shape_without_numbers_are_refused():
     assert "the layers inner, outer have the same shapes" in reason(recorded, model)
 
 
+def test_images_of_another_size_are_told():
+    def classifier(side: int) -> nn.Module:
+        return nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2 * side**2, 3))
+
+    recorded = {name: one.detach() for name, one in classifier(4).state_dict().items()}
+    assert "inputs of the run have another size" in reason(recorded, classifier(6))
+
+
 ANOTHER_MODEL = "set training.model to the model of the run"
 
 
@@ -272,10 +286,38 @@ ANOTHER_MODEL = "set training.model to the model of the run"
         (lambda t: t | {"2.weight": torch.ones(8, 5)}, "2.weight is 8x5 in the recording"),
         (
             lambda t: {f"arr_{i}": one for i, one in enumerate(list(t.values())[:-1])},
-            "by position",
+            "by position; 4.bias is missing",
+        ),
+        (
+            lambda t: {str(i): one for i, one in enumerate([*t.values(), torch.ones(2)])},
+            "by position; the recording also has 10 2, which",
+        ),
+        (
+            lambda t: {n: one for n, one in t.items() if n.startswith("4.")},
+            "What the run did not send, such as the base of adapters, must have requires_grad",
+        ),
+        (
+            lambda t: turned(t | {"4.weight": torch.ones(7, 5), "4.bias": torch.ones(7)}),
+            "its kernels are inputs x outputs; 4.weight is 7x5",
+        ),
+        (
+            lambda t: {f"w{name}": one for name, one in reversed(turned(t).items())},
+            "under other names: w4.bias 3",
         ),
     ],
-    ids=["outputs", "inputs", "deeper", "missing", "other names", "shape", "short list"],
+    ids=[
+        "outputs",
+        "inputs",
+        "deeper",
+        "missing",
+        "other names",
+        "shape",
+        "short list",
+        "long list",
+        "a part",
+        "outputs of transposed kernels",
+        "other names and transposed",
+    ],
 )
 def test_a_refusal_says_what_differs_and_not_that_another_model_is_there(
     change: Callable[[Tensors], Tensors], words: str

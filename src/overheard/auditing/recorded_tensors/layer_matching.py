@@ -33,6 +33,7 @@ ROLES: Mapping[str, str] = MappingProxyType(
 """By the last part of a name in Keras, Flax or Haiku, the last part of PyTorch's name."""
 
 KERNELS = frozenset({"kernel", "depthwise_kernel", "w"})
+"""Parts that only Keras and JAX use; they have the axes inputs, outputs."""
 
 _NUMBER = re.compile(r"_?(\d+)")
 _ENDING = re.compile(r":\d+$|/\.ATTRIBUTES/VARIABLE_VALUE$")
@@ -125,9 +126,9 @@ def _recorded_layers(recorded: Shapes) -> list[_Layer]:
         return []
     for name in recorded:
         layer, part = _split(name)
-        role = ROLES.get(part)
+        role = ROLES.get(part, part)
         tensors = layers.setdefault(layer, {})
-        if not layer or role is None or role in tensors:
+        if not layer or role in tensors:
             return []
         tensors[role] = name
     return [_Layer(name, tensors) for name, tensors in layers.items()]

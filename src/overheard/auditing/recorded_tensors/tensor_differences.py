@@ -7,7 +7,7 @@ from typing import final
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.weights import Shapes
-from overheard.auditing.recorded_tensors.network_tensors import NetworkTensors
+from overheard.auditing.recorded_tensors.network_tensors import Axes, NetworkTensors
 
 MOST_NAMES = 4
 """The most tensors that an error names."""
@@ -44,6 +44,8 @@ class Recorded:
 
 def describe_differences(recorded: Recorded, tensors: NetworkTensors) -> str:
     """Return what differs and what to do, as a sentence without a full stop."""
+    if not recorded.shapes:
+        return "no tensor is in all of its broadcasts: record the model of each round"
     missing = [name for name in tensors.parameters if name not in recorded.found]
     used = set(recorded.found.values())
     extra = [name for name in recorded.shapes if name not in used]
@@ -53,15 +55,19 @@ def describe_differences(recorded: Recorded, tensors: NetworkTensors) -> str:
         if recorded.shapes[there] != tensors.shapes[name]
     ]
     differences = _differences(recorded, tensors, missing, wrong)
+    also = f"the recording also has {listed(extra, recorded.shapes)}" if extra else ""
     not_recorded = _not_recorded(recorded, tensors)
     if not_recorded:
-        return f"{not_recorded}. {differences}"
-    if not missing and not extra and wrong:
-        special = _outputs(recorded, tensors, wrong) or _inputs(recorded, tensors, wrong)
-        if special:
-            return f"{differences}: {special}"
+        return f"{not_recorded}. {differences or also}"
+    special = (
+        _outputs(recorded, tensors, wrong)
+        or _inputs(recorded, tensors, wrong)
+        or _places(tensors, wrong)
+    )
+    if special and not missing:
+        return f"{differences}: {special}"
     if not wrong and not missing:
-        return f"{differences}: record the tensors under the names of the network"
+        return f"{also}, which the plan's training.model does not have: add them to the network"
     if missing and not wrong and _are_same_shapes(recorded, tensors):
         return (
             f"it has the shapes of the plan's training.model under other names: "
@@ -69,15 +75,20 @@ def describe_differences(recorded: Recorded, tensors: NetworkTensors) -> str:
             "layers of the network the names of the run, or record the run under those of the "
             "network"
         )
-    right = len(recorded.found) - len(wrong)
-    if 2 * right <= len(tensors.parameters):
-        return f"{differences}. {_another_model(recorded, tensors)}"
-    mends = [
-        f"the recording also has {listed(extra, recorded.shapes)}" if extra else "",
+    return f"{differences}{_mend(recorded, tensors, len(wrong), also)}"
+
+
+def _mend(recorded: Recorded, tensors: NetworkTensors, wrong: int, also: str) -> str:
+    """Return what to do if several tensors differ; it may be another model."""
+    right = len(recorded.found) - wrong
+    if right < len(recorded.shapes) and 2 * right <= len(tensors.parameters):
+        return f". {_another_model(recorded, tensors)}"
+    mends = (
+        also,
         "let the plan's training.model have these tensors, with these shapes. What the run did "
         "not send, such as the base of adapters, must have requires_grad = False",
-    ]
-    return f"{differences}: {'; '.join(filter(None, mends))}"
+    )
+    return f": {'; '.join(filter(None, mends))}"
 
 
 def listed(names: Collection[str], shapes: Shapes) -> str:
@@ -144,8 +155,8 @@ def _outputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> s
         return ""
     there, ours = pairs[0]
     return (
-        f"the run's model has {there[0]} outputs and the plan's {ours[0]}. Give the plan data "
-        f"with the {there[0]} classes of the run"
+        f"the run's model has {there[0]} outputs and the plan's {ours[0]}. Name the data of "
+        f"the run in the plan, with its {there[0]} classes, or correct the last layer"
     )
 
 
@@ -158,16 +169,36 @@ def _inputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> st
         return ""
     what = "inputs" if len(there) == 2 else "channels"
     return (
-        f"the run's model reads {there[1]} {what} and the plan's {ours[1]}. Give the plan data "
-        f"with the {there[1]} {what} of the run"
+        f"the run's model reads {there[1]} {what} and the plan's {ours[1]}. Name the data of "
+        f"the run in the plan, with its {there[1]} {what}, or correct the first layer"
+    )
+
+
+def _places(tensors: NetworkTensors, wrong: list[str]) -> str:
+    """Return what to do if only the layer that reads flattened outputs differs."""
+    if not tensors.flattened or wrong != [f"{tensors.flattened}.weight"]:
+        return ""
+    return (
+        f"{tensors.flattened} reads the flattened outputs of a convolution, so that inputs of "
+        "the run have another size. Name the data of the run in the plan, with this size"
     )
 
 
 def _are_same_shapes(recorded: Recorded, tensors: NetworkTensors) -> bool:
-    return sorted(recorded.shapes.values()) in (
-        sorted(tensors.shapes.values()),
-        sorted(tensors.shapes[name] for name in tensors.parameters),
-    )
+    """Return whether the shapes are the network's, or would be with kernels transposed."""
+    ours = [tensors.shapes[name] for name in tensors.parameters]
+    turned = [
+        _turned_back(tensors.shapes[name], tensors.kernels.get(name, ((),))[0])
+        for name in tensors.parameters
+    ]
+    buffers = [tensors.shapes[name] for name in tensors.shapes if name in tensors.buffers]
+    lists = (ours, turned, ours + buffers, turned + buffers)
+    return sorted(recorded.shapes.values()) in [sorted(one) for one in lists]
+
+
+def _turned_back(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
+    """Return the shape of which these axes make this one; without axes, the shape itself."""
+    return tuple(shape[axes.index(axis)] for axis in range(len(axes))) if axes else shape
 
 
 def _another_model(recorded: Recorded, tensors: NetworkTensors) -> str:

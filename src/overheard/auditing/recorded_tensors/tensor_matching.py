@@ -113,11 +113,14 @@ def match_tensors(
             return found
     named = _best_names(recorded, tensors)
     nearest = named or _in_order(recorded, tensors)
-    description = Recorded(recorded, nearest, tuple(left_out), stated)
-    reason = describe_differences(description, tensors)
-    if nearest and not named:
-        reason = f"its tensors are named by position, and in the order of the network {reason}"
-    return TensorMismatch(reason, len(nearest))
+    turned = _turn_fitting(nearest, recorded, tensors)
+    description = Recorded(turned, nearest, tuple(left_out), stated)
+    notes = (
+        "its tensors are named by position" if nearest and not named else "",
+        "its kernels are inputs x outputs" if turned != recorded else "",
+        describe_differences(description, tensors),
+    )
+    return TensorMismatch("; ".join(filter(None, notes)), len(nearest))
 
 
 def plain_name(name: str) -> str:
@@ -293,19 +296,26 @@ def _match_positions(
 def sort_positions(names: Collection[str]) -> tuple[str, ...]:
     """Return the names of a list's tensors in its order; empty if they are no positions.
 
+    Lists may be inside lists. TensorFlow numbers the first of several variables not at all.
+
     >>> sort_positions(["arr_10", "arr_9"]), sort_positions(["0", "weight"])
     (('arr_9', 'arr_10'), ())
+    >>> sort_positions(["1/0", "0/1", "0/0"]), sort_positions(["v_1:0", "v:0"])
+    (('0/0', '0/1', '1/0'), ('v:0', 'v_1:0'))
     """
-    parts = {name: re.split(r"(\d+)", name) for name in names}
-    columns = list(zip(*parts.values(), strict=False))
-    if len({len(one) for one in parts.values()}) != 1 or len(columns) < 3:
+    short = {name: re.sub(r":0$", "", name) for name in names}
+    first = min(short.values(), key=len, default="")
+    parts = {
+        name: re.split(r"(\d+)", f"{one}_0" if one == first and len(names) > 1 else one)
+        for name, one in short.items()
+    }
+    if any(one[0::2] != next(iter(parts.values()))[0::2] for one in parts.values()):
+        parts = {name: re.split(r"(\d+)", one) for name, one in short.items()}
+    texts = {tuple(one[0::2]) for one in parts.values()}
+    numbers = {name: tuple(map(int, one[1::2])) for name, one in parts.items()}
+    if len(texts) != 1 or len(set(numbers.values())) < len(names) or not all(numbers.values()):
         return ()
-    different = [place for place, column in enumerate(columns) if len(set(column)) > 1]
-    (place, *others) = different or [len(columns) - 2]
-    is_number = place % 2 == 1
-    if others or not is_number or len(set(map(int, columns[place]))) < len(parts):
-        return ()
-    return tuple(sorted(parts, key=lambda name: int(parts[name][place])))
+    return tuple(sorted(numbers, key=numbers.__getitem__))
 
 
 def _fitting_orders(
@@ -410,6 +420,22 @@ def _orient(
     if all(recorded[there] == tensors.shapes[name] for name, there in found.items()):
         return TensorMatch(dict(found), {})
     return _with_turned(found, recorded, tensors, is_named=False)
+
+
+def _turn_fitting(
+    found: Mapping[str, str], recorded: Shapes, tensors: NetworkTensors
+) -> Shapes:
+    """Return the shapes with kernels transposed, if more of them fit then; for an error."""
+    turned = dict(recorded)
+    for name, there in found.items():
+        axes, shape = tensors.kernels.get(name, ((),))[0], recorded[there]
+        if axes and len(axes) == len(shape):
+            turned[there] = tuple(shape[axis] for axis in axes)
+
+    def fitting(shapes: Shapes) -> int:
+        return sum(shapes[there] == tensors.shapes[name] for name, there in found.items())
+
+    return turned if fitting(turned) > fitting(recorded) else recorded
 
 
 def _with_turned(
