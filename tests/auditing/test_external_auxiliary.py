@@ -55,8 +55,8 @@ def test_draws_other_examples_under_another_seed():
 def test_says_which_label_has_too_few_examples_and_what_to_do():
     with pytest.raises(
         PlanError,
-        match="auxiliary_from here: 3 examples with label 0 are needed, but the data set has "
-        "only 2 that are not in the audited data: ask for fewer",
+        match="auxiliary_from here: 3 examples with label 'cat' are needed, but the data set "
+        "has only 2 that are not in the audited data: ask for fewer",
     ):
         draw(AuxiliarySize(per_class=3))
 

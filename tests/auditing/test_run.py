@@ -713,7 +713,7 @@ STRANGER = ThreatPlan(observers=("sever",), attacks=(MeanSoftmax(),))
     ("plan", "words"),
     [
         (with_data(examples=2000), "clients want"),
-        (with_data(auxiliary_per_class=999), "999 examples with label 0 are needed"),
+        (with_data(auxiliary_per_class=999), "999 examples with label '0' are needed"),
         (with_data(test=301), "301 is not in 1 to 300"),
         (with_data(shifts=(DataShift(client=0, round=1, shares=(0.5, 0.5)),)), "10 labels"),
         (

@@ -110,7 +110,7 @@ IID = '[data.split]\nkind = "dirichlet"\nalpha = 0.5\n'
         (
             "auxiliary_per_class = 4",
             "auxiliary_per_class = 400",
-            ("400 examples with label 0 are needed", "fewer auxiliary examples"),
+            ("400 examples with label '0' are needed", "fewer auxiliary examples"),
         ),
     ],
     ids=["classes", "clients", "users", "no examples left", "auxiliary"],

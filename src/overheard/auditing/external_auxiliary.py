@@ -44,8 +44,9 @@ def draw_external_auxiliary(
     short = (counts > available).nonzero().flatten().tolist()
     if short:
         label = short[0]
+        name = audited.task.class_names[label]
         raise PlanError(
-            f"{place}: {int(counts[label])} examples with label {label} are needed, but the "
+            f"{place}: {int(counts[label])} examples with label {name!r} are needed, but the "
             f"data set has only {int(available[label])} that are not in the audited data: ask "
             "for fewer auxiliary examples, or name another data set"
         )

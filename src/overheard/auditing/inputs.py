@@ -23,6 +23,7 @@ from overheard.data.dataset import Dataset, DataSource
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
 from overheard.data.partition.schedule import Schedule
+from overheard.data.partition.stratified_sample import ScarceLabelError
 from overheard.data.reading.folder import data_folder
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.learning.device import DeviceName
@@ -272,19 +273,26 @@ def partition_for_plan(
     examples in round 0, unless an attack asks for identities: see `Schedule.control`.
     """
     data = plan.data
-    return draw_partition(
-        dataset,
-        data.split_settings,
-        clients=data.clients,
-        auxiliary=_auxiliary_size(plan),
-        test=data.test,
-        schedule=_schedule(plan, kind),
-        seed=Seed(seed).child("data"),
-        known_users=data.people,
-        is_permuted=kind.control == "permutation",
-        background=data.background,
-        candidates=data.candidates,
-    )
+    try:
+        return draw_partition(
+            dataset,
+            data.split_settings,
+            clients=data.clients,
+            auxiliary=_auxiliary_size(plan),
+            test=data.test,
+            schedule=_schedule(plan, kind),
+            seed=Seed(seed).child("data"),
+            known_users=data.people,
+            is_permuted=kind.control == "permutation",
+            background=data.background,
+            candidates=data.candidates,
+        )
+    except ScarceLabelError as error:
+        label = repr(dataset.task.class_names[error.label])
+        user = str(error.user)
+        if error.user is not None and dataset.user_names:
+            user = repr(dataset.user_names[error.user])
+        raise PlanError(error.message(label, user)) from error
 
 
 def _redraw_for_plan(

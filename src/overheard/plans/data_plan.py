@@ -1,16 +1,18 @@
 """The data table of a plan: the clients' data and how they change over rounds."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
+from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.data_partition import SplitSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import MAX_CLIENTS, DataShift, Draws
 from overheard.data.positive import Positive
+from overheard.data.splits.iid import Iid
 from overheard.plans.plugin_field import PluginField
 from overheard.plans.registries import DATASETS, SPLITS
 from overheard.plans.strict_model import SELF_VALIDATING, StrictModel
@@ -69,6 +71,17 @@ class DataPlan(StrictModel):
     people: Annotated[KnownUserSettings, SELF_VALIDATING] | None = None
     background: Positive | None = None
     candidates: CandidateSettings | None = None
+
+    # Any: a split as in TOML, or the object itself.
+    @field_validator("split", mode="before")
+    @classmethod
+    def _follow_own_data(cls, split: Any, checked: ValidationInfo) -> Any:
+        """Let `iid` follow the label shares of a person's own data, if nothing else is said."""
+        table = {"kind": split} if isinstance(split, str) else split
+        is_own = isinstance(checked.data.get("source"), Own)
+        if is_own and isinstance(table, dict) and table.get("kind") == Iid.name:
+            return {"balanced": False} | table
+        return split
 
     @property
     def split_settings(self) -> SplitSettings | None:

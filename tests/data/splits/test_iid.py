@@ -38,3 +38,25 @@ def test_unbalanced_follows_the_shares_of_the_pool() -> None:
     labels = torch.tensor([0] * 90 + [1] * 10)
     (rows,) = Iid(0.0, balanced=False).assign(labels, None, torch.tensor([40]), 2, Seed(0))
     assert labels[rows].bincount().tolist() == [36, 4]
+
+
+@pytest.mark.parametrize("rare", [3, 30])
+def test_unbalanced_takes_every_example_of_a_pool_with_a_rare_label(rare: int) -> None:
+    # An even share of 0.12 or 1.2 examples of the rare label for each of 25 clients.
+    labels = torch.tensor([0] * (500 - rare) + [1] * rare)
+    split = Iid(balanced=False)
+    rows = split.assign(labels, None, torch.tensor([20] * 25), 2, Seed(0))
+    assert torch.cat(rows).sort().values.equal(torch.arange(500))
+
+
+def test_a_rare_label_is_as_frequent_in_clients_as_in_the_pool() -> None:
+    # 2 % of the pool, so 0.4 examples of a client of 20: not rounded to none.
+    labels = torch.tensor([0] * 4900 + [1] * 100)
+    rows = Iid(balanced=False).assign(labels, None, torch.tensor([20] * 100), 2, Seed(0))
+    assert 20 < int(labels[torch.cat(rows)].sum()) < 60
+
+
+def test_a_balanced_split_names_the_key_that_follows_the_pool() -> None:
+    labels = torch.tensor([0] * 90 + [1] * 10)
+    with pytest.raises(PlanError, match="set balanced = false in the split"):
+        Iid().assign(labels, None, torch.tensor([40]), 2, Seed(0))

@@ -41,18 +41,20 @@ class Own(DataSource):
             columns of numbers to predict, which are standardised. A function shows it by the
             form of its labels; arrays have classes.
         more_labels: further columns of labels, for "multi_label" and "regression".
-        scale: how numbers of a file become inputs. "standardised": minus the mean, over the
-            deviation. "as_written": as they are. "by_255": divided by 255. "min_max": from 0 to
-            1. Statistics are those of the training part. Take what the run's clients do.
+        scale: how numbers of a file become inputs; take what the run's clients do. "by_255":
+            divided by 255. "min_max": from 0 to 1. "as_written": as they are. "standardised",
+            and omitted: minus the mean, over the deviation. Statistics are those of the
+            training part.
         numbers: columns of a table that are inputs as numbers, whatever they look like; a cell
-            that is no number is missing.
+            that is no number is missing. Omitted: found out.
         categories: columns of a table that are inputs as categories, though they hold numbers.
-        left_out: columns of a table that are no inputs. Columns of ids are found and left out.
-        decimals: the decimal sign of a table, "dot" or "comma"; None = found out.
+            Omitted: found out.
+        left_out: columns of a table that are no inputs, beside those that name or count rows.
+        decimals: the decimal sign of a table, "dot" or "comma". Omitted: found out.
         header_lines: lines with names of columns in a .csv, 0 to 2. With 0, columns are named
-            0, 1, 2, ...; with 2, the two names of a column are joined by a blank.
+            0, 1, 2, ...; with 2, the two names of a column are joined by a blank. Omitted: 1.
         spellings: what becomes of labels that differ by blanks, final dots or capitals alone:
-            "refused", "merged" (one class) or "kept" (several).
+            "merged" (one class) or "kept" (several). Omitted: they are refused.
 
     """
 
@@ -66,20 +68,20 @@ class Own(DataSource):
     tokens: int = 40
     task: TaskKind = "classification"
     more_labels: tuple[str, ...] = ()
-    scale: Scale = "standardised"
-    numbers: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    scale: Scale | None = None
+    numbers: tuple[str, ...] | None = None
+    categories: tuple[str, ...] | None = None
+    left_out: tuple[str, ...] | None = None
     decimals: Decimals | None = None
-    header_lines: int = 1
-    spellings: Spellings = "refused"
+    header_lines: int | None = None
+    spellings: Spellings | None = None
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"
 
     def __post_init__(self) -> None:
         """Refuse a header that no table has."""
-        if not 0 <= self.header_lines <= MAX_HEADER_LINES:
+        if self.header_lines is not None and not 0 <= self.header_lines <= MAX_HEADER_LINES:
             raise PlanError(
                 f"own: header_lines must be 0 to {MAX_HEADER_LINES}, got {self.header_lines}"
             )
@@ -96,10 +98,14 @@ class Own(DataSource):
             task=self.task,
             more_labels=self.more_labels,
             table=TableSettings(
-                self.header_lines,
+                1 if self.header_lines is None else self.header_lines,
                 self.spellings,
                 InputSettings(
-                    self.numbers, self.categories, self.left_out, self.decimals, self.scale
+                    self.numbers or (),
+                    self.categories or (),
+                    self.left_out or (),
+                    self.decimals,
+                    self.scale or "standardised",
                 ),
                 TextSettings(self.vocabulary, self.tokens),
             ),

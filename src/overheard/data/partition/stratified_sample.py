@@ -1,5 +1,7 @@
 """Stratified samples from a pool, disjoint between clients."""
 
+from typing import final
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -7,6 +9,37 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
+
+
+@final
+class ScarceLabelError(PlanError):
+    """A label of which there are too few examples.
+
+    Args:
+        label: the number of the label.
+        user: the number of the user whose examples are too few; None = those of all.
+        needed: how many are needed.
+        left: how many there are.
+        hint: what else helps, before what always does; "" = nothing.
+
+    """
+
+    def __init__(
+        self, label: int, user: int | None, needed: int, left: int, hint: str = ""
+    ) -> None:
+        """Build the message with the numbers of the label and the user."""
+        self.label, self.user = label, user
+        self.needed, self.left, self.hint = needed, left, hint
+        super().__init__(self.message(str(label), str(user)))
+
+    def message(self, label: str, user: str) -> str:
+        """Return the message with these names of the label and the user."""
+        owner = "" if self.user is None else f" of user {user}"
+        return (
+            f"{self.needed} examples{owner} with label {label} are needed, but {self.left} are "
+            f"left: {self.hint}take fewer or smaller clients, fewer rounds with fresh "
+            "examples, fewer auxiliary examples, or a composition with less of that label"
+        )
 
 
 def draw_stratified(
@@ -20,14 +53,14 @@ def draw_stratified(
     Args:
         strata: the stratum of each example in the pool: its label, or user * classes + label.
         counts: how many examples of each stratum each client gets.
-        classes: the number of labels; only for the error message.
+        classes: the number of labels; only for the error.
         seed: determines which examples a client gets, and in what order.
 
     Returns:
         The rows of each client, in random order.
 
     Raises:
-        PlanError: if a stratum has too few examples; the message names its label.
+        ScarceLabelError: if a stratum has too few examples.
 
     """
     check_availability(strata.bincount(minlength=counts.shape[1]), counts.sum(0), classes)
@@ -45,24 +78,33 @@ def draw_stratified(
 
 
 def check_availability(
-    available: Int[Tensor, " strata"], needed: Int[Tensor, " strata"], classes: int
+    available: Int[Tensor, " strata"],
+    needed: Int[Tensor, " strata"],
+    classes: int,
+    hint: str = "",
 ) -> None:
     """Refuse to draw more examples of a stratum than are available.
 
+    Args:
+        available: by stratum, how many there are.
+        needed: by stratum, how many are to be drawn.
+        classes: the number of labels.
+        hint: what else helps.
+
     Raises:
-        PlanError: if one has too few; the message names the label and both numbers.
+        ScarceLabelError: if one has too few.
 
     """
     short = (needed > available).nonzero().flatten()
     if not len(short):
         return
     stratum = int(short[0])
-    owner = f" of user {stratum // classes}" if len(available) > classes else ""
-    raise PlanError(
-        f"{int(needed[stratum])} examples{owner} with label {stratum % classes} are needed, "
-        f"but {int(available[stratum])} are left: take fewer or smaller clients, fewer rounds "
-        "with fresh examples, fewer auxiliary examples, or a composition with less of that "
-        "label"
+    raise ScarceLabelError(
+        stratum % classes,
+        stratum // classes if len(available) > classes else None,
+        int(needed[stratum]),
+        int(available[stratum]),
+        hint,
     )
 
 

@@ -54,7 +54,7 @@ FEW_LABELS = 20
 SHARE_OF_LABELS = 0.1
 """Share of rows with different numbers from which labels are numbers to predict."""
 
-Spellings = Literal["refused", "merged", "kept"]
+Spellings = Literal["merged", "kept"]
 """What becomes of labels that differ by blanks, final dots or capitals alone."""
 
 
@@ -65,14 +65,14 @@ class TableSettings:
 
     Args:
         header_lines: lines with names of columns.
-        spellings: what becomes of labels that are spelled alike.
+        spellings: what becomes of labels that are spelled alike; None = they are refused.
         inputs: what is stated of the inputs.
         texts: settings of tokens.
 
     """
 
     header_lines: int = 1
-    spellings: Spellings = "refused"
+    spellings: Spellings | None = None
     inputs: InputSettings = InputSettings()  # noqa: RUF009 - a value that never changes
     texts: TextSettings = TextSettings()  # noqa: RUF009 - a value that never changes
 
@@ -306,7 +306,7 @@ def _read_labels(
     column, notes = table.columns[columns.label], tuple[str, ...]()
     if settings.spellings == "merged":
         column, notes = merge_spellings(column)
-    elif settings.spellings == "refused":
+    elif settings.spellings is None:
         refuse_spellings(path, columns.label, column)
     _refuse_numbers_to_predict(path, columns.label, column)
     labels = read_names_of_column(path, columns.label, column)

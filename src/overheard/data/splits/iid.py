@@ -14,6 +14,8 @@ from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.label_split import LabelSplit
 from overheard.data.partition.stratified_sample import check_availability
 
+UNBALANCED_HINT = "set balanced = false in the split to follow the shares of the data, or "
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,14 @@ class Iid(LabelSplit):
     may leave the range by less than 1. If few examples of a label are left, the upper end of
     its range is lowered, so that every later client still gets its lower end.
 
+    If the even share of a label is less than one example, or too few examples are left, a
+    client that follows the shares of the pool gets a random sample of what is left.
+
     Args:
         fluctuation: half the width of the range, relative to the even share (0..1).
         balanced: True = the even share is s / C for all labels, as in the paper. False = it
-            follows the label shares of the pool, for pools with rare labels.
+            follows the label shares of the pool. In a plan, False is the default for data of
+            your own, and True for others.
 
     """
 
@@ -62,18 +68,30 @@ class Iid(LabelSplit):
         shares = weights.double() / weights.sum()
         even = sizes[:, None] * shares  # (clients, classes)
         lowest = (even * (1 - self.fluctuation) - ROUNDING_TOLERANCE).ceil()
+        if not self.balanced:
+            # Rounded up, more may be reserved than the pool has.
+            lowest = lowest.minimum(even)
         reserved = lowest.sum(0) - lowest.cumsum(0)  # for the clients after each
         left = available.double()
         counts = []
         for number, size in enumerate(sizes.tolist()):
             low = even[number] * (1 - self.fluctuation)
             high = (even[number] * (1 + self.fluctuation)).minimum(left - reserved[number])
-            if (
+            is_short = (
                 bool((high < low - ROUNDING_TOLERANCE).any())
                 or float(high.sum()) < size - ROUNDING_TOLERANCE
-            ):
+            )
+            is_rare = bool(((even[number] > 0) & (even[number] < 1)).any())
+            if not self.balanced and (is_short or is_rare):
+                generator = seed.child("counts", number).numpy()
+                drawn = generator.multivariate_hypergeometric(left.long().numpy(), size)
+                counts.append(torch.from_numpy(drawn))
+                left = left - counts[-1]
+                continue
+            if is_short:
                 # The totals that all clients need show best which label is scarce.
-                check_availability(available, even.sum(0).round().long(), classes)
+                needed = even.sum(0).round().long()
+                check_availability(available, needed, classes, UNBALANCED_HINT)
                 raise PlanError(
                     f"iid: too few examples are left for client {number}: take fewer or "
                     "smaller clients, or a larger fluctuation"
