@@ -7,6 +7,7 @@ import torch
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.data.reading.custom_arrays import load_arrays
+from overheard.data.reading.scales import Scale
 
 X = np.random.default_rng(0).normal(3.0, 2.0, (20, 3))
 Y = np.arange(20) % 2
@@ -163,3 +164,39 @@ def test_refuses_arrays_that_cannot_be_used(
 ) -> None:
     with pytest.raises(DataError, match=message):
         load_arrays(write_arrays(tmp_path, **arrays), Seed(0))
+
+
+def test_labels_that_begin_at_1_are_the_classes_that_occur(tmp_path: Path) -> None:
+    np.savez(tmp_path / "own.npz", x=np.ones((30, 2)), y=np.array([2, 4, 7] * 10))
+    dataset = load_arrays(tmp_path / "own.npz", Seed(0))
+    assert dataset.task.class_names == ("2", "4", "7")
+    assert dataset.train.labels.bincount().tolist() == [8, 8, 8]
+    assert "No label is 0: the classes are 2, 4, 7" in dataset.reading.notes[0]
+
+
+def test_tells_which_classes_have_no_example(tmp_path: Path) -> None:
+    np.savez(tmp_path / "own.npz", x=np.ones((30, 2)), y=np.array([0, 1, 3] * 10))
+    dataset = load_arrays(tmp_path / "own.npz", Seed(0))
+    assert dataset.task.class_names == ("0", "1", "2", "3")
+    assert dataset.reading.notes == ("No example has the label '2'.",)
+
+
+@pytest.mark.parametrize(
+    ("scale", "smallest", "largest"),
+    [
+        ("as_written", 0, 200),
+        ("by_255", 0, 200 / 255),
+        ("min_max", 0, 1),
+        ("standardised", -1, 1),
+    ],
+)
+def test_arrays_and_images_are_on_the_stated_scale(
+    tmp_path: Path, scale: Scale, smallest: float, largest: float
+) -> None:
+    x = np.zeros((20, 2, 2), np.uint8)
+    x[::2] = 200
+    for inputs in (x, x.reshape(20, 4).astype(np.float32)):
+        np.savez(tmp_path / "own.npz", x=inputs, y=np.arange(20) % 2)
+        train = load_arrays(tmp_path / "own.npz", Seed(0), scale).train.inputs
+        assert float(train.min()) == pytest.approx(smallest)
+        assert float(train.max()) == pytest.approx(largest)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import final
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from overheard.core.errors import DataError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.data.dataset import Dataset
+from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
 from overheard.data.reading.arrays import (
     checked_names,
@@ -22,6 +23,7 @@ from overheard.data.reading.arrays import (
     read_names,
 )
 from overheard.data.reading.images import LabelledImages, image_dataset
+from overheard.data.reading.scales import SCALE_WORDS, Scale, rescale
 from overheard.data.reading.times import rank_times
 
 ARRAY_NAMES = ("user", "times", "records")
@@ -149,12 +151,13 @@ MAX_CLASSES = 1000
 """The most classes; a column with more values is a number or a name, not a class."""
 
 
-def load_arrays(path: Path, seed: Seed) -> Dataset:
+def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Dataset:
     """Load the data set in the arrays `x_<part>` and `y_<part>`, or `x`, `y`.
 
     Inputs are 8-bit images (examples x height x width, then channels if there are any), images
-    of real numbers (channels first) or columns of numbers. They are standardised by the
-    training part, per channel or per column. Labels are numbers from 0, or names.
+    of real numbers (channels first) or columns of numbers. They are put on the scale, with the
+    statistics of the training part, per channel or per column. Labels are numbers from 0, or
+    names; if no label is 0, the classes are the numbers that occur.
 
     Optional arrays, without the suffix `"_train"` if there is no test part:
 
@@ -174,28 +177,29 @@ def load_arrays(path: Path, seed: Seed) -> Dataset:
     part = "" if "x" in names and "x_train" not in names else "_train"
     inputs, labels = read_array(path, f"x{part}"), read_array(path, f"y{part}")
     _check_inputs(path, f"x{part}", inputs, labels)
-    class_names = _class_names(path, labels, names)
-    numbers = _label_numbers(path, f"y{part}", labels, class_names)
+    classes = _find_classes(path, f"y{part}", labels, names)
+    numbers = classes.numbers(path, f"y{part}", labels)
     provenance = read_provenance(path, part, names, len(inputs))
     if part and "x_test" in names:
         test_inputs, test_labels = read_array(path, "x_test"), read_array(path, "y_test")
         _check_inputs(path, "x_test", test_inputs, test_labels)
         if test_inputs.shape[1:] != inputs.shape[1:] or test_inputs.dtype != inputs.dtype:
             raise DataError(f"{path}: 'x_train' and 'x_test' must have one type and shape")
-        test_numbers = _label_numbers(path, "y_test", test_labels, class_names)
+        test_numbers = classes.numbers(path, "y_test", test_labels)
     else:
         held_out = provenance.hold_out_fifth(torch.from_numpy(numbers), seed, path)
         test = held_out.numpy()
         test_inputs, test_numbers = inputs[test], numbers[test]
         inputs, numbers = inputs[~test], numbers[~test]
         provenance = provenance.take(~held_out)
-    dataset = _standardise(path, inputs, numbers, test_inputs, test_numbers, class_names)
+    dataset = _rescale(path, inputs, numbers, test_inputs, test_numbers, classes.names, scale)
     return replace(
         dataset,
         users=provenance.users,
         user_names=provenance.user_names,
         times=provenance.times,
         records=provenance.records,
+        reading=DataReading((), SCALE_WORDS[scale], classes.notes),
     )
 
 
@@ -217,76 +221,133 @@ def _check_inputs(
         )
 
 
-def _class_names(
-    path: Path, labels: Shaped[np.ndarray, " examples"], arrays: frozenset[str]
-) -> tuple[str, ...]:
-    if labels.dtype.kind == "U":
-        names = np.unique(labels).tolist()
-    elif "class_names" in arrays:
-        names = list(read_names(path, "class_names"))
-    elif labels.dtype.kind in "iu":
-        names = [str(number) for number in range(min(int(labels.max()), MAX_CLASSES) + 1)]
-    else:
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Classes:
+    """The classes of labels in arrays.
+
+    Args:
+        names: their names.
+        values: the labels of the file that stand for them, in the order of the names.
+        notes: a sentence on each thing that may not be as the owner of the data means it.
+
+    """
+
+    names: tuple[str, ...]
+    values: Shaped[np.ndarray, " classes"]
+    notes: tuple[str, ...] = ()
+
+    def numbers(
+        self, path: Path, name: str, labels: Shaped[np.ndarray, " examples"]
+    ) -> Int64[np.ndarray, " examples"]:
+        """Return the number of the class of each label.
+
+        Raises:
+            DataError: if a label stands for no class.
+
+        """
+        is_known = np.isin(labels, self.values)
+        if not is_known.all():
+            raise DataError(
+                f"{path}: '{name}' holds the label {str(labels[~is_known][0])!r}, which is no "
+                "class of the training examples: remove or correct it"
+            )
+        order = np.argsort(self.values)
+        return order[np.searchsorted(self.values[order], labels)].astype(np.int64)
+
+
+def _find_classes(
+    path: Path, name: str, labels: Shaped[np.ndarray, " examples"], arrays: frozenset[str]
+) -> _Classes:
+    """Return the classes that labels stand for.
+
+    Names stand for themselves, in their order. Numbers are places in `class_names` or, without
+    it, classes from 0; if 0 does not occur, the classes are the numbers that occur.
+
+    Raises:
+        DataError: if labels are neither, or there are not 2 to `MAX_CLASSES` classes.
+
+    """
+    is_named = labels.dtype.kind == "U"
+    if not is_named and labels.dtype.kind not in "iu":
         raise DataError(
             f"{path}: labels must be whole numbers or names, but are {labels.dtype}. "
             "Numbers to predict come from a function, or from a table with task = 'regression'"
         )
+    values, notes = np.unique(labels), tuple[str, ...]()
+    if is_named:
+        names = [str(value) for value in values.tolist()]
+    elif "class_names" in arrays:
+        names = list(read_names(path, "class_names"))
+    elif int(values[0]) > 0 and len(values) <= MAX_CLASSES:
+        names = [str(value) for value in values.tolist()]
+        notes = (_note_on_first_label(names),)
+    else:
+        names = [str(number) for number in range(min(int(values[-1]), MAX_CLASSES) + 1)]
     if not 2 <= len(names) <= MAX_CLASSES:
         raise DataError(
             f"{path}: the labels have {len(names)} classes, but must have 2 to {MAX_CLASSES}"
         )
-    return checked_names(path, "class_names", names)
+    checked = checked_names(path, "class_names", names)
+    if not is_named and not notes:
+        checked_numbers(path, name, labels, below=len(names), examples=len(labels))
+        return _Classes(checked, np.arange(len(names)), note_empty_classes(checked, labels))
+    return _Classes(checked, values, notes)
 
 
-def _label_numbers(
-    path: Path,
-    name: str,
-    labels: Shaped[np.ndarray, " examples"],
-    class_names: tuple[str, ...],
-) -> Int64[np.ndarray, " examples"]:
-    if labels.dtype.kind == "U":
-        is_known = np.isin(labels, class_names)
-        if not is_known.all():
-            raise DataError(
-                f"{path}: '{name}' holds the label {str(labels[~is_known][0])!r}, which no "
-                "training example has: remove or correct it"
-            )
-        order = np.argsort(class_names)
-        return order[np.searchsorted(np.array(class_names)[order], labels)].astype(np.int64)
-    return checked_numbers(path, name, labels, below=len(class_names), examples=len(labels))
+def _note_on_first_label(names: list[str]) -> str:
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return (
+        f"No label is 0: the classes are {shown} in this order, for outputs 0, 1, ... of the "
+        "model. If it has outputs for other labels too, give the array class_names."
+    )
 
 
-def _standardise(
+def note_empty_classes(
+    names: tuple[str, ...], labels: Shaped[np.ndarray, " examples"]
+) -> tuple[str, ...]:
+    """Return a note on the classes without an example."""
+    counts = np.bincount(labels.astype(np.int64), minlength=len(names))
+    empty = [name for name, count in zip(names, counts.tolist(), strict=True) if not count]
+    if not empty:
+        return ()
+    shown = ", ".join(map(repr, empty[:10])) + (", ..." if len(empty) > 10 else "")
+    return (f"No example has the label {shown}.",)
+
+
+def _rescale(
     path: Path,
     inputs: Shaped[np.ndarray, "examples ..."],
     labels: Int64[np.ndarray, " examples"],
     test_inputs: Shaped[np.ndarray, "test_examples ..."],
     test_labels: Int64[np.ndarray, " test_examples"],
     class_names: tuple[str, ...],
+    scale: Scale,
 ) -> Dataset:
-    if inputs.dtype == np.uint8 and inputs.ndim > 2:
+    are_pixels = inputs.dtype == np.uint8 and inputs.ndim > 2
+    if are_pixels:
         shapes = [(*part.shape[:3], -1) for part in (inputs, test_inputs)]
-        return image_dataset(
-            LabelledImages(inputs.reshape(shapes[0]), labels),
-            LabelledImages(test_inputs.reshape(shapes[1]), test_labels),
-            class_names,
-        )
+        inputs, test_inputs = inputs.reshape(shapes[0]), test_inputs.reshape(shapes[1])
+        if scale == "standardised":
+            return image_dataset(
+                LabelledImages(inputs, labels),
+                LabelledImages(test_inputs, test_labels),
+                class_names,
+            )
+        inputs, test_inputs = inputs.transpose(0, 3, 1, 2), test_inputs.transpose(0, 3, 1, 2)
     real, test_real = inputs.astype(np.float64), test_inputs.astype(np.float64)
-    if inputs.ndim == 3:
+    if real.ndim == 3:
         real, test_real = real[:, None], test_real[:, None]
     axes = (0, *range(2, real.ndim))
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = real.mean(axis=axes, keepdims=True)
-        deviation = real.std(axis=axes, keepdims=True)
-    # A constant column becomes 0.
-    deviation[deviation == 0] = 1
     parts = []
     for values, numbers in ((real, labels), (test_real, test_labels)):
-        with np.errstate(over="ignore", invalid="ignore"):
-            standard = torch.from_numpy(((values - mean) / deviation).astype(np.float32))
-        if not bool(standard.isfinite().all()) or not np.isfinite(deviation).all():
+        try:
+            if not np.isfinite(values).all():
+                raise ValueError("not finite")
+            scaled = rescale(values, real, scale, axes).astype(np.float32)
+        except ValueError as error:
             raise DataError(
                 f"{path}: inputs have NaN, infinity or far too large numbers: correct them"
-            )
-        parts.append(Examples(standard, torch.from_numpy(numbers)))
+            ) from error
+        parts.append(Examples(torch.from_numpy(scaled), torch.from_numpy(numbers)))
     return Dataset(parts[0], parts[1], Task(tuple(real.shape[1:]), class_names))

@@ -13,9 +13,9 @@ from overheard.core.own_code.failure import describe_failure
 from overheard.core.own_code.reference import REFERENCE, import_reference
 from overheard.core.seeds import Seed
 from overheard.core.task import Task, TaskKind
-from overheard.data.dataset import Dataset
+from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
-from overheard.data.reading.custom_arrays import load_arrays
+from overheard.data.reading.custom_arrays import load_arrays, note_empty_classes
 from overheard.data.reading.custom_table import TableColumns, TableSettings, load_table
 from overheard.data.reading.float_labels import (
     float_label_rows,
@@ -79,7 +79,7 @@ def load_custom_data(
                 f"{Path.cwd()}"
             )
         if path.suffix == ".npz":
-            return load_arrays(path, seed)
+            return load_arrays(path, seed, table.inputs.scale)
         columns = TableColumns(label, user, text, time, attributes, task, more_labels)
         return load_table(path, columns, table, seed)
     if REFERENCE.fullmatch(reference):
@@ -153,7 +153,9 @@ def dataset_of_tensors(returned: object, reference: str, seed: Seed) -> Dataset:
             names = output_names(kind, examples.loss_labels.shape[1])
         test = hold_out_fifth(examples.labels, seed, Path(reference))
         task = Task(tuple(inputs.shape[1:]), names, kind=kind)
-        return Dataset(examples.take(~test), examples.take(test), task)
+        notes = note_empty_classes(names, labels.numpy()) if task.has_classes else ()
+        reading = DataReading(notes=notes)
+        return Dataset(examples.take(~test), examples.take(test), task, reading=reading)
     except (ValueError, TypeError, RuntimeError) as error:
         raise DataError(f"{reference}: {error}") from error
 
