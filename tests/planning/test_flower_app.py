@@ -24,6 +24,9 @@ from torch import nn
 class Net(nn.Module): ...
 class Config: ...
 class Other(Module): ...
+class Late(Derived): ...
+class Derived(Net): ...
+class Row(nn.Sequential): ...
 """
 
 
@@ -33,7 +36,9 @@ def test_finds_networks_and_settings_without_running_the_app(tmp_path: Path):
     (tmp_path / "mine" / "task.py").write_text(TASK)
     (tmp_path / "mine" / "broken.py").write_text("class (")
     app = read_flower_app(tmp_path)
-    assert app.networks == ("mine.task:Net", "mine.task:Other")
+    assert app.networks == tuple(
+        f"mine.task:{name}" for name in ("Net", "Other", "Late", "Derived", "Row")
+    )
     assert app.rounds == 3
     found = read_training_facts(None, app).settings
     assert {key: one.value for key, one in found.items()} == {"rate": 0.05, "epochs": 2}

@@ -33,7 +33,8 @@ def init(
         Path | None,
         typer.Option(
             "--flower",
-            help="Folder of a Flower app: its network and its settings are read, not run.",
+            help="Folder of a Flower app. Its files are read. Its networks are imported and "
+            "built to find the recorded one, which runs them: name only an app you trust.",
         ),
     ] = None,
     data: Annotated[
@@ -60,8 +61,9 @@ def init(
     """Write a first plan that runs, with a comment on each choice.
 
     From a recording, the plan has what the recording states: network, classes,
-    training, defenses and rounds. Code that it names is never run. Attacks for
-    which something is missing are left out, and the plan says what to add.
+    training, defenses and rounds. Code that it names is never run. Only networks
+    of --flower and --model, and a function of --data, are. Attacks for which
+    something is missing are left out, and the plan says what to add.
     Without a recording, the plan simulates a federation. On a terminal, the
     command asks for what was not given as an option.
 
@@ -96,11 +98,14 @@ def init(
         return
     _print_attacks(written.attacks, written.missing, data)
     _print_proposal(written.proposal)
+    _print_networks(written.networks)
     _print_training(written.training, is_simulated=recording is None and flower is None)
-    _print_next_step(file, recording, is_app=flower is not None)
+    _print_next_step(file, recording, written.app, is_app=flower is not None)
 
 
-def _print_next_step(file: Path, recording: Path | None, *, is_app: bool) -> None:
+def _print_next_step(
+    file: Path, recording: Path | None, app: Path | None, *, is_app: bool
+) -> None:
     from overheard.auditing.folder import default_folder, free_folder
 
     console = Console(highlight=False, soft_wrap=True)
@@ -111,7 +116,9 @@ def _print_next_step(file: Path, recording: Path | None, *, is_app: bool) -> Non
     folder = free_folder(file)
     out = "" if folder == default_folder(file) else f" --out {quote(str(folder))}"
     console.print(Text(f"Written: {file}", style="bold"))
-    console.print(escaped_text(f"Next: overheard audit {quote(str(file))}{source}{out}"))
+    is_elsewhere = app is not None and app.resolve() != Path.cwd()
+    path = f"PYTHONPATH={quote(str(app))} " if is_elsewhere else ""
+    console.print(escaped_text(f"Next: {path}overheard audit {quote(str(file))}{source}{out}"))
     console.print(escaped_text(f"Then open {folder / 'report.html'}"))
 
 
@@ -132,6 +139,13 @@ def _print_proposal(reference: str | None) -> None:
     if reference is not None:
         console = Console(highlight=False, soft_wrap=True)
         console.print(escaped_text(f"{describe_proposal(reference)}."))
+
+
+def _print_networks(networks: Mapping[str, str]) -> None:
+    """Print which networks of an app were not taken, and why."""
+    console = Console(highlight=False, soft_wrap=True)
+    for reference, difference in networks.items():
+        console.print(escaped_text(f"{reference} is not taken: {difference}."))
 
 
 def _print_training(training: "TrainingFacts", *, is_simulated: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
@@ -10,12 +10,10 @@ import torch
 
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
-from overheard.auditing.recorded_tensors.model_tensors import match_records
-from overheard.auditing.recorded_tensors.tensor_matching import TensorMatch
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
-from overheard.core.errors import AuditError, PlanError
+from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.data.dataset import Dataset, DataSource
@@ -23,12 +21,12 @@ from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.datasets.own import Own as OwnData
 from overheard.data.reading.float_labels import output_names
-from overheard.federation.home import home_names
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own as OwnModel
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
+from overheard.planning.app_networks import importable_from, network_difference
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
@@ -108,6 +106,8 @@ class FirstPlan:
         proposal: "package.module:name" of a network that the recording names and the plan does
             not, as whoever made the recording chose it; None = there is none.
         training: how clients train, as far as it is known.
+        networks: networks of the app that were looked at and not taken, with the reason.
+        app: the folder from which the plan's network is imported; None = from no app.
 
     """
 
@@ -117,6 +117,8 @@ class FirstPlan:
     missing: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     proposal: str | None = None
     training: TrainingFacts = field(default_factory=TrainingFacts)
+    networks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    app: Path | None = None
 
 
 def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
@@ -129,6 +131,11 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
         DataError: if the data cannot be read.
 
     """
+    with importable_from(None if request.app is None else request.app.folder):
+        return _write_plan(request, resources)
+
+
+def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     dataset = _data_source(request).load(resources.data)
     facts = _plan_facts(request, dataset)
     facts = _with_fitting_sizes(facts, dataset, request, resources)
@@ -147,6 +154,7 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
             "(--data FILE --label COLUMN), and the network if the recording does not state it "
             "(--model package.module:Class, or --flower FOLDER). "
             + proposal
+            + "".join(f"{name} is not taken: {why}. " for name, why in facts.networks.items())
             + "; ".join(f"{name} needs {what}" for name, what in missing.items())
         )
     kept = tuple(_able_threats(threats, able))
@@ -154,7 +162,14 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
     text = plan_text(facts)
     plan = parse_plan(text, PLACE)
     return FirstPlan(
-        text, plan, able, MappingProxyType(missing), facts.proposal, facts.training
+        text,
+        plan,
+        able,
+        MappingProxyType(missing),
+        facts.proposal,
+        facts.training,
+        facts.networks,
+        facts.app,
     )
 
 
@@ -198,14 +213,14 @@ def _guess_shape(
     networks = networks if request.model is None else (request.model,)
     for shape in shapes:
         dataset = NoExamples(names, shape, task=recording.task_kind).load(None)
-        if any(_fits(OwnModel(one), dataset, recording) for one in networks):
+        if any(not _difference(one, dataset, request) for one in networks):
             return shape
     return (1,)
 
 
 def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
     recording, app = request.recording, request.app or FlowerApp()
-    model, origin = _choose_model(request, dataset)
+    chosen = _choose_model(request, dataset)
     defenses = () if recording is None else _recorded_defenses(recording)
     recipe = None if recording is None else recording.manifest.recipe
     rounds = app.rounds or ROUNDS if recording is None else recording.rounds
@@ -217,8 +232,8 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         observer=SERVER if recording is None else recording.observer,
         is_about_cohort=not reads_updates,
         source=_data_source(request),
-        model=model,
-        model_origin=origin,
+        model=chosen.model,
+        model_origin=chosen.origin,
         rounds=rounds,
         training=read_training_facts(recording, app),
         defenses=defenses,
@@ -230,36 +245,83 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         has_classes=dataset.task.has_classes,
         loss=LOSSES_OF_TASKS[dataset.task.kind][0] if recipe is None else recipe.loss,
         has_truth=recording is None or recording.has_truth,
-        networks=app.networks,
+        networks=chosen.others,
+        app=app.folder if chosen.is_of_app else None,
         has_users=dataset.users is not None,
         is_shape_known=request.data is not None
         or recording is None
         or recording.manifest.task is not None,
         algorithm=None if recording is None else _recorded_algorithm(recording, defenses),
         proposal=None
-        if recording is None or isinstance(model, OwnModel)
+        if recording is None or isinstance(chosen.model, OwnModel)
         else proposed_network(recording.manifest.model),
     )
 
 
-def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> tuple[Model, str]:
+@final
+@dataclass(frozen=True, slots=True)
+class _ChosenModel:
+    """The model of a plan.
+
+    Args:
+        model: the model.
+        origin: where it comes from, in words.
+        is_of_app: whether it is a network of the Flower app.
+        others: networks of the app that were looked at and not taken, with the reason.
+
+    """
+
+    model: Model
+    origin: str
+    is_of_app: bool = False
+    others: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
     """Return the model of the plan, and where it comes from."""
     recording, app = request.recording, request.app or FlowerApp()
     if request.model is not None:
-        return _given_model(request.model), "as given"
+        return _ChosenModel(_given_model(request.model), "as given")
     stated = None if recording is None else parse_model(recording.manifest.model)
     if stated is not None:
-        return stated, "as the recording states"
+        return _ChosenModel(stated, "as the recording states")
     if recording is None:
-        if len(app.networks) == 1:
-            return OwnModel(app.networks[0]), "the one network of the Flower app"
-        default: Model = TextBag() if dataset.task.vocabulary is not None else Mlp()
-        return default, "a small network: set your own by --model package.module:Class"
+        return _choose_simulated_model(app, dataset)
+    others = dict[str, str]()
     for reference in app.networks:
-        if _fits(OwnModel(reference), dataset, recording):
-            return OwnModel(reference), "the network of the Flower app with the same tensors"
+        others[reference] = _difference(reference, dataset, request)
+        if not others[reference]:
+            del others[reference]
+            origin = "the network of the Flower app with the same tensors"
+            model = OwnModel(reference)
+            return _ChosenModel(model, origin, is_of_app=True, others=MappingProxyType(others))
     shapes = (f"{name} {_shape(shape)}" for name, shape in recording.shapes.items())
-    return Unknown(tuple(shapes)), "unknown"
+    unknown = Unknown(tuple(shapes))
+    return _ChosenModel(unknown, "unknown", others=MappingProxyType(others))
+
+
+def _choose_simulated_model(app: FlowerApp, dataset: Dataset) -> _ChosenModel:
+    """Return the one network of the app, or else a small one."""
+    if len(app.networks) == 1:
+        return _ChosenModel(
+            OwnModel(app.networks[0]), "the one network of the Flower app", True
+        )
+    default: Model = TextBag() if dataset.task.vocabulary is not None else Mlp()
+    several = dict.fromkeys(app.networks, "the app has several: name one by --model")
+    return _ChosenModel(
+        default,
+        "a small network: set your own by --model package.module:Class",
+        others=MappingProxyType(several),
+    )
+
+
+def _difference(reference: str, dataset: Dataset, request: FirstPlanRequest) -> str:
+    """Return why a network does not fit the recording; "" = it fits."""
+    recording = request.recording
+    assert recording is not None
+    algorithm = _recorded_algorithm(recording, _recorded_defenses(recording)) or FedAvg()
+    folder = None if request.app is None or request.model else request.app.folder
+    return network_difference(reference, dataset.task, recording, algorithm, folder)
 
 
 def _given_model(reference: str) -> Model:
@@ -267,18 +329,6 @@ def _given_model(reference: str) -> Model:
         return OwnModel(reference)
     except ValueError as error:
         raise PlanError(f"--model: {error}") from error
-
-
-def _fits(model: Model, dataset: Dataset, recording: RecordedFacts) -> bool:
-    """Return whether a network has the recorded tensors; one that cannot be built has not."""
-    algorithm = _recorded_algorithm(recording, _recorded_defenses(recording)) or FedAvg()
-    try:
-        network = model.build(dataset.task)
-        at_home = home_names(algorithm, partial(model.build, dataset.task))
-    except AuditError:
-        return False
-    shapes = recording.shapes
-    return isinstance(match_records(shapes, shapes, network, at_home=at_home), TensorMatch)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -113,12 +113,23 @@ def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
 
 
 def _find_networks(files: Sequence[SourceFile]) -> Iterator[str]:
-    for file in files:
-        for node in file.tree.body:
-            if isinstance(node, ast.ClassDef) and any(map(_is_module, node.bases)):
-                yield f"{file.module}:{node.name}"
+    """Yield the classes of torch modules, also those derived from another one of the app."""
+    classes = [
+        (file, node)
+        for file in files
+        for node in file.tree.body
+        if isinstance(node, ast.ClassDef)
+    ]
+    modules, count = {"Module", "Sequential", "LightningModule"}, 0
+    while count != len(modules):
+        count = len(modules)
+        modules |= {one.name for _, one in classes if modules & set(_bases(one))}
+    for file, node in classes:
+        if modules & set(_bases(node)):
+            yield f"{file.module}:{node.name}"
 
 
-def _is_module(base: ast.expr) -> bool:
-    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
-    return bool(name == "Module")
+def _bases(node: ast.ClassDef) -> Iterator[str]:
+    """Yield the last names of the classes from which a class derives."""
+    for base in node.bases:
+        yield base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")

@@ -64,7 +64,8 @@ class PlanFacts:
         clients: number of clients.
         first_attacks: attacks of the first threat.
         has_truth: whether claims can be checked.
-        networks: networks of the Flower app.
+        networks: networks of the Flower app that were not taken, with the reason.
+        app: the folder of the Flower app from which the network is imported; None = from none.
         has_users: whether the data name users.
         auxiliary_per_class: auxiliary examples; None = none.
         sizes: smallest and largest number of examples of a client.
@@ -94,8 +95,9 @@ class PlanFacts:
     clients: int
     first_attacks: tuple[str, ...]
     has_truth: bool
-    networks: tuple[str, ...]
+    networks: Mapping[str, str]
     has_users: bool
+    app: Path | None = None
     auxiliary_per_class: int | None = None
     sizes: tuple[int, int] | None = None
     split: str = ""
@@ -189,11 +191,14 @@ def _training(facts: PlanFacts) -> Iterator[str]:
     yield "[training]"
     if facts.is_model_known:
         yield _comment(f"The network: {facts.model_origin}.")
+        if facts.app is not None:
+            yield "# It is imported from the folder of the app: call overheard there, or put"
+            yield _comment(f"the folder on PYTHONPATH: {facts.app}")
     else:
         yield "# Only the recorded tensors are known, so attacks that need the network do not"
         yield "# run. Give its class: overheard init --model package.module:Class"
-        for reference in facts.networks:
-            yield _comment(f"{reference} has other tensors, or cannot be built for the data.")
+    for reference, difference in facts.networks.items():
+        yield _comment(f"{reference} is not taken: {difference}.")
     if facts.proposal is not None:
         yield "# The recording names this network. It is code, which an audit would run. If it"
         yield '# is yours, put its line in place of the next one, and "model" into knows below.'

@@ -1,0 +1,79 @@
+"""Compares the networks of an app with a recording, which imports and builds them."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from overheard.archive.reader import open_transcript
+from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
+from overheard.auditing.recorded_tensors.tensor_selection import name_positions
+from overheard.core.algorithm.algorithm import Algorithm
+from overheard.core.errors import AuditError
+from overheard.core.task import Task
+from overheard.federation.home import home_names
+from overheard.learning.models.own import Own
+from overheard.learning.sent_tensors import trainable_parameters
+from overheard.planning.recorded_facts import RecordedFacts
+
+
+@contextmanager
+def importable_from(folder: Path | None) -> Iterator[None]:
+    """Let modules of a folder be imported, after all others; None = nothing changes."""
+    if folder is None:
+        yield
+        return
+    place = str(folder.resolve())
+    sys.path.append(place)
+    try:
+        yield
+    finally:
+        sys.path.remove(place)
+
+
+def network_difference(
+    reference: str,
+    task: Task,
+    recording: RecordedFacts,
+    algorithm: Algorithm,
+    folder: Path | None,
+) -> str:
+    """Return why a network is not that of a recording, by the rule of an audit; "" = it is.
+
+    The network is imported and built, which runs its code.
+
+    Args:
+        reference: "package.module:Class".
+        task: the task for which it is built.
+        recording: the recording.
+        algorithm: the algorithm of the run, which may keep tensors at home.
+        folder: where its module must lie; None = anywhere.
+
+    """
+    model = Own(reference)
+    try:
+        network = model.build(task)
+        if not trainable_parameters(network):
+            return "it has no trainable parameter"
+        select_model_tensors(
+            recording.folder,
+            name_positions(open_transcript(recording.folder), network),
+            network,
+            recording.manifest.model,
+            None,
+            home_names(algorithm, partial(model.build, task)),
+        )
+    except AuditError as error:
+        # Further sentences tell what to change in a plan, which there is none of yet.
+        return str(error).removeprefix(f"{recording.folder}: ").partition(". ")[0]
+    return "" if folder is None else _other_place(reference, folder)
+
+
+def _other_place(reference: str, folder: Path) -> str:
+    """Return that a module was imported from elsewhere; "" = it lies in the folder."""
+    module = reference.partition(":")[0]
+    path = getattr(sys.modules.get(module), "__file__", None)
+    if path is None or Path(path).resolve().is_relative_to(folder.resolve()):
+        return ""
+    return f"{module} was imported from {path}: another package has this name"
