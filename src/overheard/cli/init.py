@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from overheard.cli.exits import UsageError
 from overheard.cli.options import QuietOption
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
@@ -27,8 +28,16 @@ def init(
     file: Annotated[Path, typer.Argument(help="The plan to write.")] = Path("plan.toml"),
     recording: Annotated[
         Path | None,
-        typer.Option("--from-recording", help="Folder of a finished recording to audit."),
+        typer.Option(
+            "--from-recording",
+            help="Folder of a finished recording to audit. Default: the newest one in the "
+            "working directory or in the folder of --flower, if there is one.",
+        ),
     ] = None,
+    simulate: Annotated[
+        bool,
+        typer.Option("--simulate", help="Simulate a federation, even if there is a recording."),
+    ] = False,
     flower: Annotated[
         Path | None,
         typer.Option(
@@ -64,8 +73,9 @@ def init(
     training, defenses and rounds. Code that it names is never run. Only networks
     of --flower and --model, and a function of --data, are. Attacks for which
     something is missing are left out, and the plan says what to add.
-    Without a recording, the plan simulates a federation. On a terminal, the
-    command asks for what was not given as an option.
+    If no recording is given, the newest one in the working directory is taken.
+    Without any, the plan simulates a federation. On a terminal, the command asks
+    for what was not given as an option.
 
     \b
     Examples:
@@ -76,13 +86,20 @@ def init(
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.atomic import write_text
     from overheard.auditing.inputs import Resources
+    from overheard.cli.recordings import find_newest_recording, print_newer_recording
     from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
     from overheard.planning.flower_app import read_flower_app
     from overheard.planning.recorded_facts import read_recorded_facts
 
     if file.exists() and not force:
         raise OutputError(f"{file}: exists already: name another file, or add --force")
-    if _may_ask(recording, flower, data):
+    if simulate and recording is not None:
+        raise UsageError("Give --simulate or --from-recording, not both.")
+    if recording is not None and not quiet:
+        print_newer_recording(recording)
+    elif recording is None and not simulate:
+        recording = find_newest_recording([Path(), *([] if flower is None else [flower])])
+    if _may_ask(recording, flower, data, simulate):
         recording, data, label, user = _ask(label)
     request = FirstPlanRequest(
         None if recording is None else read_recorded_facts(recording),

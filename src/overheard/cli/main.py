@@ -148,6 +148,7 @@ def audit(
     from overheard.auditing.inputs import refuse_plan_without_split
     from overheard.cli.audit_and_report import audit_and_report, print_missing_verdicts
     from overheard.cli.following import follow_and_print
+    from overheard.cli.recordings import print_newer_recording
     from overheard.cli.resources import make_resources
     from overheard.cli.tracking import log_audit, require_mlflow
     from overheard.plans.built_in import read_plan_or_built_in
@@ -163,6 +164,7 @@ def audit(
     if transcript is None:
         refuse_plan_without_split(audit_plan)
     if not quiet:
+        print_newer_recording(transcript)
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
     sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     if not quiet:
@@ -433,6 +435,7 @@ def show(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.archive.reader import verify_transcript
+    from overheard.cli.recordings import print_newer_recording
     from overheard.cli.showing import print_overview
     from overheard.report.show import show as show_run
 
@@ -441,6 +444,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(asdict(overview) | {"intact_weight_files": intact}, indent=2))
         return
+    print_newer_recording(folder)
     print_overview(overview, Console())
     if intact is not None:
         Console().print(Text(f"{intact} weight files are intact."))
