@@ -17,7 +17,7 @@ from overheard.core.messages import (
     MissingReply,
     Update,
 )
-from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.parties import COHORT, SERVER, Party, client, late_joiner
 from overheard.core.transcript import Transcript
 from overheard.core.view import View, mean_update
 
@@ -69,6 +69,15 @@ def test_the_cohorts_update_is_the_size_weighted_mean_of_readable_updates():
     assert cohort[0].examples == 4
     assert cohort[1].delta["w"].item() == 2.0
     assert cohort[1].examples == 1
+
+
+def test_changes_of_models_that_name_no_reader_are_updates_of_an_unknown_number_of_clients():
+    models = [replace(broadcast(number), readers=NOBODY) for number in (0, 1, 3)]
+    view = Transcript(tuple(models)).seen_by(late_joiner(0))
+    assert view.rounds_with_updates(COHORT) == (0,)
+    assert view.updates(COHORT)[0].delta["w"].item() == 1.0
+    assert not view.cohort_sizes()
+    assert not Transcript(tuple(models)).seen_by(SERVER).rounds_with_updates(COHORT)
 
 
 def test_the_cohorts_update_is_the_aggregate_if_readable():

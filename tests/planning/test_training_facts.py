@@ -64,7 +64,7 @@ def test_a_recipe_is_known_only_if_each_of_its_parts_is(left_out: str):
     config = {name: value for name, value in PYPROJECT.items() if name != left_out}
     facts = read_training_facts(RECORDING, FlowerApp((), config, AppTraining(ADAM)))
     assert not facts.is_complete
-    assert any("not found: what the plan has is a placeholder" in one for one in facts.doubts)
+    assert any("not found: the plan has a placeholder" in one for one in facts.doubts)
     assert read_training_facts(
         RECORDING, FlowerApp((), PYPROJECT, AppTraining(ADAM))
     ).is_complete

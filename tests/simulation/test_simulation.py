@@ -132,5 +132,5 @@ class TestMedianCohortSize:
         assert median_cohort_size(view_of_observers, (0,)) == 2
 
     def test_refuses_a_round_without_a_cohort(self) -> None:
-        with pytest.raises(ValueError, match="no cohort size in the rounds"):
+        with pytest.raises(NeedsError, match="number of clients behind a mean update"):
             median_cohort_size(server_view(), (9,))

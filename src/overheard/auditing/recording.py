@@ -33,7 +33,7 @@ from overheard.auditing.run_records import complete_run_record, recorded_defense
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.core.errors import PlanError
-from overheard.core.messages import Aggregate, DistilledSet, Message, Update
+from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import Party
 from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
@@ -254,8 +254,19 @@ def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) ->
 
 
 def _rounds_with_updates(transcript: Transcript) -> tuple[int, ...]:
-    """Return the rounds in which a client contributed an update, in order."""
-    return tuple(sorted({m.round for m in transcript.messages if has_update(m)}))
+    """Return the rounds in which a client contributed an update, in order.
+
+    Where only global models were recorded, these are the rounds after which the next model is
+    known.
+    """
+    found = {m.round for m in transcript.messages if has_update(m)}
+    return tuple(sorted(found)) or rounds_between_models(transcript)
+
+
+def rounds_between_models(transcript: Transcript) -> tuple[int, ...]:
+    """Return the rounds with a broadcast of which the next round has one too, in order."""
+    sent = {m.round for m in transcript.messages if isinstance(m.body, Broadcast)}
+    return tuple(number for number in sorted(sent) if number + 1 in sent)
 
 
 def has_update(message: Message) -> bool:

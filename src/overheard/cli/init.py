@@ -114,6 +114,8 @@ def init(
     if quiet:
         return
     _print_attacks(written.attacks, written.missing, data)
+    for note in written.notes:
+        Console(highlight=False, soft_wrap=True).print(escaped_text(f"{note}."))
     _print_proposal(written.proposal)
     _print_networks(written.networks)
     _print_training(written.training, is_simulated=recording is None and flower is None)

@@ -109,7 +109,7 @@ class View:
             return {
                 number: _update_of_others(messages, self.observers)
                 for number, messages in self._by_round().items()
-                if _count_other_clients(messages, self.observers)
+                if _has_other_clients(messages, self.observers)
             }
         return dict(self._updates.get(sender, {}))
 
@@ -136,7 +136,11 @@ class View:
     def rounds_with_updates(self, sender: Party) -> tuple[int, ...]:
         """Return the rounds of `updates`, in order; reads no weights."""
         if sender == COHORT:
-            return tuple(self.cohort_sizes())
+            return tuple(
+                number
+                for number, messages in self._by_round().items()
+                if _has_other_clients(messages, self.observers)
+            )
         return tuple(sorted(self._updates.get(sender, ())))
 
     def models_after(self) -> dict[int, Weights]:
@@ -215,6 +219,20 @@ def _count_other_clients(messages: _RoundMessages, observers: frozenset[Party]) 
     if others or start is None or messages.next_weights is None or start.sender in observers:
         return len(others)
     return len(start.readers - observers - {start.sender})
+
+
+def _has_other_clients(messages: _RoundMessages, observers: frozenset[Party]) -> bool:
+    """Return whether the mean update of other clients can be computed; reads no weights.
+
+    Where only global models were recorded, nobody is named as a reader of a broadcast. Its
+    change is then the mean update of an unknown number of clients.
+    """
+    if _count_other_clients(messages, observers):
+        return True
+    start = messages.broadcast()
+    if start is None or messages.next_weights is None or messages.updates():
+        return False
+    return not start.readers and messages.aggregate() is None and start.sender not in observers
 
 
 def _update_of_others(messages: _RoundMessages, observers: frozenset[Party]) -> Update:

@@ -66,6 +66,14 @@ CLIENTS = 10
 ROUNDS = 8
 """Rounds of a simulated federation."""
 
+ONLY_GLOBAL_MODELS = (
+    "The recording has only global models, and no update of a client. The change between two "
+    "rounds is the mean update of all clients that took part, if the server just adds it. A "
+    "client, or one that joins late, reads it too. So the plan asks about the cohort, as a "
+    "client would that joins in round 0. Questions about single clients cannot be asked"
+)
+"""What init says of a recording without updates."""
+
 PLACE = "the first plan"
 """What errors of the text would name as their place."""
 
@@ -108,6 +116,7 @@ class FirstPlan:
         training: how clients train, as far as it is known.
         networks: networks of the app that were looked at and not taken, with the reason.
         app: the folder from which the plan's network is imported; None = from no app.
+        notes: sentences on what can be asked of the recording.
 
     """
 
@@ -119,6 +128,7 @@ class FirstPlan:
     training: TrainingFacts = field(default_factory=TrainingFacts)
     networks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     app: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
@@ -139,7 +149,10 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     dataset = _data_source(request).load(resources.data)
     facts = _plan_facts(request, dataset)
     facts = _with_fitting_sizes(facts, dataset, request, resources)
-    is_simulated = facts.is_model_known and dataset.task.has_classes
+    # Without the number of clients behind a mean update, none can be simulated.
+    is_simulated = (
+        facts.is_model_known and dataset.task.has_classes and not facts.is_global_only
+    )
     threats = (
         ThreatText(facts.first_attacks),
         *((ThreatText((SIMULATING_ATTACK,), virtual=250),) if is_simulated else ()),
@@ -154,6 +167,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
             "(--data FILE --label COLUMN), and the network if the recording does not state it "
             "(--model package.module:Class, or --flower FOLDER). "
             + proposal
+            + (f"{ONLY_GLOBAL_MODELS}. " if facts.is_global_only else "")
             + "".join(f"{name} is not taken: {why}. " for name, why in facts.networks.items())
             + "; ".join(f"{name} needs {what}" for name, what in missing.items())
         )
@@ -170,6 +184,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
         facts.training,
         facts.networks,
         facts.app,
+        (ONLY_GLOBAL_MODELS,) if facts.is_global_only else (),
     )
 
 
@@ -231,6 +246,7 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         recording=None if recording is None else recording.folder,
         observer=SERVER if recording is None else recording.observer,
         is_about_cohort=not reads_updates,
+        is_global_only=recording is not None and recording.is_global_only,
         source=_data_source(request),
         model=chosen.model,
         model_origin=chosen.origin,

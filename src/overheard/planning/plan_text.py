@@ -79,6 +79,7 @@ class PlanFacts:
         algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
         proposal: "package.module:name" of the network that the recording names, which is code
             and so not the model; None = it names none.
+        is_global_only: whether only global models were recorded.
 
     """
 
@@ -109,6 +110,7 @@ class PlanFacts:
     candidates: tuple[int, int] | None = None
     algorithm: Algorithm | None = None
     proposal: str | None = None
+    is_global_only: bool = False
 
     @property
     def is_model_known(self) -> bool:
@@ -283,7 +285,13 @@ def _threats(facts: PlanFacts) -> Iterator[str]:
             one.replace("'", '"') if "'" in one else toml_text(one) for one in threat.attacks
         )
         yield f"attacks = [{attacks}]"
-        if facts.is_about_cohort:
+        if facts.is_global_only:
+            yield "# Only global models were recorded. The change from one to the next is the"
+            yield "# mean update of all clients that took part, if the server just adds it. A"
+            yield "# client, or one that joins in round 0 as here, reads as much: so the claims"
+            yield "# are about all of them."
+            yield 'about = "cohort"'
+        elif facts.is_about_cohort:
             yield "# No update of a single client can be read, so the claims are about all."
             yield 'about = "cohort"'
         if not number:

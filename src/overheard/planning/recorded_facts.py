@@ -12,9 +12,10 @@ from overheard.archive.run_config import Setting, read_run_config
 from overheard.archive.truth import has_truth
 from overheard.archive.weights import tensor_shapes
 from overheard.auditing.recorded_tensors.model_tensors import common_shapes
+from overheard.auditing.recording import rounds_between_models
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
-from overheard.core.parties import SERVER, Party, is_client, party_sort_key
+from overheard.core.parties import SERVER, Party, is_client, late_joiner, party_sort_key
 from overheard.core.task import TaskKind
 from overheard.core.transcript import Transcript
 
@@ -30,10 +31,12 @@ class RecordedFacts:
         manifest: its manifest.
         shapes: shape of each broadcast tensor by name, in the order of the model.
         clients: number of clients.
-        rounds: number of rounds with a reply, 1 or more.
+        rounds: number of rounds with a reply, 1 or more; of global models alone, the number of
+            changes between them.
         observer: the party whose view the recording holds.
         reads_updates: whether the observer reads the updates of single clients.
         has_truth: whether claims can be compared with a ground truth.
+        is_global_only: whether there are global models, and nothing that clients sent.
         configs: the different configurations that its broadcasts carry.
         run_config: settings of the training in the configuration of the run.
 
@@ -47,6 +50,7 @@ class RecordedFacts:
     observer: Party
     reads_updates: bool
     has_truth: bool
+    is_global_only: bool = False
     configs: tuple[Mapping[str, str], ...] = ()
     run_config: Mapping[str, Setting] = field(default_factory=lambda: NO_RUN_CONFIG)
 
@@ -77,7 +81,8 @@ def read_recorded_facts(folder: Path) -> RecordedFacts:
 
     Raises:
         TranscriptError: if there is no recording, or it is damaged.
-        PlanError: if no client replied, no model was broadcast, or Overheard simulated the run.
+        PlanError: if there is neither a reply nor a change of the model, or Overheard simulated
+            the run.
 
     """
     facts = read_checked_recording(folder)
@@ -101,12 +106,14 @@ def read_checked_recording(folder: Path) -> RecordedFacts:
         for message in transcript.messages
         if isinstance(message.body, Update | DistilledSet | Aggregate)
     }
+    is_global_only = not rounds
+    if is_global_only:
+        rounds = set(rounds_between_models(transcript))
     if not rounds or not shapes:
-        raise PlanError(
-            f"{folder}: has no round with a broadcast and an update, so nothing can be "
-            "attacked: record a run to its end"
-        )
-    observer, reads_updates = _choose_observer(transcript)
+        raise PlanError(f"{folder}: {_describe_emptiness(transcript)}")
+    observer, reads_updates = (
+        (late_joiner(0), False) if is_global_only else _choose_observer(transcript)
+    )
     return RecordedFacts(
         folder,
         manifest,
@@ -116,8 +123,24 @@ def read_checked_recording(folder: Path) -> RecordedFacts:
         observer,
         reads_updates,
         has_truth(folder),
+        is_global_only,
         _broadcast_configs(transcript),
         read_run_config(_run_folder(folder)),
+    )
+
+
+def _describe_emptiness(transcript: Transcript) -> str:
+    """Return why nothing can be asked of a recording, and what to do."""
+    models = sum(isinstance(message.body, Broadcast) for message in transcript.messages)
+    if models:
+        return (
+            f"has {models} global model{'s' if models > 1 else ''} and no update of a client, "
+            "and no two models of rounds that follow each other, so there is no change to ask "
+            "about: keep the models of all rounds or, better, the clients' updates"
+        )
+    return (
+        "has no global model and no update, so nothing can be asked: if the run is still going "
+        "on, wait for its first round; else record it again"
     )
 
 

@@ -146,8 +146,10 @@ def _describe_missing(missing: Sequence[str], training: AppTraining) -> Iterator
             )
         yield WITHOUT_OPTIMIZER
         missing = [key for key in missing if key not in OF_OPTIMIZER]
-    for key in missing:
-        yield f"{key} not found: what the plan has is a placeholder"
+    if missing:
+        *first, last = missing
+        named = f"{', '.join(first)} and {last}" if first else last
+        yield f"{named} not found: the plan has a placeholder for each"
 
 
 def _usual_names(training: AppTraining) -> dict[str, tuple[str, ...]]:

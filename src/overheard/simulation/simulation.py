@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Weights
 from overheard.core.parties import SERVER, Party
@@ -183,11 +184,16 @@ def readable_rounds(view: View, target: Party) -> tuple[int, ...]:
 
 
 def median_cohort_size(view: View, rounds: Sequence[int]) -> int:
-    """Return the median cohort size over these rounds, for updates of `COHORT`."""
+    """Return the median cohort size over these rounds, for updates of `COHORT`.
+
+    Raises:
+        NeedsError: if none is known.
+
+    """
     cohort_sizes = view.cohort_sizes()
     sizes = [cohort_sizes[number] for number in rounds if cohort_sizes.get(number)]
     if not sizes:
-        raise ValueError(f"the view has no cohort size in the rounds {list(rounds)}")
+        raise NeedsError("the number of clients behind a mean update, which was not recorded")
     return max(1, round(median(sizes)))
 
 

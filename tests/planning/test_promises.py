@@ -1,0 +1,224 @@
+"""Nothing that a first plan promises is refused by the audit, whatever was recorded."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.core.errors import PlanError
+from overheard.core.messages import Aggregate, Broadcast, Update
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.planning.first_plan import FirstPlan, FirstPlanRequest, write_first_plan
+from overheard.planning.plan_check import check_plan
+from overheard.planning.recorded_facts import read_recorded_facts
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.run_info import RunInfo
+
+HERE = Resources(device="cpu", workers=1)
+ROUNDS = 3
+TO_SERVER = frozenset({SERVER})
+
+Weights = dict[str, Tensor]
+
+
+def plain() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
+
+
+def batch_normed() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Linear(5, 3))
+
+
+class Adapted(nn.Module):
+    """A frozen base with an adapter; only the adapter and the last layer are sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = nn.Linear(4, 5)
+        self.base.requires_grad_(False)
+        self.adapter = nn.Linear(4, 5, bias=False)
+        self.last = nn.Linear(5, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.base(x) + self.adapter(x))
+
+
+def adapted() -> nn.Module:
+    torch.manual_seed(0)
+    return Adapted()
+
+
+class Recording:
+    """A recording of made-up changes of a network's tensors."""
+
+    def __init__(self, folder: Path, tensors: Mapping[str, Tensor], info: RunInfo) -> None:
+        self.folder = folder
+        self._tensors = {name: one.detach().float() for name, one in tensors.items()}
+        self._generator = Seed(0).generator()
+        self._writer = AsyncWriter(folder, info)
+
+    def draw(self) -> Weights:
+        return {
+            name: 0.1 * torch.randn(one.shape, generator=self._generator)
+            for name, one in self._tensors.items()
+        }
+
+    def model(self, number: int) -> Weights:
+        generator = Seed(number).generator()
+        return {
+            name: one + 0.1 * torch.randn(one.shape, generator=generator)
+            for name, one in self._tensors.items()
+        }
+
+    def write(
+        self,
+        clients: int,
+        *,
+        are_updates_kept: bool = True,
+        is_masked: bool = False,
+        rounds: int = ROUNDS,
+    ) -> Path:
+        parties = [client(number) for number in range(clients)]
+        writer = self._writer
+        for number in range(rounds + 1):
+            weights = self.model(number)
+            writer.begin_round([SERVER, *(parties if are_updates_kept else [])])
+            readers = frozenset(parties if are_updates_kept else ())
+            writer.write(SERVER, readers, lambda weights=weights: Broadcast(weights))
+            if number < rounds and are_updates_kept:
+                for one in [] if is_masked else parties:
+                    writer.write(one, TO_SERVER, lambda: Update(self.draw(), 20))
+                if is_masked:
+                    mean = Aggregate(self.draw(), frozenset(parties), 60)
+                    writer.write(COHORT, TO_SERVER, lambda mean=mean: mean)
+            writer.commit()
+        writer.close()
+        return self.folder
+
+
+FLOWER = RunInfo("flower")
+
+
+def positions(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {str(place): one for place, one in enumerate(tensors.values())}
+
+
+def floating(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: one for name, one in tensors.items() if one.is_floating_point()}
+
+
+def parameters(network: nn.Module) -> dict[str, Tensor]:
+    return {name: one for name, one in network.named_parameters() if one.requires_grad}
+
+
+CASES: dict[str, tuple[str, Callable[[Path], Path]]] = {
+    "weights": ("plain", lambda at: Recording(at, plain().state_dict(), FLOWER).write(3)),
+    "no names": (
+        "plain",
+        lambda at: Recording(at, positions(plain().state_dict()), FLOWER).write(3),
+    ),
+    "batch norm": (
+        "batch_normed",
+        lambda at: Recording(at, floating(batch_normed().state_dict()), FLOWER).write(3),
+    ),
+    "batch norm, parameters alone": (
+        "batch_normed",
+        lambda at: Recording(at, parameters(batch_normed()), FLOWER).write(3),
+    ),
+    "adapters": ("adapted", lambda at: Recording(at, parameters(adapted()), FLOWER).write(3)),
+    "only global models": (
+        "plain",
+        lambda at: Recording(at, plain().state_dict(), FLOWER).write(3, are_updates_kept=False),
+    ),
+    "two global models": (
+        "plain",
+        lambda at: Recording(at, plain().state_dict(), FLOWER).write(
+            3, are_updates_kept=False, rounds=1
+        ),
+    ),
+    "one client": ("plain", lambda at: Recording(at, plain().state_dict(), FLOWER).write(1)),
+    "one round": (
+        "plain",
+        lambda at: Recording(at, plain().state_dict(), FLOWER).write(3, rounds=1),
+    ),
+    "aggregates": (
+        "plain",
+        lambda at: Recording(at, plain().state_dict(), FLOWER).write(3, is_masked=True),
+    ),
+    "a recipe with an optimizer": (
+        "plain",
+        lambda at: Recording(
+            at,
+            plain().state_dict(),
+            RunInfo("flower", recipe=Recipe(0.01, 2, 5, "adamw", weight_decay=0.01)),
+        ).write(3),
+    ),
+    "a recipe with label smoothing": (
+        "plain",
+        lambda at: Recording(
+            at,
+            plain().state_dict(),
+            RunInfo("flower", recipe=Recipe(0.01, 2, 5, label_smoothing=0.1)),
+        ).write(3),
+    ),
+    "a proximal recipe": (
+        "plain",
+        lambda at: Recording(
+            at,
+            plain().state_dict(),
+            RunInfo("flower", recipe=Recipe(0.01, 2, 5, proximal=0.1)),
+        ).write(3),
+    ),
+}
+
+
+def first_plan(recording: Path, network: str, folder: Path) -> FirstPlan:
+    """Write the first plan of a recording, with spare examples."""
+    generator = np.random.default_rng(0)
+    labels = np.arange(150) % 3
+    spare = folder / "spare.npz"
+    np.savez(spare, x=generator.normal(size=(150, 4)).astype(np.float32), y=labels)
+    request = FirstPlanRequest(
+        read_recorded_facts(recording), data=str(spare), model=f"{__name__}:{network}"
+    )
+    return write_first_plan(request, HERE)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_first_plan_promises_runs(case: str, tmp_path: Path):
+    network, record = CASES[case]
+    recording = record(tmp_path / "recording")
+    written = first_plan(recording, network, tmp_path)
+    checked = check_plan(written.plan, HERE, recording, with_estimate=False)
+    assert checked.can_run
+    assert all(one.able for one in checked.attacks)
+    # The last threat trains virtual clients, which takes too long for all cases.
+    quick = [one for one in written.plan.threats if not one.virtual.recipes][:1]
+    plan = written.plan.model_copy(update={"threats": tuple(quick or written.plan.threats[:1])})
+    found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    promised = {one.name for threat in plan.threats for one in threat.attacks}
+    assert {one.cell.part for one in found.findings} == promised
+    assert not [one for one in found.refusals if not one.cell.is_control]
+
+
+def test_of_only_global_models_the_cohort_is_asked_as_a_late_joiner(tmp_path: Path):
+    network, record = CASES["only global models"]
+    written = first_plan(record(tmp_path / "recording"), network, tmp_path)
+    threat = written.plan.threats[0]
+    assert (threat.observers, threat.about) == (("late/0",), "cohort")
+    assert "only global models" in written.notes[0]
+    assert "decaf" in written.missing
+
+
+def test_of_one_global_model_nothing_can_be_asked(tmp_path: Path):
+    recording = Recording(tmp_path / "recording", plain().state_dict(), FLOWER)
+    folder = recording.write(3, are_updates_kept=False, rounds=0)
+    with pytest.raises(PlanError, match="1 global model and no update of a client"):
+        read_recorded_facts(folder)
