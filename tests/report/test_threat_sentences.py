@@ -6,6 +6,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, RELEASE, client, late_joiner
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Refusal
+from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
 from overheard.report.threat_sentences import headlines, threat_sentences
 from overheard.report.verdict_sentences import RELATED, badge, badge_of, guess_words
@@ -30,6 +31,39 @@ def test_no_leak_above_the_margin_is_not_called_no_leak(small: Audit) -> None:
         "Gain of the strongest attack over guessing (data assigned to the wrong class): 0 %, "
         "95 % interval 0 to 0 %; the margin is 5.0 %."
     )
+
+
+def almost_exact(small: Audit, fits: tuple[float, ...]) -> Audit:
+    """Claims that misplace 1 % of the data, where a guess misplaces 40 %."""
+    findings = tuple(
+        shares_finding("none", client(number), (0.9, 0.1), (0.89, 0.11), fits=fits)
+        for number in range(2)
+    )
+    return replace(small, findings=findings)
+
+
+def test_claims_that_are_almost_exact_are_not_just_inconclusive(small: Audit) -> None:
+    # 6 of 199 others fit better: p = 7 / 200.
+    audit = almost_exact(small, (0.0, *[1.0] * 6, *[-1.0] * 193))
+    told = words(audit)[0]
+    assert told.startswith(
+        "The server reads each client's label shares almost exactly, but 2 clients cannot rule "
+        "out chance (p = 0.035, needed 0.025); the best attack is wrong about the class of "
+    )
+    page = render_page(with_verdicts(audit))
+    assert "Almost exact, but 2 clients cannot rule out chance (p = 0.035" in page
+    assert "Attacks are almost right, but so few results cannot rule out chance" in page
+
+
+def test_half_of_what_guessing_leaves_open_is_not_almost_exact(small: Audit) -> None:
+    findings = tuple(
+        shares_finding(
+            "none", client(n), (0.9, 0.1), (0.7, 0.3), fits=(0.0, *[1.0] * 6, *[-1.0] * 193)
+        )
+        for n in range(2)
+    )
+    told = words(replace(small, findings=findings))[0]
+    assert told.startswith("The server was shown neither to learn each client's label shares")
 
 
 def test_a_leak_below_the_margin_is_called_so(small: Audit) -> None:

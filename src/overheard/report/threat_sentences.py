@@ -102,7 +102,7 @@ def _headline_sentence(
     row = attack_result.headline_row
     observers = name_observers(threat_result.observers)
     reading = pages.headline_statement(row, _target_possessive(threat_result, attack_result))
-    lead = lead_phrase(threat_result.judgement, reading)
+    lead = lead_phrase(threat_result, reading)
     measure = pages.question.measure(row.score)
     details = guess_words(threat_result, pages) or "no guess to compare with"
     span = measure.format_interval(row.value)

@@ -20,6 +20,9 @@ BADGES: dict[Verdict, str] = {
     "unmeasured": "Not measured",
 }
 
+ALMOST_EXACT = 0.9
+"""The share of what guessing leaves open from which on an attack is called almost exact."""
+
 RELATED = (
     "These claims are related to their targets, but a guess does as well or better. This is "
     "not called a leak, although a better attack could use it."
@@ -57,9 +60,49 @@ def badge_of(judgement: ThreatVerdict) -> str:
     )
 
 
-def lead_phrase(judgement: ThreatVerdict, reading: Statement) -> str:
+def learned_share(threat_result: ThreatResult) -> float | None:
+    """Return how much of what guessing leaves open the strongest attack learns, at most 1.
+
+    None if there is no guess, or if it leaves nothing open.
+    """
+    judgement = threat_result.judgement
+    if judgement.gain is None or not threat_result.attack_results:
+        return None
+    row = threat_result.attack_results[0].headline_row
+    if row.blind is None:
+        return None
+    perfect = 0.0 if row.better == "lower" else 1.0
+    left = abs(perfect - row.blind) - threat_result.shared_gain
+    return min(1.0, judgement.gain.mean / left) if left > 0 else None
+
+
+def is_almost_exact(threat_result: ThreatResult) -> bool:
+    """Return whether an attack is nearly right, but too few results rule out chance."""
+    judgement, share = threat_result.judgement, learned_share(threat_result)
+    is_open = judgement.verdict == "inconclusive" and judgement.p_value is not None
+    return is_open and share is not None and share >= ALMOST_EXACT
+
+
+def chance_words(threat_result: ThreatResult) -> str:
+    """Return why an almost exact claim is no leak: "5 clients cannot rule out chance"."""
+    judgement, row = threat_result.judgement, threat_result.attack_results[0].headline_row
+    count, unit = row.targets, "client"
+    if threat_result.target_kind == "cohort":
+        count, unit = row.seeds, "run"
+    plural = "" if count == 1 else "s"
+    return (
+        f"{count} {unit}{plural} cannot rule out chance (p = "
+        f"{format_number(judgement.p_value)}, needed {VERDICT_LEVEL:g})"
+    )
+
+
+def lead_phrase(threat_result: ThreatResult, reading: Statement) -> str:
     """Return what the observers did or did not do, to follow their name."""
-    best = f"the best attack is {reading.failure}"
+    judgement, best = threat_result.judgement, f"the best attack is {reading.failure}"
+    if is_almost_exact(threat_result):
+        return (
+            f"reads {reading.topic} almost exactly, but {chance_words(threat_result)}; {best}"
+        )
     match judgement.verdict:
         case "leaks":
             return reading.success

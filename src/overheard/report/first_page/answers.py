@@ -19,7 +19,12 @@ from overheard.report.evidence.granted_knowledge import (
 )
 from overheard.report.metadata_names import METADATA_NAMES
 from overheard.report.page_registry import pages_of
-from overheard.report.verdict_sentences import guess_words, is_size_settled
+from overheard.report.verdict_sentences import (
+    guess_words,
+    is_almost_exact,
+    is_size_settled,
+    learned_share,
+)
 
 OTHER_VERDICTS: dict[Verdict, str] = {
     "inconclusive": "not settled: {}. Neither a leak nor its absence was shown",
@@ -37,6 +42,12 @@ NOT_SCORED = (
     "protection"
 )
 """What was not measured although attacks ran."""
+
+ALMOST = (
+    "not settled: {}. Attacks are almost right, but so few results cannot rule out chance. "
+    "Plan as if it leaks"
+)
+"""What is nearly read, but was not shown to leak."""
 
 NEW_NAMES = (
     "Attacks did not use the names of senders: they were tried as if each sender had a new "
@@ -101,6 +112,8 @@ def _other_words(result: ThreatResult) -> str:
             return f"not measured: {{}}. {withheld[:1].upper()}{withheld[1:]}"
         case "unmeasured" if result.attacks_run:
             return NOT_SCORED
+        case _ if is_almost_exact(result):
+            return ALMOST
         case "not enough to judge" if withheld:
             return f"not judged: {{}}. It must not be said that nothing leaks: {withheld}"
         case verdict:
@@ -131,16 +144,11 @@ def _leak_sentence(result: ThreatResult) -> str:
 
 def _size_words(leak: ThreatResult) -> str:
     """Return how much of what guessing leaves open the attack learns, of a leak."""
-    row, judgement = leak.attack_results[0].headline_row, leak.judgement
-    if not is_size_settled(judgement.least_gain):
+    if not is_size_settled(leak.judgement.least_gain):
         return " This may gain nothing on guessing."
-    if judgement.gain is None or row.blind is None:
+    share = learned_share(leak)
+    if share is None:
         return ""
-    perfect = 0.0 if row.better == "lower" else 1.0
-    left = abs(perfect - row.blind) - leak.shared_gain
-    if left <= 0:
-        return ""
-    share = min(1.0, judgement.gain.mean / left)
     return f" Of what guessing leaves open, it learns {100 * share:.0f}{SPACE}%."
 
 

@@ -13,7 +13,13 @@ from overheard.findings.threat_verdict import TargetKind
 from overheard.report.defense_effects import utility_words
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import why_refused
-from overheard.report.verdict_sentences import badge_of, guess_words, margin_text
+from overheard.report.verdict_sentences import (
+    badge_of,
+    chance_words,
+    guess_words,
+    is_almost_exact,
+    margin_text,
+)
 
 ARMS_IN_A_PART = 4
 """Most columns of a part of the matrix, so that it fits on paper."""
@@ -173,6 +179,8 @@ def _cell(threat_result: ThreatResult, pages: QuestionPages) -> MatrixCell:
 
 def _surety(threat_result: ThreatResult, pages: QuestionPages) -> str:
     judgement = threat_result.judgement
+    if is_almost_exact(threat_result):
+        return f"Almost exact, but {chance_words(threat_result)}."
     match judgement.verdict:
         case "unmeasured":
             if threat_result.attacks_run:
