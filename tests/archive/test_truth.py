@@ -152,3 +152,58 @@ def test_a_damaged_truth_is_refused(tmp_path: Path, content: bytes) -> None:
     truth_path(tmp_path).write_bytes(content)
     with pytest.raises(TranscriptError, match="is damaged"):
         read_truth(tmp_path)
+
+
+COUNTS = [{"round": 0, "party": "client/0", "labels": [1, 1]}]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"counts": COUNTS * 2}, "counts states round 0 of client/0 twice: keep the one that"),
+        (
+            {"counts": [*COUNTS, {"round": 0, "party": "client/0", "labels": [0, 9]}] * 2},
+            "counts states round 0 of client/0 twice: keep",
+        ),
+        ({"accuracy": [{"round": 3, "accuracy": 0.5}] * 2}, "accuracy states round 3 twice"),
+        (
+            {"shifts": [{"party": "client/0", "rounds": [1]}] * 2},
+            "shifts states client/0",
+        ),
+        (
+            {"shifts": [{"party": "client/0", "rounds": [1, 1]}]},
+            "shifts of client/0 states",
+        ),
+        (
+            {"drawn_from": [{"party": "client/0", "round": 0, "shares": [1, 0]}] * 2},
+            "drawn_from states round 0 of client/0 twice",
+        ),
+        ({"counts": [{**COUNTS[0], "round": -1}]}, r"counts\.0\.round: .*; correct it"),
+        ({"counts": [{**COUNTS[0], "labels": [1, 0.5]}]}, r"counts\.0\.labels\.1: .*integer"),
+        ({"counts": [{**COUNTS[0], "labels": [1, 2**70]}]}, "correct it, or copy it again"),
+    ],
+)
+def test_refuses_what_is_stated_twice_or_impossible(
+    more: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    stored = {"counts": COUNTS, "accuracy": [], **more}
+    truth_path(tmp_path).write_text(json.dumps(stored))
+    with pytest.raises(TranscriptError, match=words):
+        read_truth(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"counts": [], "counts": [], "accuracy": []}', "counts"),
+        (
+            '{"counts": [], "users": {"client/0": "a", "client/0": "b"}}',
+            "client/0",
+        ),
+        ('{"counts": [{"round": 0, "round": 1, "party": "client/0", "labels": []}]}', "round"),
+    ],
+)
+def test_refuses_a_key_twice_in_an_object(text: str, key: str, tmp_path: Path) -> None:
+    truth_path(tmp_path).write_text(text)
+    with pytest.raises(TranscriptError, match=f"has the key '{key}' twice in one object"):
+        read_truth(tmp_path)

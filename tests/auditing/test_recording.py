@@ -232,6 +232,18 @@ def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
             spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)),
             "are not counts of 10",
         ),
+        (
+            spoil_truth(lambda counts: counts.append(counts[0])),
+            "counts states round 0 of client/0 twice",
+        ),
+        (
+            spoil_truth(lambda counts: counts.append({**counts[0], "party": "client/99"})),
+            "has label counts of client/99 in round 0, but the parties of the run are client/0",
+        ),
+        (
+            spoil_truth(lambda counts: counts.append({**counts[0], "round": 7})),
+            "what holds in round 7, but the rounds of the run are 0 to 2: remove the entry",
+        ),
         (with_shifts("client/9", 1), "client/9 shifts in the rounds"),
         (with_shifts("client/1", 0), "name its clients, and rounds from 1 to 1"),
         (with_shifts("client/1", 2), "its last round is 1"),
@@ -247,6 +259,9 @@ def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
         "two labels",
         "no example",
         "below 0",
+        "twice",
+        "of an unknown party",
+        "of an unknown round",
         "shift of an unknown party",
         "a shift at the start",
         "a shift after the end",

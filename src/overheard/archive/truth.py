@@ -1,8 +1,10 @@
 """The ground truth of a run, in a separate file that need not be shared."""
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -25,7 +27,7 @@ MAX_NAME_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    round: int
+    round: Annotated[int, Field(ge=0)]
     party: str
     labels: tuple[int, ...]
 
@@ -47,7 +49,7 @@ class _DrawnFrom:
     """The label shares that a party's examples are drawn from, from a round on."""
 
     party: str
-    round: int
+    round: Annotated[int, Field(ge=0)]
     shares: tuple[Annotated[float, Field(ge=0, le=1)], ...]
 
 
@@ -110,7 +112,7 @@ def read_truth(folder: Path) -> GroundTruth:
     """Read the ground truth of a run.
 
     Raises:
-        TranscriptError: if it is missing or damaged.
+        TranscriptError: if it is missing or damaged, or states something twice.
 
     """
     path = truth_path(folder)
@@ -120,7 +122,11 @@ def read_truth(folder: Path) -> GroundTruth:
             "it from the run"
         )
     try:
-        stored = _PARSER.validate_json(read_checked_file(path, folder))
+        content = read_checked_file(path, folder)
+        # JSON allows a key twice, and Python's parsers keep the last one.
+        json.loads(content, object_pairs_hook=partial(_refuse_repeated_keys, path))
+        stored = _PARSER.validate_json(content)
+        _refuse_repetition(path, stored)
         counts = {
             (entry.round, parse_party(entry.party)): torch.tensor(
                 entry.labels, dtype=torch.int64
@@ -139,11 +145,12 @@ def read_truth(folder: Path) -> GroundTruth:
         _check_names(users, stored.attributes)
     except ValidationError as error:
         raise TranscriptError(
-            f"{path} is damaged: {describe_validation_error(error)}; copy it again"
+            f"{path} is damaged: {describe_validation_error(error)}; correct it, or copy it "
+            "again"
         ) from error
     except (ValueError, OverflowError, RuntimeError) as error:
         raise TranscriptError(
-            f"{path} is damaged: {printable_excerpt(str(error))}; copy it again"
+            f"{path} is damaged: {printable_excerpt(str(error))}; correct it, or copy it again"
         ) from error
     accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
     return GroundTruth(
@@ -157,6 +164,44 @@ def read_truth(folder: Path) -> GroundTruth:
         has_label_counts=bool(counts),
         drawn_from=drawn_from,
     )
+
+
+def _refuse_repeated_keys(path: Path, pairs: Sequence[tuple[str, object]]) -> None:
+    for key in _repeated(key for key, _ in pairs):
+        raise TranscriptError(
+            f"{path}: has the key {printable_excerpt(key)!r} twice in one object: keep one"
+        )
+
+
+def _refuse_repetition(path: Path, stored: _StoredTruth) -> None:
+    """Refuse what is stated twice: one of two truths is wrong, and nothing says which."""
+    stated = {
+        "counts": [f"round {one.round} of {one.party}" for one in stored.counts],
+        "accuracy": [f"round {one.round}" for one in stored.accuracy],
+        "shifts": [one.party for one in stored.shifts],
+        "drawn_from": [f"round {one.round} of {one.party}" for one in stored.drawn_from],
+    }
+    stated |= {
+        f"shifts of {one.party}": [f"round {number}" for number in one.rounds]
+        for one in stored.shifts
+    }
+    for key, entries in stated.items():
+        if repeated := _repeated(entries):
+            more = f" (and {len(repeated) - 1} more)" if len(repeated) > 1 else ""
+            raise TranscriptError(
+                f"{path}: {printable_excerpt(key)} states {printable_excerpt(repeated[0])} "
+                f"twice{more}: keep the one that is right, and remove the other"
+            )
+
+
+def _repeated(entries: Iterable[str]) -> list[str]:
+    """Return the entries that occur more than once, in the order of their first repetition."""
+    seen, repeated = set[str](), dict[str, None]()
+    for one in entries:
+        if one in seen:
+            repeated[one] = None
+        seen.add(one)
+    return list(repeated)
 
 
 def _changes_of_shares(

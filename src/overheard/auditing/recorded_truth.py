@@ -1,18 +1,25 @@
 """The ground truth of a recording, checked against its transcript and the plan."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth
 from overheard.core.errors import TranscriptError
-from overheard.core.messages import Update
+from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Update
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
+
+UNRECORDED = "not recorded"
+"""How the reasons of recorders begin for a reply that arrived."""
+
+MAX_NAMED = 8
+"""Most parties that a message names."""
 
 
 def read_recorded_truth(
@@ -22,7 +29,8 @@ def read_recorded_truth(
     partition: DataPartition,
     *,
     is_external: bool,
-    other_parties: Collection[Party] = (),
+    other_parties: Collection[Party] | None = None,
+    planned_rounds: int | None = None,
 ) -> GroundTruth | None:
     """Read and check `truth.json`; return None if there is no such file.
 
@@ -36,10 +44,14 @@ def read_recorded_truth(
         partition: the plan's partition, with the candidate records of each client.
         is_external: whether the run was not simulated by Overheard; the digest of the canaries
             is then the only evidence that the records are the plan's.
-        other_parties: parties of the run that are not in these messages.
+        other_parties: parties of the run that are not in these messages, if the run goes on;
+            None = these are all of its messages.
+        planned_rounds: the number of rounds of the run, which may have stopped before; None =
+            unknown.
 
     Raises:
-        TranscriptError: if an update has no counts, or an entry is impossible.
+        TranscriptError: if an update has no counts, or an entry is impossible, or is about a
+            client or round that is not in the run.
 
     """
     if not has_truth(recording):
@@ -47,7 +59,12 @@ def read_recorded_truth(
     truth, path = read_truth(recording), truth_path(recording)
     if truth.has_label_counts:
         _refuse_incomplete_counts(path, transcript, truth, classes)
-    parties = tuple(sorted({*transcript.parties(), *other_parties}))
+    parties = tuple(sorted({*transcript.parties(), *(other_parties or ())}))
+    last = max((one.round for one in transcript.messages), default=0)
+    last = max(last, planned_rounds or 0)
+    _refuse_unknown_counts(path, transcript, parties, truth)
+    if other_parties is None:
+        _refuse_unknown_rounds(path, truth, last)
     _refuse_unknown_parties(path, parties, truth)
     candidates = partition.candidates
     if candidates is None or not truth.members:
@@ -92,6 +109,62 @@ def _refuse_incomplete_counts(
                 f"{path}: has no label counts of {message.sender} in round "
                 f"{message.round}, in which it sent an update: add them"
             )
+
+
+def _refuse_unknown_rounds(path: Path, truth: GroundTruth, last: int) -> None:
+    """Refuse what is stated of a round after the last one of the run."""
+    numbers = {number for number, _ in truth.counts} | {*truth.accuracy}
+    if unknown := sorted(number for number in numbers if number > last):
+        raise TranscriptError(
+            f"{path}: states what holds in round {unknown[0]}, but the rounds of the run are 0 "
+            f"to {last}: remove the entry, or correct its round"
+        )
+
+
+def _refuse_unknown_counts(
+    path: Path, transcript: Transcript, parties: Sequence[Party], truth: GroundTruth
+) -> None:
+    """Refuse counts of clients that are not in the run, or not in a round.
+
+    A round of which only the global model was recorded may have had any client.
+    """
+    trained = _trained_by_round(transcript)
+    known = sorted({*parties, *(one for found in trained.values() for one in found)})
+    for number, party in truth.counts:
+        stated = f"{path}: has label counts of {party} in round {number}, but"
+        remedy = "remove the entry, or correct its name or round"
+        if trained and party not in known:
+            raise TranscriptError(
+                f"{stated} the parties of the run are {_some(known)}: {remedy}"
+            )
+        if number in trained and party not in trained[number]:
+            raise TranscriptError(
+                f"{stated} in that round only {_some(sorted(trained[number]))} sent an update: "
+                f"{remedy}"
+            )
+
+
+def _trained_by_round(transcript: Transcript) -> Mapping[int, Collection[Party]]:
+    """Return who trained in each round with an update or a cohort, by the messages.
+
+    A client whose update arrived but could not be recorded has trained.
+    """
+    trained, unrecorded = defaultdict[int, set[Party]](set), defaultdict[int, set[Party]](set)
+    for message in transcript.messages:
+        body = message.body
+        if isinstance(body, Update | DistilledSet) and message.sender != SERVER:
+            trained[message.round].add(message.sender)
+        elif isinstance(body, Aggregate) and body.cohort:
+            trained[message.round].update(body.cohort)
+        elif isinstance(body, MissingReply) and body.reason.startswith(UNRECORDED):
+            unrecorded[message.round].add(message.sender)
+    return {number: parties | unrecorded[number] for number, parties in trained.items()}
+
+
+def _some(parties: Sequence[Party]) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = len(parties) - MAX_NAMED
+    return ", ".join(parties[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _refuse_unknown_parties(path: Path, parties: tuple[Party, ...], truth: GroundTruth) -> None:

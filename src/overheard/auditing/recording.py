@@ -132,13 +132,14 @@ class CheckedRecording:
         return _match_model_tensors(self.folder, self.manifest, whole, self.plan, dataset)
 
     def read_truth(
-        self, transcript: Transcript, parties: Collection[Party] = ()
+        self, transcript: Transcript, parties: Collection[Party] | None = None
     ) -> GroundTruth | None:
         """Read and check the ground truth; return None if there is none.
 
         Args:
             transcript: messages of the recording.
-            parties: parties that take part beside those of these messages.
+            parties: parties that take part beside those of these messages, if the run goes
+                on; None = these are all of its messages.
 
         Raises:
             TranscriptError: if it is incomplete, or an entry is impossible.
@@ -151,6 +152,7 @@ class CheckedRecording:
             self.partition,
             is_external=not self.manifest.data,
             other_parties=parties,
+            planned_rounds=self.manifest.rounds,
         )
 
     def build_run(
