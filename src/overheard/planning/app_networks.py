@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from overheard.archive.reader import open_transcript
-from overheard.auditing.recorded_tensors.model_tensors import select_model_tensors
-from overheard.auditing.recorded_tensors.tensor_selection import name_positions
+from overheard.auditing.recorded_tensors.model_tensors import match_model_tensors
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.errors import AuditError
 from overheard.core.task import Task
@@ -56,13 +55,14 @@ def network_difference(
         network = model.build(task)
         if not trainable_parameters(network):
             return "it has no trainable parameter"
-        select_model_tensors(
+        match_model_tensors(
             recording.folder,
-            name_positions(open_transcript(recording.folder), network),
+            open_transcript(recording.folder),
             network,
             recording.manifest.model,
             None,
             home_names(algorithm, partial(model.build, task)),
+            recording.manifest.left_out,
         )
     except AuditError as error:
         # Further sentences tell what to change in a plan, which there is none of yet.
