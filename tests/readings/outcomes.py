@@ -11,8 +11,10 @@ from typing import Literal
 import numpy as np
 import torch
 
+from overheard.archive.manifest import read_manifest
 from overheard.consistency.check import check_recording
 from overheard.consistency.proof import RecordingProof
+from overheard.consistency.statement import state_step
 from overheard.core.errors import AuditError
 from tests.readings.audited import Outcome, audit_recording, auxiliary, plan_for
 from tests.readings.channels import Options, record
@@ -36,9 +38,9 @@ class Reading:
     def said(self) -> str:
         """All sentences on what is wrong."""
         proof = self.proof
-        faults = () if proof is None else (f"{one.fault}: {one.mend}" for one in proof.faults)
-        sentence = "" if proof is None or proof.outcome == "follows" else proof.sentence
-        return " ".join((sentence, *faults, *self.outcome.refusals))
+        is_silent = proof is None or (proof.outcome == "follows" and not proof.faults)
+        sentences = () if proof is None or is_silent else proof.sentences
+        return " ".join((*sentences, *self.outcome.refusals))
 
 
 def read(run: SavedRun, spoil: Spoil | None = None, options: Options | None = None) -> Reading:
@@ -73,7 +75,7 @@ def _read_in(
         inputs, labels = spoil.examples(inputs, labels)
         np.savez(examples, x=inputs.numpy(), y=labels.numpy())
     outcome = audit_recording(run, recording, plan_for(run, examples))
-    return Reading(check_recording(recording), outcome)
+    return Reading(check_recording(recording, state_step(read_manifest(recording))), outcome)
 
 
 @cache
