@@ -27,7 +27,7 @@ SHARE_WHOLE = 0.9
 """Share of the numbers that must be whole; biases may be sent as they are."""
 
 FEWEST_NUMBERS = 8
-"""Fewest numbers that can be told from codes."""
+"""Fewest numbers of a model that are the same, or whole, by more than chance."""
 
 HUGE = 1e4
 """How many times an update is larger than the model and than 1 if no training made it."""
@@ -37,17 +37,17 @@ COUNT_NAMES = frozenset(
 )
 """Names of metrics that state a number of examples."""
 
-ZERO = "its update is zero in every number"
+ZERO = "the update is zero in every number"
 EQUAL = "all replies are the same, number for number"
-MINUS = "its update is nearly minus the broadcast, so that its model would be nearly zero"
-PLUS = "its update is nearly the broadcast itself, so that its model would be twice as large"
-CODES = "its update consists of whole numbers, or does so with the broadcast added"
-TOO_LARGE = "its update is more than 10,000 times as large as the model"
-NOT_FINITE = "its update has NaN or infinite numbers"
-REPEATED = "its update is the one that it sent in its round before, number for number"
-STALE = "its model is the one that it sent in its round before"
-RETURNED = "its model is the broadcast of the round before, untrained"
-MISCOUNTED = "it reports another number of examples among its metrics"
+MINUS = "the update is nearly minus the broadcast, so that the model would be nearly zero"
+PLUS = "the update is nearly the broadcast itself, so that the model would be twice as large"
+CODES = "the update consists of whole numbers, or does so with the broadcast added"
+TOO_LARGE = "the update is more than 10,000 times as large as the model"
+NOT_FINITE = "the update has NaN or infinite numbers"
+REPEATED = "the update is that of the sender's round before, number for number"
+STALE = "the model is that which the sender sent in its round before"
+RETURNED = "the model is the broadcast of the round before, untrained"
+MISCOUNTED = "the metrics state another number of examples than the reply"
 
 MENDS = {
     ZERO: "check which object was saved: it did not change in training",
@@ -72,6 +72,9 @@ MENDS = {
 
 ONLY_IF_UNEXPLAINED = frozenset({MINUS, PLUS, TOO_LARGE})
 """What is no fault if the replies lead to the next broadcasts as they are stored."""
+
+WARNED_IF_EXPLAINED = frozenset({REPEATED})
+"""What is only a warning in that case."""
 
 REFUSED_IN_PART = frozenset({MINUS, PLUS, CODES})
 """What refuses attacks if some replies have it and no step of a server leads on."""
@@ -130,6 +133,8 @@ class FaultFinder:
 
         """
         start = broadcast.float()
+        if len(start) < FEWEST_NUMBERS:
+            return
         for reply in replies:
             self._replies[reply.sender] = self._replies.get(reply.sender, 0) + 1
             for fault in self._faults_of(reply, start):
@@ -165,7 +170,8 @@ class FaultFinder:
                 continue
             total = self._possible(fault)
             if len(places) == total:
-                found.append(_fault_of_all(fault, places[0][0], total))
+                is_refusal = not (is_sound and fault in WARNED_IF_EXPLAINED)
+                found.append(_fault_of_all(fault, places[0][0], total, is_refusal=is_refusal))
             else:
                 is_refusal = is_unknown and fault in REFUSED_IN_PART
                 found += self._faults_by_sender(fault, places, is_refusal=is_refusal)
@@ -184,19 +190,16 @@ class FaultFinder:
         rounds = dict[Party | None, list[int]]()
         for number, sender in places:
             rounds.setdefault(sender, []).append(number)
-        return [
-            MessageFault(
-                numbers[0],
-                sender,
-                f"{sender or 'the round'}: {fault} in "
-                f"{_list_rounds(numbers)}"
-                + (f", of {self._replies[sender]} replies" if sender else ""),
-                MENDS[fault],
-                is_refusal,
-                fault in ONLY_IF_UNEXPLAINED,
+        found = list[MessageFault]()
+        for sender, numbers in rounds.items():
+            said = f"{fault}, in {_list_rounds(numbers)}"
+            if sender is not None:
+                said = f"{sender}: {said} (of {self._replies[sender]} replies)"
+            explained = fault in ONLY_IF_UNEXPLAINED
+            found.append(
+                MessageFault(numbers[0], sender, said, MENDS[fault], is_refusal, explained)
             )
-            for sender, numbers in rounds.items()
-        ]
+        return found
 
     def _counts(self, fault: str) -> int:
         return len(self._found.get(fault, ()))
@@ -220,17 +223,17 @@ class FaultFinder:
         return found
 
 
-def _fault_of_all(fault: str, number: int, total: int) -> MessageFault:
-    what = fault.removeprefix("its ").removeprefix("it ")
-    said = (
-        f"in each of {total} rounds {fault}"
-        if fault == EQUAL
-        else f"of each of the {total} replies: {what}"
-        if fault != MISCOUNTED
-        else f"each of the {total} replies {what}"
-    )
+def _fault_of_all(fault: str, number: int, total: int, *, is_refusal: bool) -> MessageFault:
+    kind = "round" if fault == EQUAL else "reply"
+    kinds = "rounds" if fault == EQUAL else "replies"
+    where = f"in the only {kind}" if total == 1 else f"in all {total} {kinds}"
     return MessageFault(
-        number, None, said, MENDS[fault], fault in REFUSED, fault in ONLY_IF_UNEXPLAINED
+        number,
+        None,
+        f"{where} {fault}",
+        MENDS[fault],
+        is_refusal and fault in REFUSED,
+        fault in ONLY_IF_UNEXPLAINED,
     )
 
 
@@ -271,7 +274,7 @@ def _is_whole(numbers: Tensor, start: Tensor) -> bool:
 
 
 def _are_codes(numbers: Tensor) -> bool:
-    some = numbers[numbers.abs() > WHOLE]
+    some = numbers[numbers.abs() > WHOLE]  # a zero is no sign of codes
     if len(some) < FEWEST_NUMBERS:
         return False
     whole = some.round()

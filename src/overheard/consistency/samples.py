@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import log2
 from typing import final
 
 import torch
@@ -19,6 +20,9 @@ MOST_IN_ALL = 2**16
 
 SUM_IN_SINGLE = 2**-21
 """Relative error of a sum that a server computes in 32 bits: four distances of numbers."""
+
+FEW_BITS = 5
+"""Binary digits of round numbers, which do not tell how numbers were rounded."""
 
 BLOCK = 1024
 """Numbers in a row: a page of a mapped file holds as many of 32 bits."""
@@ -140,11 +144,17 @@ def _shape(weights: Weights, name: str) -> tuple[int, ...]:
 
 
 def _precision(part: Tensor) -> float:
-    first = part[:MOST_OF_A_CLIENT].float()
-    # Zeros and other round numbers tell nothing of a precision.
-    if int((first.bfloat16().float() != first.half().float()).sum()) == 0:
-        return torch.finfo(part.dtype).eps
-    for dtype in (torch.bfloat16, torch.float16):
-        if torch.equal(first.to(dtype).float(), first):
-            return torch.finfo(dtype).eps
+    """Return the relative distance of neighbouring numbers, by the digits that they have."""
+    mantissas = torch.frexp(part[:MOST_OF_A_CLIENT].double()).mantissa
+    if not _have_bits(mantissas, FEW_BITS):  # otherwise they are round numbers of an example
+        for dtype in (torch.bfloat16, torch.float16):
+            epsilon = torch.finfo(dtype).eps
+            if _have_bits(mantissas, 1 - round(log2(epsilon))):
+                return epsilon
     return torch.finfo(part.dtype).eps
+
+
+def _have_bits(mantissas: Tensor, bits: int) -> bool:
+    """Return whether no number has more than so many binary digits."""
+    scaled = mantissas * 2**bits
+    return torch.equal(scaled, scaled.round())
